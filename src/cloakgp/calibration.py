@@ -1,0 +1,121 @@
+"""From a promise (epsilon, delta) to the noise that keeps it, and back.
+
+Everything is said in terms of mu = sensitivity / noise std. Gaussian noise keeps the promise
+exactly when ``delta >= delta_of(mu, epsilon)`` (Balle & Wang 2018, theorem 8), so `analytic`
+inverts that; `classic` is the paper's c(delta) = sqrt(2 log(2/delta)), kept for comparison.
+
+The noise that is really drawn is a *discrete* Gaussian on the integers. ``docs/proofs.md``
+(lemma 2) bounds what that costs, given that its standard deviation is at least `SIGMA_FLOOR`
+lattice steps; :class:`Slack` holds the three numbers of that lemma.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from scipy.special import erfcx, ndtr
+
+from cloakgp import checks
+
+CALIBRATIONS = ("analytic", "classic")
+SIGMA_FLOOR = 2**30
+"""Least noise std, in lattice steps, for which the slack below is claimed."""
+
+_TAIL_SHARE = 1e-6  # share of delta given to the event that the noise leaves its ball
+_SAFETY = 1e-9  # relative margin on delta, far above the rounding errors of `delta_of`
+
+
+@dataclass(frozen=True)
+class Slack:
+    """What discrete noise costs beside continuous noise: lemma 2 of ``docs/proofs.md``."""
+
+    eta: float  # P(x) <= e^eta R(x) everywhere
+    eta_ball: float  # R(x) <= e^eta_ball P(x) inside the ball
+    log_tail: float  # log Pr[noise outside the ball]
+
+
+def slack(n_measurements: int, epsilon: float, delta: float, sigma: float = SIGMA_FLOOR) -> Slack:
+    """Slack of `n_measurements` discrete Gaussians with std `sigma` lattice steps."""
+    q = n_measurements
+    # Laurent & Massart (2000), lemma 1: Pr[chi2_q >= q + 2 sqrt(q x) + 2 x] <= exp(-x).
+    x = epsilon - math.log(delta) - math.log(_TAIL_SHARE)
+    radius = math.sqrt(q + 2 * math.sqrt(q * x) + 2 * x) + math.sqrt(q) / (2 * sigma)
+    return Slack(eta=q / (24 * sigma**2), eta_ball=radius**2 / (24 * sigma**2), log_tail=-x)
+
+
+def delta_of(mu: float, epsilon: float) -> float:
+    """Upper bound on the delta of continuous Gaussian noise: exact, plus its rounding error.
+
+    delta = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu). With a and b the two arguments,
+    e^eps phi(b) = phi(a), so both terms are phi(a) times a Mills ratio, and neither e^eps nor
+    tiny tails are ever formed.
+    """
+    a = mu / 2 - epsilon / mu
+    b = -mu / 2 - epsilon / mu
+    mills = math.sqrt(math.pi / 2) / math.sqrt(2 * math.pi) * math.exp(-(a**2) / 2)
+    first = float(ndtr(a)) if a > 0 else mills * float(erfcx(-a / math.sqrt(2)))
+    second = mills * float(erfcx(-b / math.sqrt(2)))
+    # Each term is good to about 1e-15 (1 + a^2) of itself; ten times that is allowed for.
+    return (first - second) * (1 + _SAFETY) + 1e-14 * (1 + a**2) * first
+
+
+def total_delta(mu: float, epsilon: float, delta: float, n_measurements: int) -> float:
+    """Upper bound on the delta of the discrete mechanism, for noise std >= SIGMA_FLOOR steps."""
+    s = slack(n_measurements, epsilon, delta)
+    epsilon_left = math.nextafter(epsilon - (s.eta + s.eta_ball), 0.0)
+    if epsilon_left <= 0:
+        return 1.0
+    return math.exp(s.eta) * (delta_of(mu, epsilon_left) + math.exp(epsilon_left + s.log_tail)) * (1 + 1e-15)
+
+
+def delta_slack(mu: float, epsilon: float, delta: float, n_measurements: int) -> float:
+    """The part of `delta` set aside for drawing the noise on a lattice."""
+    return max(0.0, total_delta(mu, epsilon, delta, n_measurements) - delta_of(mu, epsilon))
+
+
+def calibrate(epsilon: float, delta: float, method: str = "analytic", n_measurements: int = 1) -> float:
+    """Largest mu for which (epsilon, delta) is proven, rounded down.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The promise: epsilon > 0 and 0 < delta < 1.
+    method : {"analytic", "classic"}
+        "classic" is the paper's formula. It is proven for epsilon <= 1 only and refused above.
+    n_measurements : int
+        How many numbers the release holds; each adds to the lattice's (tiny) slack.
+    """
+    epsilon = checks.positive(epsilon, "epsilon")
+    delta = checks.number(delta, "delta", above=0.0, below=1.0)
+    checks.choice(method, "calibration", CALIBRATIONS)
+    analytic = _largest_mu(epsilon, delta, n_measurements)
+    if method == "analytic":
+        return analytic
+    if epsilon > 1:
+        raise ValueError(
+            f"calibration='classic' is proven only for epsilon <= 1; got epsilon={epsilon:g}. Above that "
+            "its noise is too small for its promise. Use calibration='analytic', right for every epsilon."
+        )
+    return min(math.nextafter(epsilon / math.sqrt(2 * math.log(2 / delta)), 0.0), analytic)
+
+
+def _largest_mu(epsilon: float, delta: float, n_measurements: int) -> float:
+    def kept(mu: float) -> bool:
+        return total_delta(mu, epsilon, delta, n_measurements) <= delta
+
+    low = high = 1.0
+    while kept(high):
+        low, high = high, 2 * high
+    while not kept(low):
+        low, high = low / 2, low
+        if low < 1e-12:
+            raise ValueError(
+                f"epsilon={epsilon:g} and delta={delta:g} are too small for noise on the lattice; "
+                "ask for a larger epsilon or delta."
+            )
+    while True:  # bisect down to neighbouring floats: `low` always keeps the promise
+        middle = (low + high) / 2
+        if middle in (low, high):
+            return low
+        low, high = (middle, high) if kept(middle) else (low, middle)

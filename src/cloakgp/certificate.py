@@ -1,0 +1,80 @@
+"""What a plan promises and what a release has spent, in one frozen record."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+UNIT = "one row"
+NEIGHBOURS = "y of one row replaced by any other value; X and all else the same"
+SPEND = "each release made from a plan spends this once more"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """The guarantee and how it was reached. Nothing in it depends on y.
+
+    Variances and standard deviations are in y's unit. `objective` is the size of noise that the
+    design minimised: the weighted mean noise variance over X* for `mse`, its geometric mean over
+    the measured directions for `volume`.
+    """
+
+    epsilon: float
+    delta: float
+    unit: str
+    neighbours: str
+    spend: str
+    insecure: bool
+    calibration: str
+    mu: float
+    """Sensitivity over noise std; smaller is more private."""
+    sensitivity: float
+    """How far one row of y can move the measurements (L2)."""
+    noise_scale: float
+    """Std of the noise on each measurement."""
+    delta_slack: float
+    """The part of delta set aside for drawing the noise on a lattice."""
+    n_rows: int
+    n_measurements: int
+    design: str
+    objective: float
+    lower_bound: float
+    gap: float
+    iterations: int
+    status: str
+    y_bits: int
+    matrix_bits: int
+    sigma: int
+    """Noise std in lattice steps."""
+    sensitivity_steps: int
+    """Sensitivity in lattice steps, rounded up."""
+    jitter: float
+    """What was added to the kernel matrix's diagonal to factorise it; usually 0."""
+    bias: float
+    """Largest error of the released mean, beside noise, for any y within the bounds."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        head = f"({self.epsilon:g}, {self.delta:g})-differential privacy of y, unit: {self.unit}"
+        lines = ["INSECURE: noise from a seed, not private"] if self.insecure else []
+        lines += [
+            head,
+            f"  neighbours    {self.neighbours}",
+            f"  spend         {self.spend}",
+            f"  calibration   {self.calibration}, mu = {self.mu:.6g}, delta slack {self.delta_slack:.2g}",
+            f"  measurements  {self.n_measurements} numbers from {self.n_rows} rows, "
+            f"sensitivity {self.sensitivity:.6g}, noise std {self.noise_scale:.6g} each",
+            f"  design        {self.design}: objective {self.objective:.6g}, at least "
+            f"{self.lower_bound:.6g} for any design (gap {self.gap:.2%}); "
+            f"{self.status} after {self.iterations} iterations",
+            f"  lattice       y to 1/2^{self.y_bits} of its range, matrix to 2^-{self.matrix_bits}, "
+            f"noise std {self.sigma} steps for sensitivity {self.sensitivity_steps}",
+            f"  accuracy      bias at most {self.bias:.2g}, jitter {self.jitter:.2g}",
+        ]
+        return "\n".join(lines)
+
+
+FIELDS = tuple(field.name for field in fields(Certificate))

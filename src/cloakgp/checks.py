@@ -1,0 +1,121 @@
+"""Checks on public arguments: each names the argument, what was expected, and what to do.
+
+Nothing here may be given y. The messages quote what they received, which is only right for
+public values; y's own checks live in :mod:`cloakgp.measure` and quote nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+def number(
+    value: Any, name: str, *, above: float = -math.inf, below: float = math.inf, remedy: str = ""
+) -> float:
+    """A finite real number strictly between `above` and `below`."""
+    if isinstance(value, (bool, np.bool_, str, bytes)) or value is None:
+        raise TypeError(_message(f"{name} must be a number", repr(value), remedy))
+    try:
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(_message(f"{name} must be a number", repr(value), remedy)) from None
+    if not math.isfinite(result) or not above < result < below:
+        raise ValueError(_message(f"{name} must be {_range(above, below)}", repr(value), remedy))
+    return result
+
+
+def positive(value: Any, name: str, remedy: str = "") -> float:
+    """A finite number above zero."""
+    return number(value, name, above=0.0, remedy=remedy)
+
+
+def choice(value: Any, name: str, options: Collection[str]) -> str:
+    """One of a closed set of words."""
+    if not isinstance(value, str) or value not in options:
+        listed = ", ".join(repr(option) for option in options)
+        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+    return value
+
+
+def vector(
+    value: Any, name: str, length: int | None = None, *, positive: bool = False, remedy: str = ""
+) -> FloatArray:
+    """A finite float64 vector, read-only, with `length` entries if that is given."""
+    array = _numeric(value, name)
+    if array.ndim != 1 or (length is not None and array.shape[0] != length):
+        wanted = "one-dimensional" if length is None else f"of shape ({length},)"
+        raise ValueError(_message(f"{name} must be {wanted}", f"shape {array.shape}", remedy))
+    _finite(array, name)
+    if positive and not (array > 0).all():
+        raise ValueError(_message(f"{name} must be above 0 everywhere", "an entry that is not", remedy))
+    return frozen(array)
+
+
+def matrix(value: Any, name: str, columns: int | None = None) -> FloatArray:
+    """A finite float64 matrix, read-only, with at least one row; a vector is one column."""
+    array = _numeric(value, name)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(
+            f"{name} must be a matrix with at least one row and one column (rows are inputs); "
+            f"got shape {np.shape(value)}."
+        )
+    if columns is not None and array.shape[1] != columns:
+        raise ValueError(
+            f"{name} must have {columns} column(s), as X has; got {array.shape[1]}. "
+            "Give both the same input columns in the same order."
+        )
+    _finite(array, name)
+    return frozen(array)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """A contiguous read-only copy: what a plan promised cannot be edited afterwards."""
+    copy = np.array(array, order="C", copy=True)
+    copy.setflags(write=False)
+    return copy
+
+
+def _numeric(value: Any, name: str) -> FloatArray:
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} must not be a masked array; fill or remove masked entries first.")
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):  # ragged nested lists
+        raise ValueError(f"{name} must be an array of numbers with equal rows.") from None
+    if array.dtype.kind not in "iuf":
+        raise TypeError(
+            f"{name} must hold real numbers; got dtype {array.dtype}. "
+            "Encode categories, dates and missing values as numbers first."
+        )
+    return array.astype(np.float64)
+
+
+def _finite(array: FloatArray, name: str) -> None:
+    bad = ~np.isfinite(array)
+    if bad.any():
+        place = ", ".join(str(i) for i in np.argwhere(bad)[0])
+        raise ValueError(
+            f"{name} must be finite; there is a NaN or infinity at index ({place}). "
+            "Remove or fill such entries, using public information only."
+        )
+
+
+def _range(above: float, below: float) -> str:
+    if above == -math.inf and below == math.inf:
+        return "finite"
+    if below == math.inf:
+        return f"finite and above {above:g}"
+    return f"between {above:g} and {below:g}, both excluded"
+
+
+def _message(expected: str, got: str, remedy: str) -> str:
+    return f"{expected}; got {got}.{' ' + remedy if remedy else ''}"

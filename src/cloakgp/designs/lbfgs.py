@@ -1,0 +1,79 @@
+"""L-BFGS (Nocedal & Wright 2006, algorithm 7.4) with backtracking, on numpy alone.
+
+SciPy's would do, but its BLAS is another library than numpy's, so that two sets of threads
+fight for the same cores; and here variables can be dropped on the way.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.checks import FloatArray
+
+_MEMORY = 15
+_ARMIJO = 1e-4
+
+Pairs = deque[tuple[FloatArray, FloatArray]]
+
+
+def minimise(
+    function: Callable[[FloatArray], tuple[float, FloatArray]],
+    x: FloatArray,
+    *,
+    first_step: float,
+    done: Callable[[], bool],
+    shrink: Callable[[], NDArray[np.bool_] | None],
+    evaluations: int,
+) -> None:
+    """Walk downhill from `x` until `done()`, no progress, or so many evaluations.
+
+    `function` returns value and gradient, and remembers what its caller needs. After each step
+    `shrink()` may return a mask of the variables to keep; `function` then takes only those.
+    """
+    value, gradient = function(x)
+    pairs: Pairs = deque(maxlen=_MEMORY)
+    evaluations -= 1
+    while evaluations > 0 and not done():
+        direction = -_apply_inverse_hessian(gradient, pairs, first_step)
+        slope = float(direction @ gradient)
+        if not slope < 0:  # also when it is NaN
+            return
+        step = 1.0
+        while True:
+            ahead = x + step * direction
+            new_value, new_gradient = function(ahead)
+            evaluations -= 1
+            if new_value <= value + _ARMIJO * step * slope or evaluations <= 0:
+                break
+            step /= 2
+            if step < 1e-10:
+                return
+        moved, bent = ahead - x, new_gradient - gradient
+        if moved @ bent > 1e-12 * first_step * float(bent @ bent):
+            pairs.append((moved, bent))
+        x, value, gradient = ahead, new_value, new_gradient
+        keep = shrink()
+        if keep is not None:
+            x = x[keep]
+            pairs = deque(((m[keep], b[keep]) for m, b in pairs if m[keep] @ b[keep] > 0), maxlen=_MEMORY)
+            value, gradient = function(x)
+            evaluations -= 1
+
+
+def _apply_inverse_hessian(gradient: FloatArray, pairs: Pairs, first_step: float) -> FloatArray:
+    """The two-loop recursion."""
+    result = gradient.copy()
+    shares = []
+    for moved, bent in reversed(pairs):
+        share = (moved @ result) / (moved @ bent)
+        result -= share * bent
+        shares.append(share)
+    moved, bent = pairs[-1] if pairs else (np.full(1, first_step), np.ones(1))
+    result *= (moved @ bent) / (bent @ bent)
+    for (moved, bent), share in zip(pairs, reversed(shares), strict=True):
+        result += (share - (bent @ result) / (moved @ bent)) * moved
+    return result

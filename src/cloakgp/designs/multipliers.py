@@ -1,0 +1,186 @@
+"""The search that the designs share: one multiplier v_i >= 0 on each row of X.
+
+With Q(v) = sum_i v_i c_i c_i', each design has its noise shape M as a function of Q, its
+constraints g_i = c_i' M^-1 c_i <= 1, and
+
+    upper bound  size(M) max_i g_i                  (M scaled until every constraint holds)
+    lower bound  size(M) (sum_i v_i g_i) / sum_i v_i          (weak duality)
+
+where size(M) is the objective. The lower bound is climbed by L-BFGS on theta = sqrt(v); the
+gradient of its logarithm in v is g_i / (v.g) - 1 / sum(v). Rows that provably carry no weight
+at the optimum are dropped on the way. For many rows the search runs on a working set, then
+scans all rows for violated constraints and adds the worst. The bounds that are returned hold
+for all rows. ``docs/proofs.md`` (lemmas 3 to 5) has the derivations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.checks import FloatArray
+from cloakgp.designs.columns import Columns
+from cloakgp.designs.lbfgs import minimise
+from cloakgp.smoothers import Rows
+
+WORKING_SET = 6000
+"""Up to this many rows are searched at once."""
+_ROUNDS = 20
+_EVALUATIONS = 300  # per round
+_SHRINK_EVERY = 8  # evaluations between looks for rows to drop
+_SHRINK_SHARE = 0.2  # least share of the rows worth dropping
+
+
+@dataclass(frozen=True, eq=False)
+class Shape:
+    """A noise shape M = inverse inverse', with M^-1 = transform' transform."""
+
+    size: float
+    transform: FloatArray  # (r, r)
+    inverse: FloatArray  # (r, r)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Where a search stands: multipliers, their shape, and the constraints' values."""
+
+    v: FloatArray
+    shape: Shape
+    g: FloatArray
+
+    @property
+    def upper(self) -> float:
+        return self.shape.size * float(self.g.max())
+
+    @property
+    def lower(self) -> float:
+        return self.shape.size * float(self.v @ self.g) / float(self.v.sum())
+
+
+class Criterion(Protocol):
+    """What makes one design differ from another."""
+
+    def shape(self, Q: FloatArray) -> Shape:
+        """The noise shape for Q(v)."""
+        ...
+
+    def cannot_matter(self, part: FloatArray, point: Point, upper: float) -> NDArray[np.bool_]:
+        """Rows that carry no weight at the optimum, whose objective is at most `upper`."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The best shape that was found, with bounds that hold for all rows."""
+
+    shape: Shape
+    largest: float  # max_i g_i over all rows
+    upper: float
+    lower: float
+    iterations: int
+    converged: bool
+
+
+def search(columns: Columns, criterion: Criterion, gap: float) -> Found:
+    """A shape whose bounds are within the relative `gap`, or the best found."""
+    everything = columns.n_rows <= WORKING_SET
+    rows = np.arange(columns.n_rows) if everything else _first_rows(columns, criterion)
+    v, lower = np.ones(len(rows)), 0.0
+    best: Found | None = None
+    iterations = 0
+    for _ in range(_ROUNDS):
+        climb = _Climb(columns.take(rows), criterion, gap if everything else gap / 2)
+        point, kept = climb.run(v)
+        rows, iterations, lower = rows[kept], iterations + climb.evaluations, max(lower, climb.lower)
+        g = columns.squared_norms(point.shape.transform)
+        upper = point.shape.size * float(g.max())
+        if best is None or upper < best.upper:
+            best = Found(point.shape, float(g.max()), upper, lower, iterations, False)
+        if best.upper <= lower * (1 + gap):
+            break
+        rows, v = _next_rows(rows, point.v, g)
+    assert best is not None
+    return replace(best, lower=lower, iterations=iterations, converged=best.upper <= lower * (1 + gap))
+
+
+class _Climb:
+    """L-BFGS on theta = sqrt(v) over the given columns."""
+
+    def __init__(self, part: FloatArray, criterion: Criterion, gap: float) -> None:
+        self.part, self.criterion, self.gap = part, criterion, gap
+        self.kept = np.arange(part.shape[1])
+        self.evaluations, self.look_again, self.lower, self.upper = 0, _SHRINK_EVERY, 0.0, np.inf
+
+    def run(self, v: FloatArray) -> tuple[Point, Rows]:
+        """The point with the smallest upper bound, and which columns it is about."""
+        first = self._at(v)
+        v = v * first.g**2  # one multiplicative step moves further than a first gradient step
+        minimise(
+            self._negative,
+            np.sqrt(v * len(v) / v.sum()),
+            first_step=0.5,  # to first order, the multiplicative step again
+            done=lambda: self.upper <= self.lower * (1 + self.gap),
+            shrink=self._shrink,
+            evaluations=_EVALUATIONS,
+        )
+        return self.best, self.best_kept
+
+    def _at(self, v: FloatArray) -> Point:
+        """The point at v, noting the bounds that it proves."""
+        shape = self.criterion.shape(_weighted_gram(self.part, v))
+        moved = shape.transform @ self.part
+        point = Point(v, shape, np.einsum("ij,ij->j", moved, moved))
+        self.evaluations += 1
+        self.lower = max(self.lower, point.lower)
+        if point.upper < self.upper:
+            self.upper, self.best, self.best_kept = point.upper, point, self.kept
+        return point
+
+    def _negative(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Minus the logarithm of the lower bound, with its gradient in theta."""
+        v = theta**2
+        point = self._at(v)
+        slope = point.g / (v @ point.g) - 1 / v.sum()
+        return -float(np.log(point.lower)) * len(v), -2 * theta * slope * len(v)
+
+    def _shrink(self) -> NDArray[np.bool_] | None:
+        if self.evaluations < self.look_again or self.best_kept is not self.kept:
+            return None
+        self.look_again = self.evaluations + _SHRINK_EVERY
+        keep = ~self.criterion.cannot_matter(self.part, self.best, self.upper)
+        if keep.mean() > 1 - _SHRINK_SHARE:
+            return None
+        self.part, self.kept = np.ascontiguousarray(self.part[:, keep]), self.kept[keep]
+        return keep
+
+
+def _weighted_gram(part: FloatArray, v: FloatArray) -> FloatArray:
+    scaled = part * np.sqrt(v)
+    gram: FloatArray = scaled @ scaled.T
+    return gram
+
+
+def _first_rows(columns: Columns, criterion: Criterion) -> Rows:
+    """Rows of large leverage and of large norm, and an even sample of all."""
+    third = WORKING_SET // 3
+    evenly = np.linspace(0, columns.n_rows - 1, third).astype(np.intp)
+    shape = criterion.shape(_weighted_gram(columns.take(evenly), np.ones(third)))
+    leverage = columns.squared_norms(shape.transform)
+    norm = columns.squared_norms(np.eye(columns.rank))
+    return np.unique(np.concatenate([evenly, np.argsort(-leverage)[:third], np.argsort(-norm)[:third]]))
+
+
+def _next_rows(rows: Rows, v: FloatArray, g: FloatArray) -> tuple[Rows, FloatArray]:
+    """Leave out rows that carry no weight and are far from binding; add the worst violators."""
+    v = v * len(v) / v.sum()
+    bar = g[rows].max()
+    keep = (v > 1e-6) | (g[rows] > 0.5 * bar)
+    rows, v = rows[keep], v[keep]
+    outside = np.ones(len(g), dtype=bool)
+    outside[rows] = False
+    candidates = np.flatnonzero(outside & (g > 0.98 * bar))
+    worst = candidates[np.argsort(-g[candidates])[: WORKING_SET // 3]]
+    return np.concatenate([rows, worst]), np.concatenate([np.maximum(v, 1e-3), np.full(len(worst), 0.3)])

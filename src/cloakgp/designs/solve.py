@@ -1,0 +1,99 @@
+"""The designs by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.checks import FloatArray
+from cloakgp.designs.columns import Columns, reduced
+from cloakgp.designs.multipliers import Found, Point, Shape, search
+from cloakgp.designs.solution import Solution
+from cloakgp.smoothers import Smoother
+
+
+def mse(smoother: Smoother, weights: FloatArray, gap: float) -> Solution:
+    """Least weighted mean noise variance: the L2 factorisation ("matrix") mechanism.
+
+    The coordinates are orthonormal for the weighted predictions, so tr M / sum(w) is their
+    weighted mean noise variance.
+    """
+    columns = reduced(smoother, weights)
+    return _solution("mse", columns, search(columns, _Trace(), gap), scale=1 / float(weights.sum()))
+
+
+def volume(smoother: Smoother, weights: FloatArray, gap: float) -> Solution:
+    """Smallest noise volume, the paper's choice: the minimum-volume enclosing ellipsoid.
+
+    Its optimum depends neither on the weights nor on the coordinates, so these are whitened for
+    accuracy, and the objective is brought back to the coordinates of the weighted predictions.
+    """
+    columns = reduced(smoother, weights, whiten=True)
+    squared_scales = np.sum(columns.up**2 * weights[:, None], axis=0)
+    found = search(columns, _Volume(), gap)
+    return _solution("volume", columns, found, scale=float(np.exp(np.mean(np.log(squared_scales)))))
+
+
+DESIGNS: dict[str, Callable[[Smoother, FloatArray, float], Solution]] = {"mse": mse, "volume": volume}
+"""A closed set: a new design is a change to this library, reviewed like the others."""
+
+
+def solve(name: str, smoother: Smoother, weights: FloatArray, gap: float) -> Solution:
+    """The named design's measurements for this smoother."""
+    return DESIGNS[name](smoother, weights, gap)
+
+
+class _Trace:
+    """M = Q^(1/2), size tr M."""
+
+    def shape(self, Q: FloatArray) -> Shape:
+        eigenvalues, vectors = _spectrum(Q)
+        quarter = eigenvalues**0.25
+        return Shape(float(np.sum(quarter**2)), (vectors / quarter).T, vectors * quarter)
+
+    def cannot_matter(self, part: FloatArray, point: Point, upper: float) -> NDArray[np.bool_]:
+        """Lemma 4: (1 - g)^2 > (upper - lower) c' Q^-1 c, g < 1, with v scaled to sum to tr M."""
+        scale = float(point.v.sum()) / point.shape.size
+        g = point.g * scale
+        spread = point.shape.transform.T @ (point.shape.transform @ part)  # M^-1 c, and M^2 = Q
+        leverage = np.einsum("ij,ij->j", spread, spread) * scale**2
+        rule: NDArray[np.bool_] = (g < 1) & ((1 - g) ** 2 > (upper - point.lower) * leverage)
+        return rule
+
+
+class _Volume:
+    """M = Q, size |M|^(1/r)."""
+
+    def shape(self, Q: FloatArray) -> Shape:
+        eigenvalues, vectors = _spectrum(Q)
+        half = np.sqrt(eigenvalues)
+        return Shape(float(np.exp(2 * np.mean(np.log(half)))), (vectors / half).T, vectors * half)
+
+    def cannot_matter(self, part: FloatArray, point: Point, upper: float) -> NDArray[np.bool_]:
+        """Lemma 5 (Harman & Pronzato 2007)."""
+        r = len(part)
+        g = point.g * float(point.v.sum())  # with v scaled to sum to 1, its weighted mean is r
+        excess = float(g.max()) - r
+        bar = r * (1 + excess / 2 - np.sqrt(excess * (4 + excess - 4 / r)) / 2)
+        rule: NDArray[np.bool_] = g < bar * (1 - 1e-9)
+        return rule
+
+
+def _spectrum(Q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    eigenvalues, vectors = np.linalg.eigh(Q)
+    return np.maximum(eigenvalues, 1e-16 * eigenvalues[-1]), vectors
+
+
+def _solution(design: str, columns: Columns, found: Found, scale: float) -> Solution:
+    norm = np.sqrt(found.largest)
+    return Solution(
+        design=design,
+        reduce=found.shape.transform @ columns.down / norm,
+        reconstruction=columns.up @ found.shape.inverse * norm,
+        objective=found.upper * scale,
+        lower_bound=found.lower * scale,
+        iterations=found.iterations,
+        status="converged" if found.converged else "stopped before the gap was reached",
+    )

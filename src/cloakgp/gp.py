@@ -1,0 +1,137 @@
+"""The model: a Gaussian process whose every setting is public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloakgp import checks
+from cloakgp.checks import FloatArray
+from cloakgp.kernels import Kernel, as_kernel
+
+if TYPE_CHECKING:
+    from cloakgp.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class GP:
+    """A Gaussian-process model of a private outcome.
+
+    Every argument must come from public knowledge, never from y: a bound or a variance that was
+    computed from y has already told something about it.
+
+    Parameters
+    ----------
+    kernel : Kernel or callable
+        From :mod:`cloakgp.kernels`, or anything callable as ``k(X, Z) -> matrix``, such as
+        scikit-learn's kernels.
+    noise : float or (N,) array
+        Variance of the observation noise, one number or one per row of X.
+    bounds : (lo, hi)
+        Where outcomes are known to lie. Values outside are clipped. The privacy noise is
+        proportional to hi - lo.
+    mean : float, optional
+        Prior mean of the outcome; the middle of the bounds if absent.
+
+    Examples
+    --------
+    >>> from cloakgp.kernels import EQ
+    >>> GP(EQ(25.0, variance=662.5), noise=199.0, bounds=(58.0, 158.0))
+    GP(kernel=EQ(lengthscale=25.0, variance=662.5), noise=199.0, bounds=(58.0, 158.0), mean=108.0)
+    """
+
+    kernel: Kernel
+    noise: float | FloatArray
+    bounds: tuple[float, float]
+    mean: float
+
+    def __init__(self, kernel: Any, noise: Any, bounds: Any, mean: Any = None) -> None:
+        low, high = _bounds(bounds)
+        middle = low + (high - low) / 2
+        values = {
+            "kernel": as_kernel(kernel),
+            "noise": _noise(noise),
+            "bounds": (low, high),
+            "mean": middle if mean is None else checks.number(mean, "mean"),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def plan(
+        self,
+        X: Any,
+        X_star: Any,
+        *,
+        epsilon: float,
+        delta: float,
+        design: str = "mse",
+        calibration: str = "analytic",
+        weights: Any = None,
+        gap: float = 0.01,
+    ) -> Plan:
+        """Plan a release of predictions at `X_star`: public, free, and without y.
+
+        Parameters
+        ----------
+        X : (N, D) array
+            Public inputs of the private outcomes. A vector is one column.
+        X_star : (P, D) array
+            Where predictions are wanted.
+        epsilon, delta : float
+            The promise: epsilon > 0, 0 < delta < 1. One release spends it once.
+        design : {"mse", "volume"}
+            What the noise is shaped for: least mean noise variance over `X_star`, or the paper's
+            smallest noise volume.
+        calibration : {"analytic", "classic"}
+            "analytic" is exact for every epsilon. "classic" is the paper's, for epsilon <= 1.
+        weights : (P,) array, optional
+            How much the noise at each test point matters; all alike if absent.
+        gap : float
+            How far, relatively, the design's objective (a variance) may be from the best possible.
+
+        Returns
+        -------
+        Plan
+            Says how much noise there will be and where; ``plan.release(y)`` is the private step.
+        """
+        from cloakgp.plan import make_plan
+
+        return make_plan(
+            self,
+            X,
+            X_star,
+            epsilon=epsilon,
+            delta=delta,
+            design=design,
+            calibration=calibration,
+            weights=weights,
+            gap=gap,
+        )
+
+    def __repr__(self) -> str:
+        noise = self.noise if isinstance(self.noise, float) else f"<{len(self.noise)} variances>"
+        return f"GP(kernel={self.kernel!r}, noise={noise}, bounds={self.bounds}, mean={self.mean})"
+
+
+def _noise(noise: Any) -> float | FloatArray:
+    remedy = "It is the variance of the observation noise, above 0."
+    if np.ndim(noise) == 0:
+        return checks.positive(noise, "noise", remedy)
+    return checks.vector(noise, "noise", positive=True, remedy=remedy)
+
+
+def _bounds(bounds: Any) -> tuple[float, float]:
+    remedy = "Give public limits (lo, hi) on the outcome; there is no safe default, and y must not set them."
+    try:
+        low, high = bounds
+    except (TypeError, ValueError):
+        raise ValueError(f"bounds must be two numbers; got {bounds!r}. {remedy}") from None
+    low, high = (
+        checks.number(low, "bounds[0]", remedy=remedy),
+        checks.number(high, "bounds[1]", remedy=remedy),
+    )
+    if not low < high or not np.isfinite(high - low):
+        raise ValueError(f"bounds must have lo < hi; got {bounds!r}. {remedy}")
+    return low, high

@@ -1,0 +1,147 @@
+"""The measurement in integers: public, exact, and the only thing that the noise is scaled to.
+
+Real measurements B and outcomes y become integers,
+
+    B_int = rint(2^a B),    y_int = round (y - lo) / d to multiples of 2^-b, clamped to [0, 2^b],
+
+so that B_int y_int, its sensitivity 2^b max_i |column i of B_int|, and the noise are exact: no
+rounding error can add to what one row of y can change (Mironov 2012; Casacuberta et al. 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.calibration import SIGMA_FLOOR, total_delta
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.smoothers import Smoother, blocks
+
+IntArray = NDArray[np.int64]
+
+HEADROOM = 2**62
+"""Every sum that is formed, plus 64 standard deviations of noise, stays below this."""
+_NOISE_REACH = 64
+_Y_BITS, _MATRIX_BITS = 24, 30  # finest lattice: beyond it nothing is gained
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Release ``matrix @ y_int + noise``: integers, and the promise that they must keep."""
+
+    matrix: IntArray  # (q, N)
+    y_bits: int
+    matrix_bits: int
+    sigma: int  # noise std in lattice steps
+    lower: float
+    upper: float
+    epsilon: float
+    delta: float
+
+    @property
+    def n_measurements(self) -> int:
+        return len(self.matrix)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.matrix.shape[1])
+
+    @property
+    def step(self) -> float:
+        """What one lattice step of a measurement is worth, in y's unit."""
+        return math.ldexp(self.upper - self.lower, -(self.y_bits + self.matrix_bits))
+
+    @property
+    def noise_scale(self) -> float:
+        """Std of the noise on each measurement, in y's unit."""
+        return self.sigma * self.step
+
+    @property
+    def midpoint(self) -> IntArray:
+        """The measurements of y = midpoint of the bounds everywhere."""
+        result: IntArray = self.matrix.sum(axis=1) * 2 ** (self.y_bits - 1)
+        return result
+
+    def sensitivity(self) -> int:
+        """How far one row of y can move the measurements, in lattice steps, rounded up."""
+        squared = 4**self.y_bits * _largest_squared_norm(self.matrix)
+        root = math.isqrt(squared)
+        return root if root**2 == squared else root + 1
+
+    def mu(self) -> float:
+        """Sensitivity over noise std, rounded up."""
+        exact = Fraction(self.sensitivity(), self.sigma)
+        value = float(exact)
+        return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
+
+    def check(self) -> None:
+        """Raise unless this measurement provably keeps its promise; y is not needed to tell."""
+        if self.matrix.dtype != np.int64 or self.sigma < SIGMA_FLOOR:
+            raise AssertionError("measurement is not on a fine enough integer lattice")
+        if _reach(self.matrix, self.y_bits) + _NOISE_REACH * self.sigma >= HEADROOM:
+            raise AssertionError("measurement could overflow 64-bit integers")
+        if float(self.sigma) != self.sigma:
+            raise AssertionError("noise scale is not a floating-point number")
+        if total_delta(self.mu(), self.epsilon, self.delta, self.n_measurements) > self.delta:
+            raise AssertionError("noise is too small for (epsilon, delta)")
+
+
+def to_integers(
+    reduce: FloatArray,
+    smoother: Smoother,
+    bounds: tuple[float, float],
+    epsilon: float,
+    delta: float,
+    mu: float,
+) -> Measurement:
+    """Quantise the measurements B = `reduce` C and scale the noise to the integers that result."""
+    B = np.hstack([reduce @ smoother.columns(block) for block in blocks(smoother.n_rows)])
+    largest = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))
+    # Bits such that row sums of |B_int| y_int and 64 sigma stay below 2^61, a bit under the limit.
+    reach = float(np.abs(B).sum(axis=1).max()) + _NOISE_REACH * largest / mu
+    total = math.floor(61 - math.log2(reach))
+    y_bits = min(_Y_BITS, total * 4 // 9)
+    matrix_bits = min(_MATRIX_BITS, total - y_bits)
+    matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
+    sensitivity = Measurement(matrix, y_bits, matrix_bits, 1, *bounds, epsilon, delta).sensitivity()
+    sigma = _integer_float_at_least(Fraction(sensitivity) / Fraction(mu))
+    if sigma < SIGMA_FLOOR:
+        raise ValueError(
+            f"epsilon={epsilon:g} with {smoother.n_rows} rows leaves too few bits for exact noise; "
+            "use a smaller epsilon, or inducing inputs to combine rows."
+        )
+    measurement = Measurement(matrix, y_bits, matrix_bits, sigma, *bounds, epsilon, delta)
+    measurement.check()
+    return measurement
+
+
+def _largest_squared_norm(matrix: IntArray) -> int:
+    """Largest squared column norm, exactly."""
+    if matrix.size == 0:
+        return 0
+    approximate = np.einsum("ij,ij->j", matrix.astype(np.float64), matrix.astype(np.float64))
+    # A sum of q squares in float64 is within a factor 1 +- (q + 3) 2^-53 of the exact one, so below
+    # this bar no int64 partial sum can wrap; above it, only the candidates, in Python integers.
+    if approximate.max() < 2**62:
+        return int(np.einsum("ij,ij->j", matrix, matrix).max())
+    candidates = matrix[:, approximate > approximate.max() * (1 - 1e-6)]
+    largest: int = max(sum(entry**2 for entry in column) for column in candidates.T.tolist())
+    return largest
+
+
+def _reach(matrix: IntArray, y_bits: int) -> int:
+    """Largest absolute value that matrix @ y_int or a partial sum of it can take."""
+    magnitudes = np.abs(matrix.astype(np.float64)).sum(axis=1)
+    return math.ceil(float(magnitudes.max(initial=0.0)) * (1 + 1e-6)) << y_bits
+
+
+def _integer_float_at_least(value: Fraction) -> int:
+    """Smallest integer >= value that is also a float64."""
+    candidate = float(math.ceil(value))
+    while Fraction(candidate) < value:
+        candidate = math.nextafter(candidate, math.inf)
+    return int(candidate) if candidate.is_integer() else math.ceil(candidate)

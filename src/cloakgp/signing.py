@@ -1,0 +1,61 @@
+"""Ed25519 signatures: who made a release file. Extra ``sign`` (the `cryptography` package)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_CONTEXT = b"cloakgp release file, manifest sha256: "
+
+
+class SignatureError(ValueError):
+    """A signature is missing, malformed, or by somebody else."""
+
+
+def sign(digest: str, key: Any) -> dict[str, str]:
+    """Sign a manifest's digest with an Ed25519 private key of the `cryptography` package."""
+    private_key = _ed25519().Ed25519PrivateKey
+    if not isinstance(key, private_key):
+        raise TypeError(
+            f"sign_with must be an Ed25519PrivateKey of the cryptography package; got {type(key).__name__}. "
+            "Make one with Ed25519PrivateKey.generate() and keep it safe."
+        )
+    public = key.public_key().public_bytes_raw()
+    return {
+        "algorithm": "Ed25519",
+        "public_key": public.hex(),
+        "signature": key.sign(_CONTEXT + digest.encode()).hex(),
+    }
+
+
+def check(digest: str, signature: dict[str, str] | None, signed_by: Any) -> str:
+    """The signer's public key in hex, once the signature holds and is by `signed_by` if given.
+
+    `signed_by` is an Ed25519PublicKey, its 32 bytes, or their hex.
+    """
+    if signature is None:
+        raise SignatureError("the file is not signed, but signed_by was given. Ask for a signed copy.")
+    ed25519 = _ed25519()
+    try:
+        if set(signature) != {"algorithm", "public_key", "signature"} or signature["algorithm"] != "Ed25519":
+            raise ValueError
+        public = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["public_key"]))
+        public.verify(bytes.fromhex(signature["signature"]), _CONTEXT + digest.encode())
+    except Exception:
+        raise SignatureError("the file's signature does not fit its contents.") from None
+    if signed_by is not None and public.public_bytes_raw() != _raw(signed_by):
+        raise SignatureError("the file was signed, but with another key than signed_by.")
+    return str(public.public_bytes_raw().hex())
+
+
+def _raw(key: Any) -> bytes:
+    if isinstance(key, str):
+        return bytes.fromhex(key)
+    return key if isinstance(key, bytes) else bytes(key.public_bytes_raw())
+
+
+def _ed25519() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError:
+        raise ImportError("signatures need the cryptography package: pip install 'cloakgp[sign]'") from None
+    return ed25519

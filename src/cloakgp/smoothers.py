@@ -1,0 +1,131 @@
+"""How y becomes predictions: always ``prior + C (y - prior)`` for a public matrix C.
+
+A smoother knows C and hands out its columns in blocks of rows of X (one row of X, one column
+of C), so that nothing that uses it depends on C being held in memory. y never comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from cloakgp.checks import FloatArray
+
+Rows = NDArray[np.intp]
+
+BLOCK = 8192
+"""Rows of X handled at a time."""
+
+_SAMPLE = 512  # rows on which a kernel is tested for positive semi-definiteness
+
+
+class Smoother(Protocol):
+    """What designs and plans need to know of a smoother."""
+
+    n_rows: int
+    n_outputs: int
+    jitter: float
+    posterior_variance: FloatArray
+
+    def columns(self, rows: slice | Rows) -> FloatArray:
+        """Columns of C, shape (n_outputs, number of rows), that belong to these rows of X."""
+        ...
+
+
+def blocks(n_rows: int) -> Iterator[slice]:
+    """Consecutive slices that cover the rows."""
+    for start in range(0, n_rows, BLOCK):
+        yield slice(start, min(start + BLOCK, n_rows))
+
+
+class ExactGP:
+    """C = K*f (Kff + S)^-1 by Cholesky (Rasmussen & Williams 2006, algorithm 2.1).
+
+    Parameters
+    ----------
+    kernel : callable
+        k(X, Z) -> matrix.
+    noise : float or (N,) array
+        Observation-noise variances S.
+    X, X_star : (N, D) and (P, D) arrays
+    """
+
+    def __init__(self, kernel: Any, noise: float | FloatArray, X: FloatArray, X_star: FloatArray) -> None:
+        self.n_rows, self.n_outputs = len(X), len(X_star)
+        gram = _values(kernel, X, X, "X, X")
+        _check_covariance(gram)
+        cross = _values(kernel, X, X_star, "X, X_star")
+        factor, self.jitter = _gentle_cholesky(gram, noise)
+        self._transposed: FloatArray = cho_solve(factor, cross, check_finite=False)  # C^T
+        prior = _diagonal(kernel, X_star)
+        explained = np.einsum("ij,ij->j", cross, self._transposed)
+        if (explained > prior * (1 + 1e-6) + 1e-12).any():
+            raise ValueError(_NOT_PSD)
+        self.posterior_variance = np.maximum(prior - explained, 0.0)
+
+    def columns(self, rows: slice | Rows) -> FloatArray:
+        """Columns of C that belong to these rows of X."""
+        return np.ascontiguousarray(self._transposed[rows].T)
+
+
+_NOT_PSD = (
+    "kernel must return a positive semi-definite matrix; it does not on these inputs. "
+    "Check the kernel's formula, or use one from cloakgp.kernels."
+)
+
+
+def _values(kernel: Any, X: FloatArray, Z: FloatArray, called: str) -> FloatArray:
+    """kernel(X, Z) as a float64 matrix, checked."""
+    values = np.asarray(kernel(X, Z))
+    if values.shape != (len(X), len(Z)):
+        raise ValueError(
+            f"kernel({called}) must return a matrix of shape {(len(X), len(Z))}; got {values.shape}. "
+            "A kernel takes two input matrices and returns one value per pair of their rows."
+        )
+    if values.dtype.kind not in "iuf":
+        raise TypeError(f"kernel({called}) must return real numbers; got dtype {values.dtype}.")
+    values = values.astype(np.float64, copy=False)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"kernel({called}) must return finite values; it returned NaN or infinity. "
+            "Check the kernel's parameters and the scale of the inputs."
+        )
+    return values
+
+
+def _diagonal(kernel: Any, X: FloatArray) -> FloatArray:
+    if hasattr(kernel, "diag"):
+        return np.asarray(kernel.diag(X), dtype=np.float64)
+    return np.array([_values(kernel, x[None], x[None], "x, x")[0, 0] for x in X])
+
+
+def _check_covariance(gram: FloatArray) -> None:
+    """Refuse what cannot be a covariance matrix, by conditions necessary on any sample of the rows."""
+    sample = np.linspace(0, len(gram) - 1, min(len(gram), _SAMPLE)).astype(int)
+    part = gram[np.ix_(sample, sample)]
+    size = max(float(np.abs(part).max()), np.finfo(float).tiny)
+    if not np.allclose(part, part.T, rtol=0, atol=1e-8 * size):
+        raise ValueError(
+            "kernel(X, X) must be symmetric; it is not on these inputs. Check the kernel's formula."
+        )
+    try:  # a principal submatrix of a positive semi-definite matrix is one too
+        cho_factor(part + 1e-8 * size * np.eye(len(part)), overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        raise ValueError(_NOT_PSD) from None
+
+
+def _gentle_cholesky(gram: FloatArray, noise: float | FloatArray) -> tuple[tuple[FloatArray, bool], float]:
+    """Cholesky factor of gram + S + jitter I with the smallest jitter, from none upwards, that works."""
+    scale = float(np.mean(np.diag(gram) + noise))
+    for jitter in [0.0, *(scale * 10.0**power for power in range(-15, -5))]:
+        attempt = gram.T.copy(order="F")  # Fortran order lets LAPACK work in place
+        attempt[np.diag_indices_from(attempt)] += noise + jitter
+        try:
+            return cho_factor(attempt, lower=True, overwrite_a=True, check_finite=False), jitter
+        except LinAlgError:
+            continue
+    raise ValueError(_NOT_PSD)

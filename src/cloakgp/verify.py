@@ -110,7 +110,7 @@ def _check_guarantee(claim: dict[str, Any], model: dict[str, Any], arrays: dict[
         f"its noise gives delta = {proven:.3g} at epsilon = {epsilon:g}, not {delta:.3g}",
     )
     classic = epsilon / math.sqrt(2 * math.log(2 / delta))
-    tight = proven > delta * (1 - 1e-4)
+    tight = proven > delta * (1 - 1e-4) or epsilon > 600  # planning rounds the other way up there
     if claim["calibration"] == "classic":
         tight = tight or math.isclose(mu, classic, rel_tol=1e-6)
     else:
@@ -139,12 +139,16 @@ def _check_guarantee(claim: dict[str, Any], model: dict[str, Any], arrays: dict[
 
 def _discrete_delta(mu: float, epsilon: float, delta: float, q: int) -> float:
     """Theorem 1 of docs/proofs.md for a discrete Gaussian with std of at least 2^30 steps."""
+    from scipy.special import erfcx
+
     x = epsilon + math.log(1e6 / delta)
     eta = q / (24 * 2**60)
     eta_ball = (math.sqrt(q + 2 * math.sqrt(q * x) + 2 * x) + math.sqrt(q) / 2**31) ** 2 / (24 * 2**60)
     left = math.nextafter(epsilon - eta - eta_ball, 0.0)
+    # Phi(a) - e^left Phi(b), with e^left phi(b) = phi(a): both terms are phi(a) times a Mills ratio.
     above, below = left / mu - mu / 2, left / mu + mu / 2
-    gaussian = math.erfc(above / math.sqrt(2)) / 2 - math.exp(left) * math.erfc(below / math.sqrt(2)) / 2
+    mills = float(erfcx(above / math.sqrt(2)) - erfcx(below / math.sqrt(2)))
+    gaussian = math.exp(-(above**2) / 2) * mills / 2
     return math.exp(eta) * (gaussian + math.exp(left - x))
 
 

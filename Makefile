@@ -1,0 +1,51 @@
+# Needs Python 3.11 or later and make. Everything else is installed into .venv on first use.
+
+PYTHON ?= python3
+VENV := .venv
+PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-input
+PYTEST_ARGS ?= -n auto
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench docs clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.plots  ## plan, release, verify and draw generated heights, into demo-output/
+	$(VENV)/bin/python -m cloakgp.demo
+
+# One BLAS thread for each test process: the processes fill the cores already.
+test: lint  ## lint, then all tests
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.all  ## style and types
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+
+bench: $(VENV)/.all  ## run every script in benchmarks/
+	@set -e; for script in benchmarks/*.py; do \
+	    [ -e "$$script" ] || continue; echo "== $$script"; $(VENV)/bin/python "$$script"; \
+	done
+
+docs: $(VENV)/.all  ## build docs/_build/index.html; a warning is an error
+	$(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going -b html docs docs/_build
+	@echo "docs/_build/index.html"
+
+clean:  ## remove what the other targets made, .venv included
+	rm -rf $(VENV) docs/_build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# Stamps: installed since pyproject.toml last changed. The demo needs little, the rest needs all.
+$(VENV)/.plots: pyproject.toml | $(VENV)/bin/python
+	@echo "installing cloakgp and matplotlib into $(VENV)"
+	@$(PIP) --editable '.[plots]'
+	@touch $@
+
+$(VENV)/.all: pyproject.toml | $(VENV)/bin/python
+	@echo "installing cloakgp and its development tools into $(VENV)"
+	@$(PIP) --editable '.[all,dev]'
+	@touch $@ $(VENV)/.plots

@@ -1,0 +1,146 @@
+"""What several test files need: small models, their textbook answers, and files to tamper with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+import cloakgp
+from cloakgp import container
+from cloakgp.designs import DESIGNS
+from cloakgp.kernels import EQ, as_kernel
+from cloakgp.testing import InsecureWarning, insecure_seed
+
+settings.register_profile("cloakgp", deadline=None, derandomize=True, database=None, max_examples=50)
+settings.load_profile("cloakgp")
+
+
+@pytest.fixture(scope="session", params=[name for name in DESIGNS if name != "posterior"])
+def design(request: pytest.FixtureRequest) -> str:
+    """Every design whose predictions are unbiased; `posterior`'s are not (theory, section 3)."""
+    return str(request.param)
+
+
+class Dense:
+    """A smoother whose C is given."""
+
+    jitter = 0.0
+
+    def __init__(self, C: Any) -> None:
+        self.C = np.asarray(C, dtype=float)
+        self.n_outputs, self.n_rows = self.C.shape
+        self.posterior_variance = np.ones(self.n_outputs)
+
+    def columns(self, rows: Any) -> Any:
+        return np.ascontiguousarray(self.C[:, rows])
+
+
+@pytest.fixture(scope="session")
+def dense() -> type[Dense]:
+    return Dense
+
+
+@pytest.fixture(scope="session")
+def setting() -> SimpleNamespace:
+    """A small model with its data. Some of y lies outside the bounds."""
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0, 10, size=(12, 1))
+    y = rng.normal(2.0, 3.0, size=12)
+    gp = cloakgp.GP(EQ(2.0, variance=1.5), noise=0.4, bounds=(-1.0, 4.0), mean=0.7)
+    return SimpleNamespace(gp=gp, X=X, y=y, X_star=np.linspace(0, 10, 4)[:, None])
+
+
+@pytest.fixture(scope="session")
+def make_plan(setting: SimpleNamespace) -> Callable[..., cloakgp.Plan]:
+    """A plan of the small model; `noise=`, `kernel=` and so on change it, the rest goes to `plan`."""
+
+    def make(**changes: Any) -> cloakgp.Plan:
+        model = {name: changes.pop(name, getattr(setting.gp, name)) for name in MODEL}
+        arguments = {"X": setting.X, "X_star": setting.X_star, "epsilon": 1.0, "delta": 0.01, **changes}
+        return cloakgp.GP(**model).plan(**arguments)
+
+    return make
+
+
+MODEL = ("kernel", "noise", "bounds", "mean")
+
+
+@pytest.fixture(scope="session")
+def noiseless() -> Callable[..., cloakgp.Release]:
+    """The release that no noise would give: everything but the noise, without the private room."""
+
+    def exact(plan: cloakgp.Plan, y: Any) -> cloakgp.Release:
+        m = plan.measurement
+        share = (np.clip(np.asarray(y, dtype=float), m.lower, m.upper) - m.lower) / (m.upper - m.lower)
+        y_int = [round(entry * 2**m.y_bits) for entry in share.tolist()]
+        z = [sum(b * v for b, v in zip(row, y_int, strict=True)) for row in m.matrix.tolist()]
+        return cloakgp.Release(plan, np.array(z, dtype=np.int64))
+
+    return exact
+
+
+@pytest.fixture(scope="session")
+def textbook() -> Callable[..., tuple[Any, Any]]:
+    """Posterior mean and std of a GP, by the formula (Rasmussen & Williams 2006, eq. 2.25-2.26)."""
+
+    def posterior(kernel: Any, noise: Any, mean: float, X: Any, X_star: Any, y: Any) -> tuple[Any, Any]:
+        k = as_kernel(kernel)
+        covariance = k(X) + np.diag(np.broadcast_to(np.asarray(noise, dtype=float), (len(X),)))
+        C = np.linalg.solve(covariance, k(X, X_star)).T
+        variance = k.diag(X_star) - np.sum(C.T * k(X, X_star), axis=0)
+        return mean + C @ (np.asarray(y, dtype=float) - mean), np.sqrt(np.maximum(variance, 0))
+
+    return posterior
+
+
+@pytest.fixture(scope="session")
+def seeded() -> Callable[[int], Any]:
+    """The insecure seed, with the warning that it must give."""
+
+    @contextmanager
+    def block(seed: int) -> Iterator[None]:
+        with pytest.warns(InsecureWarning, match="INSECURE"), insecure_seed(seed):
+            yield
+
+    return block
+
+
+@pytest.fixture
+def saved(make_plan: Any, setting: Any, tmp_path: Path) -> Callable[..., Path]:
+    """The path of a freshly saved release; `sign_with=` signs it, the rest goes to `make_plan`."""
+
+    def save(name: str = "release.cloak", *, sign_with: Any = None, **changes: Any) -> Path:
+        path = tmp_path / name
+        make_plan(**changes).release(setting.y).save(path, sign_with=sign_with)
+        return path
+
+    return save
+
+
+@pytest.fixture(scope="session")
+def tamper() -> Callable[..., None]:
+    """Edit a file's contents and write it again with digests that are right: a careful liar."""
+
+    def edit(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], Any]) -> None:
+        manifest, arrays, signature = container.unpack(path.read_bytes())
+        manifest = {key: value for key, value in manifest.items() if key not in ("members", "sha256")}
+        arrays = {name: array.copy() for name, array in arrays.items()}
+        change(manifest, arrays)
+        path.write_bytes(container.pack(manifest, arrays, signature))
+
+    return edit
+
+
+@pytest.fixture(scope="session")
+def private_key() -> Any:
+    pytest.importorskip("cryptography")
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

@@ -1,0 +1,92 @@
+"""Small plans, and a look inside the private room, for the attacks in this folder."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from cloakgp import GP, Plan, measure
+from cloakgp.kernels import EQ
+
+
+def small_plan(*, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), n_rows=6, n_outputs=2, **options) -> Plan:
+    """A plan with few rows and few measurements: a release from it costs about half a millisecond."""
+    X = np.linspace(0.0, 1.0, n_rows)[:, None]
+    X_star = np.linspace(0.2, 0.8, n_outputs)[:, None]
+    gp = GP(EQ(0.5, variance=(bounds[1] - bounds[0]) ** 2), 0.3 * (bounds[1] - bounds[0]) ** 2, bounds)
+    return gp.plan(X, X_star, epsilon=epsilon, delta=delta, **options)
+
+
+def worst_row(plan: Plan) -> int:
+    """The row of X whose y moves the measurements most, in exact integers."""
+    return int(np.argmax([sum(b * b for b in column) for column in plan.measurement.matrix.T.tolist()]))
+
+
+def worst_neighbours(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    """Two data sets that differ in the worst row, from one end of the bounds to the other."""
+    low, high = plan.gp.bounds
+    y = np.full(len(plan.X), (low + high) / 2)
+    other = y.copy()
+    y[worst_row(plan)], other[worst_row(plan)] = low, high
+    return y, other
+
+
+def exact_measurements(plan: Plan, y) -> list[int]:
+    """What a release of y would hold if no noise were added, in Python integers."""
+    y_int = measure._to_integers(np.asarray(y, dtype=float), plan.measurement, "midpoint").tolist()
+    rows = plan.measurement.matrix.tolist()
+    return [sum(b * v for b, v in zip(row, y_int, strict=True)) for row in rows]
+
+
+@dataclass
+class Seen:
+    """What went on inside the private room, seen by patching it."""
+
+    y_int: list[list[int]] = field(default_factory=list)
+    exact: list[list[int]] = field(default_factory=list)
+    sigma: list[int] = field(default_factory=list)
+
+
+@contextmanager
+def frozen_noise():
+    """No noise inside this block; yields what went through the private room."""
+    seen = Seen()
+    to_integers = measure._to_integers
+
+    def recorded(*args):
+        y_int = to_integers(*args)
+        seen.y_int.append(y_int.tolist())
+        return y_int
+
+    def no_noise(exact, sigma):
+        seen.exact.append(exact.tolist())
+        seen.sigma.append(sigma)
+        return exact
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measure, "_to_integers", recorded)
+        patch.setattr(measure, "_add_noise", no_noise)
+        yield seen
+
+
+def squared_distance(a: list[int], b: list[int]) -> int:
+    """Squared L2 distance in Python integers."""
+    return sum((p - q) ** 2 for p, q in zip(a, b, strict=True))
+
+
+def require(condition, what) -> None:
+    """A check's own footing, such as enough samples: without it neither a pass nor a fail means anything."""
+    if not condition:
+        raise RuntimeError(what)
+
+
+def fails(check, *args, because="", **kwargs) -> bool:
+    """Whether a check rejects what it is given, for the reason `because`; other errors are passed on."""
+    try:
+        check(*args, **kwargs)
+    except AssertionError as rejected:
+        return because in str(rejected)
+    return False

@@ -1,0 +1,318 @@
+"""One person's outcome cannot move the measurements further than the noise was scaled for.
+
+The noise is frozen, so the integers that would be hidden by it can be compared. Privacy rests on one
+number, the sensitivity: every other file here assumes it. ``check_neighbours`` is what must hold for
+any pair of data sets that differ in one row; the planted bugs at the end show that it can fail.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from privacy_helpers import exact_measurements, fails, frozen_noise, small_plan, squared_distance, worst_row
+
+from cloakgp import GP, lattice, measure
+from cloakgp.calibration import total_delta
+from cloakgp.kernels import EQ, Constant, Linear, Matern32
+from cloakgp.lattice import Measurement
+
+examples = settings(
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+
+# ---------------------------------------------------------------------------------------- checks
+
+
+def check_neighbours(plan, y, y_prime, missing="midpoint"):
+    """y and y_prime differ in one row: no coordinate but that row's moves, and no further than declared."""
+    m = plan.measurement
+    with frozen_noise() as seen:
+        plan.release(y, missing=missing)
+        plan.release(y_prime, missing=missing)
+    (first, second), top = seen.y_int, 2**m.y_bits
+    changed = [i for i, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
+    assert len(changed) <= 1, "one row's y changed more than one row of integers"
+    assert all(0 <= v <= top for v in first + second), "an integer outcome is outside its public range"
+    for y_int, exact in zip(seen.y_int, seen.exact, strict=True):
+        product = [sum(b * v for b, v in zip(row, y_int, strict=True)) for row in m.matrix.tolist()]
+        assert product == exact, "the product is not exact: an int64 has wrapped"
+    moved = squared_distance(*seen.exact)
+    assert moved <= m.sensitivity() ** 2, "one row moved the measurements further than the sensitivity"
+    sigma = min(seen.sigma)
+    root = math.isqrt(moved) + 1 if moved else 0
+    mu = float(Fraction(root, sigma)) if root else 1e-9
+    slack = total_delta(mu * (1 - 1e-12), m.epsilon, m.delta, m.n_measurements)
+    assert slack <= m.delta, "the noise that is drawn does not hide this pair of neighbours"
+    return moved
+
+
+def check_tight(plan):
+    """The declared sensitivity is reached: the worst row, from one bound to the other."""
+    low, high = plan.gp.bounds
+    y = np.full(len(plan.X), low)
+    y_prime = y.copy()
+    y_prime[worst_row(plan)] = high
+    moved = check_neighbours(plan, y, y_prime)
+    assert moved * 10**4 >= (plan.measurement.sensitivity() * 99) ** 2, "the noise is larger than needed"
+
+
+# ------------------------------------------------------------------------------------ strategies
+
+positive = st.floats(0.05, 20.0)
+
+
+@st.composite
+def kernels(draw):
+    base = st.one_of(
+        st.builds(lambda s, v: EQ(s, variance=v), positive, positive),
+        st.builds(lambda s, v: Matern32(s, variance=v), positive, positive),
+        st.builds(lambda v, c: Linear(variance=v) + Constant(c), positive, positive),
+    )
+    return draw(st.one_of(base, st.builds(lambda a, b: a + b, base, base)))
+
+
+@st.composite
+def inputs(draw):
+    """Spread, clustered, repeated, or with an outlier; one or two columns."""
+    rows, columns = draw(st.integers(1, 14)), draw(st.sampled_from([1, 2]))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    X = random.uniform(-1, 1, (rows, columns))
+    kind = draw(st.sampled_from(["spread", "cluster", "duplicates", "outlier"]))
+    if kind == "cluster":
+        X *= 1e-5
+    elif kind == "duplicates":
+        X = X[random.integers(0, max(1, rows // 3), rows)]
+    elif kind == "outlier":
+        X[0] = 1e3
+    X_star = random.uniform(-1.2, 1.2, (draw(st.integers(1, 6)), columns))
+    return X, X_star
+
+
+@st.composite
+def bounds(draw):
+    low = draw(st.floats(-1e6, 1e6))
+    width = draw(st.floats(1e-3, 1e6))
+    assume(low + width > low)
+    return low, low + width
+
+
+@st.composite
+def plans(draw):
+    X, X_star = draw(inputs())
+    low, high = draw(bounds())
+    # The kernel in units of the bounds, as it would be chosen: the sensitivity does not depend on it.
+    noise = draw(st.sampled_from([1e-3, 0.1, 3.0]))
+    if draw(st.booleans()):
+        noise = np.linspace(noise, 2 * noise, len(X))
+    try:
+        return GP(draw(kernels()), noise, (low, high)).plan(
+            X,
+            X_star,
+            epsilon=draw(st.sampled_from([0.1, 1.0, 8.0])),
+            delta=draw(st.sampled_from([1e-8, 0.01])),
+            design=draw(st.sampled_from(["mse", "volume"])),
+            gap=0.2,
+        )
+    except ValueError as refused:  # X_star out of the data's reach
+        if "nothing to release" not in str(refused):
+            raise
+        assume(False)
+
+
+def outcomes(low, high):
+    """What may stand in one row: anything at all."""
+    width = high - low
+    return st.one_of(
+        st.floats(low - width, high + width),
+        st.floats(allow_nan=True, allow_infinity=True),
+        st.sampled_from(
+            [low, high, (low + high) / 2, np.nextafter(high, np.inf), np.nextafter(low, -np.inf)]
+        ),
+        st.sampled_from([1.7e308, -1.7e308, 5e-324, -0.0, np.nan, np.inf, -np.inf]),
+    )
+
+
+# ----------------------------------------------------------------------------------------- tests
+
+
+@examples
+@given(st.data(), plans())
+def test_replacing_one_outcome_by_anything_stays_within_the_declared_sensitivity(data, plan):
+    """Whatever one person's outcome is replaced by, the others' integers stay and z moves at most Δ."""
+    outcome = outcomes(*plan.gp.bounds)
+    y = np.array(data.draw(st.lists(outcome, min_size=len(plan.X), max_size=len(plan.X))))
+    y_prime = y.copy()
+    y_prime[data.draw(st.integers(0, len(y) - 1))] = data.draw(outcome)
+    check_neighbours(plan, y, y_prime)
+
+
+@examples
+@given(plans())
+def test_the_declared_sensitivity_is_reached_by_the_worst_neighbours(plan):
+    """The bound is tight, so a bug that made it smaller would break the promise, and tests would see it."""
+    check_tight(plan)
+
+
+@examples
+@given(st.data(), plans())
+def test_a_hairbreadth_across_a_rounding_boundary_moves_one_lattice_step_of_one_row(data, plan):
+    """Rounding cannot amplify: y just below and just above a half step differ by one step at most."""
+    m = plan.measurement
+    low, high = plan.gp.bounds
+    steps = data.draw(st.lists(st.integers(0, 2**m.y_bits - 1), min_size=len(plan.X), max_size=len(plan.X)))
+    y = low + (np.array(steps) + 0.5) * ((high - low) / 2**m.y_bits)
+    row = data.draw(st.integers(0, len(y) - 1))
+    y_prime = y.copy()
+    y_prime[row] = np.nextafter(y[row], data.draw(st.sampled_from([-np.inf, np.inf])))
+    moved = check_neighbours(plan, y, y_prime, missing="error")
+    column = m.matrix[:, row].tolist()
+    # When a float of y is coarser than the lattice, one float is more than one step.
+    steps_in_a_float = math.ceil(np.spacing(max(abs(low), abs(high))) * 2**m.y_bits / (high - low)) + 1
+    assert moved <= steps_in_a_float**2 * sum(b * b for b in column)
+
+
+def test_integers_near_the_limit_do_not_wrap():
+    """A measurement that just passes the overflow check is still exact at both ends of the bounds."""
+    matrix = np.full((1, 8), 2**33, dtype=np.int64)
+    m = Measurement(matrix, 24, 30, 2**55, 0.0, 1.0, 50.0, 0.5)
+    assert lattice._reach(m.matrix, m.y_bits) + 64 * m.sigma < lattice.HEADROOM
+    assert lattice._reach(m.matrix, m.y_bits) >= lattice.HEADROOM // 4
+    plan = small_plan(n_rows=8)
+    object.__setattr__(plan, "measurement", m)
+    for row in range(8):
+        y = np.ones(8)
+        y_prime = y.copy()
+        y_prime[row] = -1e300
+        assert check_neighbours(plan, y, y_prime) == (2**33 * 2**24) ** 2
+
+
+@pytest.mark.parametrize("entry", [2**26 + 1, 2**31 - 1, 2**31, 2**45 + 1, -(2**53) - 1, 2**61 + 1])
+def test_sensitivity_is_an_exact_upper_bound_for_large_integers(entry):
+    """Norms do not wrap or round down, also where squares leave int64 and entries leave float64."""
+    matrix = np.array([[entry, 1], [entry // 3, 2]], dtype=np.int64)
+    m = Measurement(matrix, 7, 30, 2**40, 0.0, 1.0, 1.0, 0.01)
+    exact = max(sum(b * b for b in column) for column in matrix.T.tolist()) * 4**7
+    assert m.sensitivity() ** 2 >= exact
+    assert (m.sensitivity() - 1) ** 2 < exact
+    assert Fraction(m.mu()) * m.sigma >= m.sensitivity()
+
+
+def test_missing_outcomes_stand_at_the_middle_row_by_row():
+    """A missing outcome is as any other value: NaN and the midpoint give the same integers."""
+    plan = small_plan(bounds=(-3.0, 5.0))
+    y = np.array([-3.0, 4.9, np.nan, np.inf, 0.3, -np.inf])
+    filled = np.array([-3.0, 4.9, 1.0, 1.0, 0.3, 1.0])
+    assert exact_measurements(plan, y) == exact_measurements(plan, filled)
+
+
+# ---------------------------------------------------------------------------------- planted bugs
+
+
+def _no_clipping(y, m, missing):
+    with np.errstate(all="ignore"):
+        y = np.where(np.isfinite(y), y, (m.lower + m.upper) / 2)
+        return np.rint((y - m.lower) * (2**m.y_bits / (m.upper - m.lower))).astype(np.int64)
+
+
+def _missing_at_the_mean_of_y(y, m, missing):
+    return _right(np.where(np.isfinite(y), y, np.nanmean(y)), m, missing)
+
+
+def _clipped_to_the_data(y, m, missing):
+    finite = y[np.isfinite(y)]
+    span = finite.max() - finite.min()
+    return _right(m.lower + (y - finite.min()) / span * (m.upper - m.lower), m, missing)
+
+
+def _one_step_too_far(y, m, missing):
+    return _right(y, m, missing) + (y >= m.upper)
+
+
+_right = measure._to_integers
+
+PAIRS = {  # neighbours that a correct mechanism treats alike and each planted bug does not
+    "far outside": ([0.5] * 6, [0.5] * 5 + [30.0]),
+    "missing": ([0.1, 0.2, 0.3, np.nan, 0.5, 0.6], [0.9, 0.2, 0.3, np.nan, 0.5, 0.6]),
+    "ends": ([0.0, 0.2, 0.3, 0.4, 0.5, 0.0], [0.0, 0.2, 0.3, 0.4, 0.5, 1.0]),
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_the_pairs_that_catch_planted_bugs_pass_without_them(pair):
+    """So that what the planted bugs show is the bug, not the pair."""
+    check_neighbours(small_plan(), *map(np.array, PAIRS[pair]))
+
+
+@pytest.mark.parametrize(
+    ("bug", "pair"),
+    [
+        (_no_clipping, "far outside"),
+        (_missing_at_the_mean_of_y, "missing"),
+        (_clipped_to_the_data, "ends"),
+        (_one_step_too_far, "ends"),
+    ],
+)
+def test_planted_bugs_in_preparing_y_are_caught(monkeypatch, bug, pair):
+    """No clipping, missing rows at the mean of the others, scaling by y's own range, a top end too high."""
+    monkeypatch.setattr(measure, "_to_integers", bug)
+    assert fails(check_neighbours, small_plan(), *map(np.array, PAIRS[pair]))
+
+
+def test_planted_sensitivity_one_percent_too_small_is_caught(monkeypatch):
+    """A sensitivity of 0.99 of the true one is below what the worst neighbours move."""
+    right = Measurement.sensitivity
+    monkeypatch.setattr(Measurement, "sensitivity", lambda m: right(m) * 99 // 100)
+    assert fails(check_tight, small_plan())
+
+
+def test_planted_sensitivity_of_the_matrix_before_rounding_is_caught(monkeypatch):
+    """The norms must be those of the integers that are used: before rounding, some are too small."""
+    before_rounding = {}
+
+    def to_integers(reduce, smoother, bounds, epsilon, delta, mu):
+        m = lattice_to_integers(reduce, smoother, bounds, epsilon, delta, mu)
+        B = reduce @ smoother.columns(slice(0, smoother.n_rows))
+        largest = float(np.sqrt((B**2).sum(axis=0).max()))
+        before_rounding[m.matrix.tobytes()] = int(math.ldexp(largest, m.matrix_bits + m.y_bits))
+        return m
+
+    right, lattice_to_integers = Measurement.sensitivity, lattice.to_integers
+    monkeypatch.setattr("cloakgp.plan.to_integers", to_integers)
+    plans_made = [small_plan(n_rows=n, n_outputs=3) for n in range(4, 16)]
+    assert not any(fails(check_tight, plan) for plan in plans_made)
+    monkeypatch.setattr(
+        Measurement, "sensitivity", lambda m: before_rounding.get(m.matrix.tobytes()) or right(m)
+    )
+    assert any(fails(check_tight, plan) for plan in plans_made)
+
+
+def test_planted_smaller_noise_is_caught(monkeypatch):
+    """Noise that is drawn with another scale than the one that was checked does not hide the worst pair."""
+    right = measure.measure
+
+    def measured(measurement, y, missing):
+        with pytest.MonkeyPatch.context() as patch:
+            add = measure._add_noise
+            patch.setattr(measure, "_add_noise", lambda exact, sigma: add(exact, sigma * 99 // 100))
+            return right(measurement, y, missing)
+
+    monkeypatch.setattr(measure, "measure", measured)
+    assert fails(check_tight, small_plan())
+
+
+def test_planted_wrapping_product_is_caught(monkeypatch):
+    """Norms that wrap in int64 would pass for small ones; the exact check is not fooled."""
+    monkeypatch.setattr(
+        lattice, "_largest_squared_norm", lambda matrix: int(np.einsum("ij,ij->j", matrix, matrix).max())
+    )
+    with pytest.raises(AssertionError):
+        test_sensitivity_is_an_exact_upper_bound_for_large_integers(2**45 + 1)

@@ -1,0 +1,159 @@
+"""Calibration: known values, order, and agreement with high-precision arithmetic."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloakgp import calibration
+from cloakgp.calibration import CALIBRATIONS, calibrate, delta_of, delta_slack, total_delta
+
+epsilons = st.floats(math.log(0.01), math.log(30)).map(math.exp)
+deltas = st.floats(math.log(1e-12), math.log(0.5)).map(math.exp)
+
+
+def exact_delta(mu: float, epsilon: float) -> mpmath.mpf:
+    """Balle & Wang (2018), theorem 8, with 60 digits."""
+    with mpmath.workdps(60):
+        m, e = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
+
+
+# Known values
+
+
+def test_the_papers_promise():
+    assert round(1 / calibrate(1.0, 0.01), 4) == 1.8779
+    assert round(1 / calibrate(1.0, 0.01, "classic"), 4) == 3.2552
+
+
+@given(epsilon=st.floats(0.01, 1.0), delta=deltas)
+def test_classic_is_the_papers_formula(epsilon, delta):
+    assert calibrate(epsilon, delta, "classic") == pytest.approx(epsilon / math.sqrt(2 * math.log(2 / delta)))
+
+
+@given(epsilon=st.floats(0.01, 1.0), delta=deltas)
+def test_classic_adds_no_less_noise_than_analytic(epsilon, delta):
+    assert calibrate(epsilon, delta, "classic") <= calibrate(epsilon, delta)
+
+
+# The promise is kept, and barely
+
+
+@given(epsilon=epsilons, delta=deltas)
+def test_analytic_keeps_the_promise_and_wastes_little(epsilon, delta):
+    mu = calibrate(epsilon, delta)
+    assert exact_delta(mu, epsilon) <= delta
+    assert exact_delta(mu * (1 + 1e-5), epsilon) > delta
+
+
+@given(epsilon=epsilons, delta=deltas, share=st.floats(0.2, 3.0))
+def test_delta_of_is_a_close_upper_bound(epsilon, delta, share):
+    mu = calibrate(epsilon, delta) * share
+    exact = exact_delta(mu, epsilon)
+    if exact > 1e-250:
+        assert exact <= delta_of(mu, epsilon) <= float(exact) * (1 + 1e-5)
+
+
+@given(epsilon=epsilons, delta=deltas, n=st.integers(1, 5))
+def test_a_little_more_noise_keeps_the_promise_too(epsilon, delta, n):
+    """The noise is rounded up to the lattice, so smaller mu than calibrated must be accepted."""
+    mu = calibrate(epsilon, delta, n_measurements=n)
+    for _ in range(8):
+        assert total_delta(mu, epsilon, delta, n) <= delta
+        mu = math.nextafter(mu, 0.0)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.001), (0.25, 0.001), (0.5, 1e-7), (1.0, 1e-7)])
+def test_round_promises_leave_room_for_rounding(epsilon, delta):
+    for n in range(1, 20):
+        mu = calibrate(epsilon, delta, n_measurements=n)
+        for _ in range(16):
+            assert total_delta(mu, epsilon, delta, n) <= delta
+            mu = math.nextafter(mu, 0.0)
+
+
+@given(epsilon=epsilons, delta=deltas, n=st.integers(1, 10**6))
+def test_the_lattice_costs_next_to_nothing(epsilon, delta, n):
+    mu = calibrate(epsilon, delta, n_measurements=n)
+    assert total_delta(mu, epsilon, delta, n) <= delta * (1 + 1e-12)
+    assert 0 <= delta_slack(mu, epsilon, delta, n) <= delta / 100
+    assert mu <= calibrate(epsilon, delta) * (1 + 1e-9)
+    assert mu >= calibrate(epsilon, delta) * (1 - 1e-4)
+
+
+# Order
+
+
+@given(epsilon=epsilons, delta=deltas, factor=st.floats(1.001, 10))
+def test_a_larger_epsilon_or_delta_needs_less_noise(epsilon, delta, factor):
+    mu = calibrate(epsilon, delta)
+    assert calibrate(epsilon * factor, delta) > mu
+    if delta * factor < 1:
+        assert calibrate(epsilon, delta * factor) > mu
+
+
+@given(mu=st.floats(0.01, 5), epsilon=epsilons, factor=st.floats(1.01, 3))
+def test_delta_grows_with_mu_and_falls_with_epsilon(mu, epsilon, factor):
+    assert delta_of(mu * factor, epsilon) >= delta_of(mu, epsilon)
+    assert delta_of(mu, epsilon * factor) <= delta_of(mu, epsilon)
+
+
+def test_slack_grows_with_measurements_and_falls_with_sigma():
+    one, many = (calibration.slack(q, 1.0, 1e-6) for q in (1, 1000))
+    finer = calibration.slack(1000, 1.0, 1e-6, sigma=2.0**40)
+    assert one.eta < many.eta
+    assert one.eta_ball < many.eta_ball
+    assert finer.eta < many.eta
+    assert finer.eta_ball < many.eta_ball
+    assert many.eta == 1000 / (24 * 2**60)
+
+
+def test_an_epsilon_that_the_lattice_uses_up_proves_nothing():
+    assert total_delta(1e-3, 1e-20, 0.01, 1) == 1.0
+
+
+# Refusals
+
+
+def test_classic_refuses_large_epsilon_and_says_why():
+    assert calibrate(1.0, 0.01, "classic") > 0
+    with pytest.raises(ValueError, match=r"proven only for epsilon <= 1; got epsilon=1\.5.*'analytic'"):
+        calibrate(1.5, 0.01, "classic")
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "error", "match"),
+    [
+        (0.0, 0.01, ValueError, "epsilon must be finite and above 0"),
+        (-1.0, 0.01, ValueError, "epsilon must be"),
+        (math.nan, 0.01, ValueError, "epsilon must be"),
+        (math.inf, 0.01, ValueError, "epsilon must be"),
+        (None, 0.01, TypeError, "epsilon must be a number"),
+        ("1", 0.01, TypeError, "epsilon must be a number"),
+        (True, 0.01, TypeError, "epsilon must be a number"),
+        (1.0, 0.0, ValueError, "delta must be between 0 and 1, both excluded"),
+        (1.0, 1.0, ValueError, "delta must be between 0 and 1"),
+        (1.0, -0.1, ValueError, "delta must be"),
+        (1.0, math.nan, ValueError, "delta must be"),
+        (1.0, None, TypeError, "delta must be a number"),
+        (1.0, "0.1", TypeError, "delta must be a number"),
+        (1.0, True, TypeError, "delta must be a number"),
+        (1e-14, 1e-14, ValueError, "epsilon.*and delta.*too small"),
+        (1e300, 0.01, ValueError, "epsilon"),
+    ],
+)
+def test_bad_promises(epsilon, delta, error, match):
+    with pytest.raises(error, match=match):
+        calibrate(epsilon, delta)
+
+
+def test_an_unknown_calibration_lists_the_known_ones():
+    for word in ("exact", None, "Analytic"):
+        with pytest.raises(ValueError, match="calibration must be one of 'analytic', 'classic'"):
+            calibrate(1.0, 0.01, word)
+    assert CALIBRATIONS == ("analytic", "classic")

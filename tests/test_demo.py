@@ -1,0 +1,54 @@
+"""The demo: runs from an empty folder, and what it writes is what it says."""
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import cloakgp
+from cloakgp import demo
+from cloakgp.datasets import make_kung_like
+
+mpl.use("Agg")
+PNG = b"\x89PNG"
+
+
+def test_writes_release_and_pictures_and_says_where(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    demo.main([])
+    said = capsys.readouterr().out
+    written = sorted(path.as_posix() for path in Path("demo-output").iterdir())
+    assert written == [f"demo-output/{name}" for name in ("heights.cloak", "plan.png", "release.png")]
+    assert all(path in said for path in written)
+    assert str(tmp_path) not in said
+    assert cloakgp.verify("demo-output/heights.cloak").epsilon == demo.EPSILON
+    for name in ("plan", "release"):
+        picture = Path(f"demo-output/{name}.png").read_bytes()
+        assert picture.startswith(PNG)
+        assert len(picture) < 150_000
+    assert "(1, 0.01)-differential privacy of y, unit: one row" in said
+    assert "verified: (1, 0.01)-DP" in said
+
+
+def test_custodian_gets_one_more_picture_and_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    seen = []
+    draw = demo.plots.plot_release
+    monkeypatch.setattr(
+        demo.plots, "plot_release", lambda *args, **named: seen.append(named) or draw(*args, **named)
+    )
+    demo.main(["--custodian", "--output", "out", "--pictures", "shown"])
+    assert [path.name for path in Path("out").iterdir()] == ["heights.cloak"]
+    assert Path("shown/NOT-FOR-RELEASE.png").read_bytes().startswith(PNG)
+    assert [named["private_data"] is None for named in seen] == [True, False]  # release.png stays public
+
+
+def test_table_is_the_plans_noise():
+    X, _ = make_kung_like()
+    plan = demo.MODEL.plan(X, demo.AGES, epsilon=1.0, delta=0.01)
+    lines = demo.noise_table({"a plan": plan}).splitlines()
+    table = {line.split()[0]: float(line.split()[1]) for line in lines[2:]}
+    assert table["30"] == pytest.approx(plan.noise_std[30], abs=0.051)
+    assert table["rms"] == pytest.approx(np.sqrt(np.mean(plan.noise_std**2)), abs=0.051)
+    assert list(table) == ["0", "10", "20", "30", "40", "50", "60", "70", "rms"]

@@ -1,0 +1,148 @@
+"""The documentation runs: every example, every number it shows, every link."""
+
+import contextlib
+import io
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import cloakgp
+from cloakgp import demo, files
+from cloakgp.certificate import Certificate
+
+mpl.use("Agg")
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOT_RUN, BY_DEMO = "<!-- not run -->", "<!-- printed by make demo -->"
+_FENCE = re.compile(r"^```(?P<kind>\S*)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+def _blocks(page):
+    """(kind, body, words before it) of each fenced block."""
+    text, end = page.read_text(encoding="utf-8"), 0
+    for fence in _FENCE.finditer(text):
+        yield fence["kind"], fence["body"], text[end : fence.start()]
+        end = fence.end()
+
+
+def _same(shown, printed):
+    """Equal, but for a unit in the last digit of a number."""
+    assert _NUMBER.sub("#", shown).split() == _NUMBER.sub("#", printed).split()
+    for one, other in zip(_NUMBER.findall(shown), _NUMBER.findall(printed), strict=True):
+        digits, _, power = one.partition("e")
+        unit = 10.0 ** (int(power or 0) - len(digits.partition(".")[2])) if "." in digits else 0.0
+        assert float(one) == pytest.approx(float(other), rel=1e-9, abs=1.01 * unit)
+
+
+def run(page):
+    """Run a page's examples in order; a text block right after one is what it prints."""
+    namespace, printed = {"__name__": "__main__"}, None
+    for kind, body, before in _blocks(page):
+        if kind == "python" and NOT_RUN not in before[-len(NOT_RUN) - 2 :]:
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(compile(body, f"{page.name}: {body.strip().splitlines()[0]}", "exec"), namespace)
+            printed = out.getvalue()
+        elif kind == "text" and not before.strip():
+            assert printed is not None
+            _same(body, printed)
+    return namespace
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_run_and_print_what_is_shown(page):
+    run(page)
+
+
+def test_a_wrong_number_or_a_failing_example_is_found(tmp_path):
+    page = tmp_path / "page.md"
+    for right, wrong in (("0.041", "0.043"), ("2.0e-05", "2.2e-05"), ("3", "4"), ("delta", "epsilon")):
+        page.write_text(f"```python\nprint('is {right}')\n```\n\n```text\nis {right}\n```\n")
+        run(page)
+        page.write_text(f"```python\nprint('is {right}')\n```\n\n```text\nis {wrong}\n```\n")
+        with pytest.raises(AssertionError):
+            run(page)
+    page.write_text("```python\n1 / 0\n```\n")
+    with pytest.raises(ZeroDivisionError):
+        run(page)
+    page.write_text(f"{NOT_RUN}\n```python\n1 / 0\n```\n")
+    run(page)
+
+
+def test_readme_shows_what_the_demo_prints(capsys):
+    (shown,) = [body for kind, body, before in _blocks(PAGES[0]) if kind == "text" and BY_DEMO in before]
+    demo.main([])
+    printed = capsys.readouterr().out
+    start = printed.index("   noise std, cm:")
+    _same(shown, printed[start : printed.index("This library's default")])
+
+
+def test_guarantee_by_hand_is_what_verify_finds():
+    page = ROOT / "docs" / "release-file.md"
+    by_hand = [body for kind, body, _ in _blocks(page) if kind == "python"][1:]
+    assert not any("cloakgp" in body for body in by_hand)
+    namespace = run(page)
+    checked, release = cloakgp.verify("heights.cloak"), cloakgp.Release.load("heights.cloak")
+    assert namespace["delta"] == pytest.approx(checked.proven_delta, rel=1e-9)
+    assert namespace["sensitivity"] == release.certificate.sensitivity_steps
+    assert np.allclose(namespace["mean"], release.mean, rtol=1e-12)
+    assert np.allclose(namespace["noise_std"], release.noise_std, rtol=1e-12)
+
+
+def test_release_file_page_names_every_member_and_key(tmp_path):
+    text = (ROOT / "docs" / "release-file.md").read_text(encoding="utf-8")
+    for field in fields(Certificate):
+        assert f"`{field.name}`" in text
+    for name, (dtype, _) in files._ARRAYS.items():
+        assert f"| `{name}.npy` | `{dtype}` |" in text
+    X = np.arange(5.0)
+    plan = demo.MODEL.plan(X, X, epsilon=1.0, delta=0.01)
+    plan.release(X).save(tmp_path / "a.cloak")
+    manifest = files.read((tmp_path / "a.cloak").read_bytes())[0]
+    for key in [*manifest, *manifest["model"]]:
+        assert f"`{key}`" in text
+
+
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda p: p.name
+)
+def test_relative_links_lead_somewhere(page):
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    for link in links:
+        if not re.match(r"[a-z]+:", link):
+            target = page.parent / link.partition("#")[0]
+            assert target.exists(), f"{page.name} links to {link}"
+
+
+def test_no_file_names_this_machine():
+    places = [path for path in (ROOT, Path.home()) if len(path.parts) > 1]
+    here = re.compile("|".join(rf"(?<![\w.-]){re.escape(str(path))}\b" for path in places))
+    assert here.search(f"see {ROOT}/x")
+    found = [path.relative_to(ROOT) for path, text in _texts() if here.search(text)]
+    assert not found
+
+
+def _texts():
+    """The project's own text files; what .gitignore leaves out is no part of it."""
+    skipped = {"__pycache__", "_build"}
+    folders = ["src", "tests", "docs", "benchmarks", "experiments", ".ci", ".github"]
+    paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*"))]
+    for path in [*paths, *ROOT.glob("*")]:
+        if path.is_file() and not skipped & set(path.parts):
+            with contextlib.suppress(UnicodeDecodeError):
+                yield path, path.read_text(encoding="utf-8")

@@ -1,0 +1,259 @@
+"""The integer lattice, against Python's integers, which cannot wrap or round."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import FrozenInstanceError, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from cloakgp import lattice
+from cloakgp.calibration import SIGMA_FLOOR, calibrate
+from cloakgp.lattice import HEADROOM, Measurement, to_integers
+
+PROMISE = {"epsilon": 1.0, "delta": 0.01}
+MU = calibrate(1.0, 0.01, n_measurements=3)
+
+
+@pytest.fixture
+def C():
+    return np.random.default_rng(5).normal(size=(3, 40))
+
+
+@pytest.fixture
+def measurement(dense, C):
+    return to_integers(np.eye(3), dense(C), (-1.0, 4.0), **PROMISE, mu=MU)
+
+
+def worst_sum(m: Measurement) -> int:
+    """The largest |matrix @ y_int| that any y_int in [0, 2^b] can give, in Python integers."""
+    return max(sum(map(abs, row)) for row in m.matrix.tolist()) * 2**m.y_bits
+
+
+def exact_sensitivity(m: Measurement) -> int:
+    squared = max(sum(entry**2 for entry in column) for column in m.matrix.T.tolist()) * 4**m.y_bits
+    root = math.isqrt(squared)
+    return root + (root**2 < squared)
+
+
+# What is built
+
+
+def test_the_matrix_is_the_measurements_rounded(measurement, C):
+    scaled = C * 2.0**measurement.matrix_bits
+    assert measurement.matrix.dtype == np.int64
+    assert np.abs(measurement.matrix - scaled).max() <= 0.5
+    assert (measurement.n_measurements, measurement.n_rows) == (3, 40)
+
+
+def test_sensitivity_is_exact_and_rounded_up(measurement):
+    assert measurement.sensitivity() == exact_sensitivity(measurement)
+    assert Fraction(measurement.sensitivity()) ** 2 >= max(
+        sum((entry * 2**measurement.y_bits) ** 2 for entry in column)
+        for column in measurement.matrix.T.tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "y_bits", "expected"),
+    [([[3], [4]], 1, 10), ([[1], [1]], 1, 3), ([[1, 0], [0, 2]], 4, 32), ([[2**31], [1]], 1, 2**32 + 1)],
+)
+def test_sensitivity_by_hand(columns, y_bits, expected):
+    """√(2²·(3²+4²)) = 10; √8 = 2.83 is rounded up to 3; and so on."""
+    m = Measurement(np.array(columns, dtype=np.int64), y_bits, 1, SIGMA_FLOOR, 0.0, 1.0, 1.0, 0.01)
+    assert m.sensitivity() == expected
+
+
+@given(epsilon=st.floats(0.01, 20), seed=st.integers(0, 99))
+def test_sigma_is_the_smallest_float_that_suffices(dense, epsilon, seed):
+    C = np.random.default_rng(seed).normal(size=(2, 7))
+    mu = calibrate(epsilon, 1e-5, n_measurements=2)
+    m = to_integers(np.eye(2), dense(C), (0.0, 1.0), epsilon, 1e-5, mu)
+    wanted = Fraction(m.sensitivity()) / Fraction(mu)
+    assert m.sigma == int(float(m.sigma))
+    assert m.sigma >= wanted
+    below = math.nextafter(float(m.sigma), 0.0)
+    assert math.floor(below) < wanted
+
+
+@given(numerator=st.integers(1, 2**70), denominator=st.integers(1, 2**20))
+def test_rounding_up_to_an_integer_that_is_a_float(numerator, denominator):
+    value = Fraction(numerator, denominator)
+    result = lattice._integer_float_at_least(value)
+    assert isinstance(result, int)
+    assert result >= value
+    assert float(result) == result
+    lower = result - 1 if result <= 2**53 else int(math.nextafter(float(result), 0.0))
+    assert lower < value
+
+
+def test_mu_is_rounded_up(measurement):
+    exact = Fraction(measurement.sensitivity(), measurement.sigma)
+    assert exact <= Fraction(measurement.mu()) <= exact * (1 + Fraction(1, 2**51))
+    assert measurement.mu() <= MU
+
+
+def test_units(measurement):
+    step = 5.0 / 2 ** (measurement.y_bits + measurement.matrix_bits)
+    assert measurement.step == pytest.approx(step, rel=1e-15)
+    assert measurement.noise_scale == pytest.approx(measurement.sigma * step, rel=1e-15)
+    half = 2 ** (measurement.y_bits - 1)
+    assert measurement.midpoint.tolist() == [sum(row) * half for row in measurement.matrix.tolist()]
+
+
+def test_reduce_is_applied(dense, C):
+    reduce = np.array([[0.5, 0.0, -1.0], [1.0, 1.0, 1.0]])
+    m = to_integers(reduce, dense(C), (0.0, 1.0), **PROMISE, mu=MU)
+    assert np.abs(m.matrix - reduce @ C * 2.0**m.matrix_bits).max() <= 0.5 + 1e-3
+
+
+def test_it_is_read_only_and_frozen(measurement):
+    with pytest.raises(ValueError, match="read-only"):
+        measurement.matrix[0, 0] = 0
+    with pytest.raises(FrozenInstanceError):
+        measurement.sigma = 1
+
+
+# No wrap, whatever the size
+
+
+@given(
+    spread=st.floats(0, 12),
+    n=st.integers(1, 300),
+    log_epsilon=st.floats(math.log(1e-4), math.log(100)),
+    seed=st.integers(0, 99),
+)
+def test_headroom_for_any_matrix_and_promise(dense, spread, n, log_epsilon, seed):
+    rng = np.random.default_rng(seed)
+    C = rng.normal(size=(2, n)) * 10.0 ** (-spread * rng.uniform(size=n))
+    C /= np.linalg.norm(C, axis=0).max()  # as designs give it
+    epsilon = math.exp(log_epsilon)
+    mu = calibrate(epsilon, 1e-6, n_measurements=2)
+    m = to_integers(np.eye(2), dense(C), (0.0, 1.0), epsilon, 1e-6, mu)
+    assert worst_sum(m) + 64 * m.sigma < HEADROOM
+    assert m.sensitivity() == exact_sensitivity(m)
+    assert m.sigma >= SIGMA_FLOOR
+    assert m.y_bits >= 12
+    assert m.matrix_bits >= 16
+
+
+def test_a_hundred_thousand_equal_rows(dense):
+    C = np.repeat(np.array([[0.6], [-0.8], [0.0]]), 100_000, axis=1)
+    m = to_integers(np.eye(3), dense(C), (0.0, 1.0), **PROMISE, mu=MU)
+    top = np.full(m.n_rows, 2**m.y_bits)
+    assert (m.matrix @ top).tolist() == [sum(row) * 2**m.y_bits for row in m.matrix.tolist()]
+    assert worst_sum(m) + 64 * m.sigma < HEADROOM
+
+
+def test_two_million_rows():
+    class Ones:
+        n_rows, n_outputs, jitter, posterior_variance = 2_000_000, 1, 0.0, np.ones(1)
+
+        def columns(self, rows):
+            return np.ones((1, len(range(self.n_rows)[rows])))
+
+    m = to_integers(np.ones((1, 1)), Ones(), (0.0, 1.0), **PROMISE, mu=calibrate(1.0, 0.01))
+    entry = int(m.matrix[0, 0])
+    assert (m.matrix == entry).all()
+    assert (m.matrix @ np.full(m.n_rows, 2**m.y_bits)).tolist() == [2_000_000 * entry * 2**m.y_bits]
+    assert 2_000_000 * entry * 2**m.y_bits + 64 * m.sigma < HEADROOM
+    assert m.sensitivity() == entry * 2**m.y_bits
+    assert m.y_bits >= 12
+    assert m.sigma >= SIGMA_FLOOR
+
+
+def test_an_epsilon_too_large_for_the_lattice_is_refused(dense, C):
+    with pytest.raises(ValueError, match=r"epsilon=.* with 40 rows leaves too few bits.*smaller epsilon"):
+        to_integers(np.eye(3), dense(C), (0.0, 1.0), 1e9, 0.01, mu=1e9)
+
+
+int64s = st.one_of(
+    st.integers(-(2**62), 2**62),
+    st.integers(2**31 - 3, 2**31 + 3),
+    st.integers(2**62 - 3, 2**62),
+    st.integers(-5, 5),
+)
+
+
+@settings(max_examples=200)
+@given(matrix=arrays(np.int64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=int64s))
+def test_largest_squared_norm_is_exact(matrix):
+    assert lattice._largest_squared_norm(matrix) == max(
+        sum(entry**2 for entry in column) for column in matrix.T.tolist()
+    )
+
+
+@pytest.mark.parametrize("size", [2**30, 2**31, 2**31 + 1, 2**40, 2**61, 2**62])
+def test_largest_squared_norm_tells_columns_apart_that_floats_cannot(size):
+    matrix = np.array([[size, size - 1, size], [3, 2**20, 4]], dtype=np.int64)
+    expected = max(size**2 + 16, (size - 1) ** 2 + 2**40)
+    assert lattice._largest_squared_norm(matrix) == expected
+    assert lattice._largest_squared_norm(-matrix) == expected
+
+
+# check() trusts nothing
+
+
+def test_check_passes_what_was_built(measurement):
+    measurement.check()
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"sigma": 1}, "not on a fine enough integer lattice"),
+        ({"sigma": 0}, "not on a fine enough integer lattice"),
+        ({"sigma": -(2**40)}, "not on a fine enough integer lattice"),
+        ({"sigma": SIGMA_FLOOR - 1}, "not on a fine enough integer lattice"),
+        ({"sigma": 2**57}, "could overflow"),
+        ({"y_bits": 60}, "could overflow"),
+        ({"epsilon": 0.5}, "noise is too small"),
+        ({"epsilon": 1e-30}, "noise is too small"),
+        ({"delta": 0.005}, "noise is too small"),
+        ({"epsilon": math.nan}, "noise is too small"),
+        ({"delta": math.nan}, "noise is too small"),
+    ],
+    ids=str,
+)
+def test_check_refuses_a_doctored_measurement(measurement, changes, match):
+    with pytest.raises(AssertionError, match=match):
+        replace(measurement, **changes).check()
+
+
+def test_check_refuses_too_little_noise_by_a_hair(measurement):
+    with pytest.raises(AssertionError, match="noise is too small"):
+        replace(measurement, sigma=int(measurement.sigma * (1 - 1e-6)) & -1024).check()
+
+
+def test_check_refuses_a_noise_scale_that_is_no_float(measurement):
+    odd = measurement.sigma + 1
+    assert float(odd) != odd
+    with pytest.raises(AssertionError, match="not a floating-point number"):
+        replace(measurement, sigma=odd).check()
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float64, np.uint64, object, ">i8"])
+def test_check_refuses_other_dtypes(measurement, dtype):
+    with pytest.raises(AssertionError, match="integer lattice"):
+        replace(measurement, matrix=measurement.matrix.astype(dtype)).check()
+
+
+def test_check_refuses_a_matrix_with_one_larger_column(measurement):
+    matrix = measurement.matrix.copy()
+    matrix[:, 7] = matrix[:, np.argmax((matrix.astype(float) ** 2).sum(axis=0))] * 2
+    with pytest.raises(AssertionError, match="noise is too small"):
+        replace(measurement, matrix=matrix).check()
+
+
+@pytest.mark.parametrize("size", [2**31, 2**40, 2**62])
+def test_check_does_not_wrap(measurement, size):
+    """(2**40)**2 and (2**31)**2 * 2 are 0 or negative in int64."""
+    matrix = measurement.matrix.copy()
+    matrix[:, 0] = size
+    with pytest.raises(AssertionError):
+        replace(measurement, matrix=matrix).check()

@@ -1,0 +1,152 @@
+"""Releases: noise as promised, a new spend each time, and nothing that can be changed."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cloakgp import Release
+
+
+def test_what_is_in_it(make_plan, setting):
+    plan = make_plan()
+    release = plan.release(setting.y)
+    assert isinstance(release, Release)
+    assert release.mean.shape == (4,)
+    assert release.z.shape == (plan.certificate.n_measurements,)
+    assert release.certificate == plan.certificate
+    for name in ("X_star", "noise_std", "noise_cov", "gp_std"):
+        np.testing.assert_array_equal(getattr(release, name), getattr(plan, name))
+
+
+def test_the_mean_is_the_exact_one_plus_noise(make_plan, setting, noiseless):
+    plan = make_plan()
+    away = plan.release(setting.y).mean - noiseless(plan, setting.y).mean
+    assert (np.abs(away) < 12 * plan.noise_std).all()
+    assert (away != 0).all()
+
+
+def test_the_noise_has_the_covariance_that_was_planned(make_plan, setting, noiseless, seeded, design):
+    plan = make_plan(design=design)
+    n = 3000
+    with seeded(0):
+        means = np.array([plan.release(setting.y).mean for _ in range(n)])
+    noise = means - noiseless(plan, setting.y).mean
+    standard = noise @ np.linalg.inv(np.linalg.cholesky(plan.noise_cov)).T
+    # Standard normals: entries of the sample covariance have std √(2/n) or less, those of the mean √(1/n).
+    np.testing.assert_allclose(np.cov(standard.T), np.eye(4), atol=5 * np.sqrt(2 / n))
+    np.testing.assert_allclose(standard.mean(axis=0), 0, atol=5 / np.sqrt(n))
+    np.testing.assert_allclose(noise.std(axis=0), plan.noise_std, rtol=0.1)
+
+
+def test_each_release_is_a_new_spend_with_new_noise(make_plan, setting):
+    plan = make_plan()
+    one, two = plan.release(setting.y), plan.release(setting.y)
+    assert (one.z != two.z).any()
+    for release in (one, two):
+        assert release.certificate.spend == "each release made from a plan spends this once more"
+        assert "each release made from a plan spends this once more" in str(release.certificate)
+
+
+def test_missing_must_be_named_and_known(make_plan, setting):
+    plan = make_plan()
+    with pytest.raises(TypeError, match="positional"):
+        plan.release(setting.y, "midpoint")
+    with pytest.raises(ValueError, match="missing must be one of 'error', 'midpoint'"):
+        plan.release(setting.y, missing="drop")
+
+
+def test_midpoint_predicts_as_if_missing_outcomes_were_in_the_middle(make_plan, setting, seeded):
+    plan = make_plan()
+    y, filled = setting.y.copy(), setting.y.copy()
+    y[[1, 5]], filled[[1, 5]] = np.nan, 1.5
+    with pytest.raises(ValueError, match="y must be finite"):
+        plan.release(y)
+    with seeded(1):
+        one = plan.release(y, missing="midpoint")
+    with seeded(1):
+        two = plan.release(filled)
+    np.testing.assert_array_equal(one.z, two.z)
+
+
+def test_it_is_read_only_and_frozen(make_plan, setting):
+    release = make_plan().release(setting.y)
+    for array in (release.z, release.X_star, release.gp_std):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+    for name in ("plan", "z"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(release, name, None)
+    for name in ("mean", "noise_std", "certificate"):
+        with pytest.raises(AttributeError):
+            setattr(release, name, None)
+    before = release.mean.copy()
+    for computed in (release.mean, release.noise_std):
+        if computed.flags.writeable:
+            computed[...] = 0
+    np.testing.assert_array_equal(release.mean, before)
+
+
+def test_repr_tells_the_promise_and_no_prediction(make_plan, setting):
+    release = make_plan().release(setting.y)
+    std = release.noise_std
+    assert repr(release) == (
+        f"<Release: (1, 0.01)-DP, unit one row, 4 predictions, noise std {std.min():.3g} to {std.max():.3g}>"
+    )
+
+
+# Saving
+
+
+def test_saving_replaces_a_file_whole(make_plan, setting, tmp_path):
+    path = tmp_path / "release.cloak"
+    path.write_bytes(b"something else")
+    release = make_plan().release(setting.y)
+    release.save(path)
+    release.save(str(path))
+    assert [entry.name for entry in tmp_path.iterdir()] == ["release.cloak"]
+    np.testing.assert_array_equal(Release.load(str(path)).z, release.z)
+
+
+@pytest.mark.parametrize("written", [0, 100])
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(make_plan, setting, tmp_path, monkeypatch, written):
+    path = tmp_path / "release.cloak"
+    old = make_plan().release(setting.y)
+    old.save(path)
+    before = path.read_bytes()
+    whole = Path.write_bytes
+
+    def disk_full(self, contents):
+        whole(self, contents[:written])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", disk_full)
+    with pytest.raises(OSError, match="No space left"):
+        make_plan().release(setting.y).save(path)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["release.cloak"]
+
+
+def test_a_key_that_is_none_leaves_the_old_file(make_plan, setting, tmp_path):
+    pytest.importorskip("cryptography")
+    path = tmp_path / "release.cloak"
+    path.write_bytes(b"old")
+    with pytest.raises(TypeError, match="sign_with must be an Ed25519PrivateKey"):
+        make_plan().release(setting.y).save(path, sign_with="secret")
+    assert path.read_bytes() == b"old"
+
+
+def test_saving_where_there_is_no_folder(make_plan, setting, tmp_path):
+    with pytest.raises(FileNotFoundError):
+        make_plan().release(setting.y).save(tmp_path / "none" / "release.cloak")
+
+
+def test_saving_does_not_touch_a_neighbours_file(make_plan, setting, tmp_path):
+    """Somebody else's file may have the name that an unfinished one would get."""
+    neighbour = tmp_path / "release.cloak.part"
+    neighbour.write_bytes(b"mine")
+    make_plan().release(setting.y).save(tmp_path / "release.cloak")
+    assert neighbour.read_bytes() == b"mine"

@@ -1,0 +1,160 @@
+"""The insecure seed: reproducible, loud, and confined to its block."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import numpy as np
+import pytest
+
+import cloakgp
+from cloakgp import Release, testing
+from cloakgp.testing import InsecureWarning, insecure_generator, insecure_seed
+
+
+def test_releases_are_reproducible(make_plan, setting, seeded):
+    plan = make_plan()
+    draws = []
+    for seed in (7, 7, 8):
+        with seeded(seed):
+            draws.append([plan.release(setting.y).z.tolist() for _ in range(2)])
+    assert draws[0] == draws[1]
+    assert draws[0] != draws[2]
+    assert draws[0][0] != draws[0][1], "each release in a block has its own noise"
+
+
+def test_the_block_warns_where_it_is_entered():
+    words = "INSECURE.*nothing released in this block is private"
+    with pytest.warns(InsecureWarning, match=words) as caught, insecure_seed(0):
+        pass
+    assert caught[0].filename == __file__
+    assert issubclass(InsecureWarning, UserWarning)
+
+
+def test_where_warnings_are_errors_the_block_is_not_entered():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(InsecureWarning), insecure_seed(0):
+            pytest.fail("the block was entered")
+    assert insecure_generator() is None
+
+
+def test_everything_says_insecure(make_plan, setting, seeded, tmp_path):
+    plan = make_plan()
+    with seeded(0):
+        release = plan.release(setting.y)
+    release.save(tmp_path / "file")
+    for one in (release, Release.load(tmp_path / "file")):
+        assert one.certificate.insecure is True
+        assert str(one.certificate).startswith("INSECURE")
+        assert repr(one).startswith("<INSECURE Release")
+    assert b'"insecure": true' in (tmp_path / "file").read_bytes()
+    with pytest.raises(cloakgp.VerificationError, match="INSECURE"):
+        cloakgp.verify(tmp_path / "file")
+
+
+def test_the_plan_itself_stays_secure(make_plan, setting, seeded):
+    plan = make_plan()
+    with seeded(0):
+        release = plan.release(setting.y)
+        inside = make_plan()
+    assert not plan.certificate.insecure
+    assert not inside.certificate.insecure
+    for again in (plan.release(setting.y), inside.release(setting.y), release.plan.release(setting.y)):
+        assert not again.certificate.insecure
+        assert "INSECURE" not in repr(again)
+        assert (again.z != release.z).any()
+
+
+def test_nothing_is_insecure_outside(make_plan, setting, seeded):
+    plan = make_plan()
+    before = plan.release(setting.y)
+    with seeded(0):
+        pass
+    after = plan.release(setting.y)
+    assert not before.certificate.insecure
+    assert not after.certificate.insecure
+    assert insecure_generator() is None
+
+
+def test_seeding_numpy_does_not_seed_releases(make_plan, setting):
+    plan = make_plan()
+    draws = []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002
+        draws.append(plan.release(setting.y).z)
+    assert (draws[0] != draws[1]).any()
+
+
+def test_blocks_nest(make_plan, setting, seeded):
+    plan = make_plan()
+    with seeded(1):
+        outer = [plan.release(setting.y).z.tolist() for _ in range(2)]
+    with seeded(2):
+        inner = plan.release(setting.y).z.tolist()
+    with seeded(1):
+        first = plan.release(setting.y).z.tolist()
+        with seeded(2):
+            assert plan.release(setting.y).z.tolist() == inner
+        second = plan.release(setting.y)
+        assert second.certificate.insecure
+    assert [first, second.z.tolist()] == outer
+    assert insecure_generator() is None
+
+
+def test_an_exception_ends_the_block(make_plan, setting, seeded):
+    with pytest.raises(KeyError), seeded(0):
+        raise KeyError
+    assert insecure_generator() is None
+    assert not make_plan().release(setting.y).certificate.insecure
+
+
+def test_other_threads_are_not_affected(make_plan, setting, seeded):
+    plan = make_plan()
+    found = []
+
+    def work():
+        found.append((insecure_generator(), plan.release(setting.y).certificate.insecure))
+
+    with seeded(0):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+        assert insecure_generator() is not None
+    assert found == [(None, False)]
+
+
+def test_a_block_in_a_thread_stays_there(make_plan, setting, seeded):
+    plan = make_plan()
+    inside, leave = threading.Event(), threading.Event()
+    found = []
+
+    def work():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with insecure_seed(0):
+                inside.set()
+                leave.wait(10)
+                found.append(plan.release(setting.y).certificate.insecure)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert inside.wait(10)
+    secure = plan.release(setting.y)
+    leave.set()
+    thread.join()
+    assert not secure.certificate.insecure
+    assert found == [True]
+
+
+@pytest.mark.parametrize("seed", ["zero", -1, 0.5], ids=repr)
+def test_a_seed_that_is_none_leaves_nothing_behind(seed):
+    with pytest.warns(InsecureWarning), pytest.raises((TypeError, ValueError)), insecure_seed(seed):
+        pytest.fail("the block was entered")
+    assert insecure_generator() is None
+
+
+def test_the_seed_is_reached_through_the_package():
+    assert cloakgp.testing is testing
+    assert not hasattr(cloakgp, "insecure_seed")

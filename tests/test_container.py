@@ -129,7 +129,7 @@ def test_what_is_no_zip_is_refused(junk):
 
 def test_edits_without_new_digests_are_named(contents):
     (info, manifest), (other, data), *rest = members(contents)
-    edited = archive_of([(info, manifest), (other, data[:-1] + b"?"), *rest])
+    edited = archive_of([(info, manifest), (other, data[:-1] + b"!"), *rest])
     refused(edited, "damaged: its members do not match the digests listed")
     edited = archive_of([(info, manifest.replace(b"0.1", b"0.2")), (other, data), *rest])
     refused(edited, "damaged: the manifest does not match its own digest")

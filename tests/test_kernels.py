@@ -379,7 +379,7 @@ def test_what_functions_return_is_checked(function, error, match, X, Z):
         sk.PairwiseKernel(gamma=0.5, metric="laplacian"),
         partial(rbf_kernel, gamma=0.3),
     ],
-    ids=str,
+    ids=["RBF", "Matern", "DotProduct", "Pairwise", "function"],
 )
 def test_scikit_learn_kernels_join_in(other, X, Z):
     for kernel in (as_kernel(other), A + other, A * other, as_kernel(other) + A):

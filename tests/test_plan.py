@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import FrozenInstanceError, fields
+from itertools import product
 
 import numpy as np
 import pytest
@@ -304,8 +305,11 @@ def test_round_promises_can_be_planned(make_plan, epsilon, delta):
         assert c.delta_slack <= delta / 100
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.5, 20.0, 100.0, 700.0, 1e3, 1e6])
-@pytest.mark.parametrize("delta", [1e-12, 1e-6, 0.5, 0.999])
+PROMISES = [*product([1e-6, 1e-3, 0.5, 20.0, 100.0, 700.0, 1e3, 1e6], [1e-12, 1e-6, 0.5, 0.999])]
+PROMISES += [(1e-8, 1e-12), (1e-8, 1e-15), (1e-6, 1e-100), (1.0, 1e-300), (100.0, 1e-300), (1e12, 0.01)]
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), PROMISES)
 def test_what_can_be_released_can_be_verified(make_plan, setting, tmp_path, epsilon, delta):
     """A promise that cannot be checked later must be refused before it is spent."""
     try:

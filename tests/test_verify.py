@@ -126,6 +126,12 @@ def stretch_another(manifest, arrays):
     matrix[:, shortest] = matrix[:, longest_column(matrix)] * 2
 
 
+def excused_negation(manifest, arrays):
+    """Predictions with the wrong sign, and a bias that would allow for it."""
+    arrays["reconstruction"][0] *= -1
+    manifest["certificate"]["bias"] = 1e9
+
+
 LIES = {
     "epsilon halved": certificate(epsilon=0.5),
     "epsilon a little lower": certificate(epsilon=0.999),
@@ -198,6 +204,8 @@ LIES = {
     "reconstruction scaled": array("reconstruction", lambda r: r * 1.1),
     "reconstruction negated": array("reconstruction", lambda r: -r),
     "reconstruction entry": entry("reconstruction", (1, 1), lambda v: v + 0.01),
+    "reconstruction negated and excused by the bias": excused_negation,
+    "bias": certificate(bias=1e9),
     "offset": entry("offset", 0, lambda v: v + 0.01),
     "gp_std": entry("gp_std", 0, lambda v: v * 1.1),
     "gp_std negated": array("gp_std", lambda v: -v),

@@ -9,9 +9,15 @@ A plan is public, a release is private, a prediction is free::
     cloakgp.verify("heights.cloak")                        # anyone can check the promise
 """
 
+from typing import Any
+
 from cloakgp import kernels, testing
 from cloakgp.certificate import Certificate
+from cloakgp.combine import combine
 from cloakgp.container import ReleaseFileError
+from cloakgp.denoise import Uncertainty
+from cloakgp.function import FunctionPlan
+from cloakgp.function_release import FunctionRelease
 from cloakgp.gp import GP
 from cloakgp.plan import Plan
 from cloakgp.release import Release
@@ -23,13 +29,26 @@ __version__ = "0.1.0"
 __all__ = [
     "GP",
     "Certificate",
+    "FunctionPlan",
+    "FunctionRelease",
     "Plan",
+    "PrivateGPRegressor",
     "Release",
     "ReleaseFileError",
     "SignatureError",
+    "Uncertainty",
     "Verification",
     "VerificationError",
+    "combine",
     "kernels",
     "testing",
     "verify",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PrivateGPRegressor":  # scikit-learn is imported only when it is asked for
+        from cloakgp.estimators import PrivateGPRegressor
+
+        return PrivateGPRegressor
+    raise AttributeError(f"module 'cloakgp' has no attribute {name!r}")

@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from cloakgp import checks
 
 CALIBRATIONS = ("analytic", "classic")
 SIGMA_FLOOR = 2**30
 """Least noise std, in lattice steps, for which the slack below is claimed."""
+EPSILON_LIMIT = 1e6
+"""Beyond this a promise is empty, and floating point no longer carries the formulas."""
 
 _TAIL_SHARE = 1e-6  # share of delta given to the event that the noise leaves its ball
 _SAFETY = 1e-9  # relative margin on delta, far above the rounding errors of `delta_of`
@@ -72,6 +75,16 @@ def delta_slack(mu: float, epsilon: float, delta: float, n_measurements: int) ->
     return max(0.0, total_delta(mu, epsilon, delta, n_measurements) - delta_of(mu, epsilon))
 
 
+def promise(epsilon: Any, delta: Any) -> tuple[float, float]:
+    """epsilon and delta as floats, or a clear error."""
+    return (
+        checks.number(epsilon, "epsilon", above=0.0, below=EPSILON_LIMIT, remedy="1 is a common choice."),
+        checks.number(
+            delta, "delta", above=0.0, below=1.0, remedy="Choose it well below 1 / number of rows."
+        ),
+    )
+
+
 def calibrate(epsilon: float, delta: float, method: str = "analytic", n_measurements: int = 1) -> float:
     """Largest mu for which (epsilon, delta) is proven, rounded down.
 
@@ -84,8 +97,7 @@ def calibrate(epsilon: float, delta: float, method: str = "analytic", n_measurem
     n_measurements : int
         How many numbers the release holds; each adds to the lattice's (tiny) slack.
     """
-    epsilon = checks.positive(epsilon, "epsilon")
-    delta = checks.number(delta, "delta", above=0.0, below=1.0)
+    epsilon, delta = promise(epsilon, delta)
     checks.choice(method, "calibration", CALIBRATIONS)
     analytic = _largest_mu(epsilon, delta, n_measurements)
     if method == "analytic":
@@ -99,8 +111,8 @@ def calibrate(epsilon: float, delta: float, method: str = "analytic", n_measurem
 
 
 def _largest_mu(epsilon: float, delta: float, n_measurements: int) -> float:
-    def kept(mu: float) -> bool:
-        return total_delta(mu, epsilon, delta, n_measurements) <= delta
+    def kept(mu: float) -> bool:  # a little less than delta, so that a slightly smaller mu is as good
+        return total_delta(mu, epsilon, delta, n_measurements) <= delta * (1 - 1e-7)
 
     low = high = 1.0
     while kept(high):

@@ -14,8 +14,9 @@ SPEND = "each release made from a plan spends this once more"
 class Certificate:
     """The guarantee and how it was reached. Nothing in it depends on y.
 
-    Variances and standard deviations are in y's unit. `objective` is the size of noise that the
-    design minimised: the weighted mean noise variance over X* for `mse`, its geometric mean over
+    Variances and standard deviations are in y's unit. `objective` is what the design
+    minimised: the weighted mean noise variance over X* for `mse`, the largest for `max`, the
+    weighted mean squared error of denoising for `posterior`, and the geometric mean variance over
     the measured directions for `volume`.
     """
 
@@ -37,6 +38,8 @@ class Certificate:
     n_rows: int
     n_measurements: int
     design: str
+    bound: str
+    """How the sensitivity was found; "exact" except for some function releases."""
     objective: float
     lower_bound: float
     gap: float
@@ -52,6 +55,8 @@ class Certificate:
     """What was added to the kernel matrix's diagonal to factorise it; usually 0."""
     bias: float
     """Largest error of the released mean, beside noise, for any y within the bounds."""
+    unbiased: bool
+    """Whether the released mean is the GP's plus noise, and not a shrunken (denoised) one."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
@@ -72,7 +77,8 @@ class Certificate:
             f"{self.status} after {self.iterations} iterations",
             f"  lattice       y to 1/2^{self.y_bits} of its range, matrix to 2^-{self.matrix_bits}, "
             f"noise std {self.sigma} steps for sensitivity {self.sensitivity_steps}",
-            f"  accuracy      bias at most {self.bias:.2g}, jitter {self.jitter:.2g}",
+            f"  accuracy      bias at most {self.bias:.2g}{'' if self.unbiased else ' (denoised: shrunk)'}, "
+            f"jitter {self.jitter:.2g}",
         ]
         return "\n".join(lines)
 

@@ -96,7 +96,8 @@ def _numeric(value: Any, name: str) -> FloatArray:
             f"{name} must hold real numbers; got dtype {array.dtype}. "
             "Encode categories, dates and missing values as numbers first."
         )
-    return array.astype(np.float64)
+    with np.errstate(all="ignore"):  # what does not fit becomes infinite, and is refused as such
+        return array.astype(np.float64)
 
 
 def _finite(array: FloatArray, name: str) -> None:

@@ -64,8 +64,8 @@ def _open(contents: bytes) -> tuple[dict[str, Any], dict[str, bytes], dict[str, 
             if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
                 raise ReleaseFileError("release file must not be compressed inside.")
             data = {name: archive.read(name) for name in archive.namelist()}
-        manifest = json.loads(data.pop(MANIFEST))
-        signature = json.loads(data.pop(SIGNATURE)) if SIGNATURE in data else None
+        manifest = _parse(data.pop(MANIFEST))
+        signature = _parse(data.pop(SIGNATURE)) if SIGNATURE in data else None
     except ReleaseFileError:
         raise
     except Exception as error:  # zipfile and json raise many kinds on damaged input
@@ -96,6 +96,13 @@ def _write(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
     info = zipfile.ZipInfo(name)  # dated 1980-01-01
     info.create_system = 3  # the same on every platform
     archive.writestr(info, data)
+
+
+def _parse(data: bytes) -> Any:
+    """JSON with finite numbers only, as :func:`_json` writes it."""
+    value = json.loads(data)
+    _json(value)
+    return value
 
 
 def _json(value: Any) -> bytes:

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,48 +15,59 @@ import numpy as np
 from cloakgp import container, signing
 from cloakgp.certificate import FIELDS, Certificate
 from cloakgp.container import Array, ReleaseFileError
+from cloakgp.function import FunctionPlan
 from cloakgp.gp import GP
-from cloakgp.kernels import Custom, Kernel, as_kernel, from_spec
+from cloakgp.kernels import Kernel, as_kernel, from_spec
 from cloakgp.lattice import IntArray, Measurement
 from cloakgp.plan import Plan
 
 FORMAT, SCHEMA = "cloakgp-release", 1
+PREDICTIONS, FUNCTION = "predictions", "function"
 
-_ARRAYS = {  # name: (dtype, dimensions), little-endian whatever the machine
+_DTYPES = {  # little-endian whatever the machine; the number of dimensions
     "X": ("<f8", 2),
     "X_star": ("<f8", 2),
+    "points": ("<f8", 2),
     "weights": ("<f8", 1),
     "noise": ("<f8", 1),
     "matrix": ("<i8", 2),
+    "centre": ("<i8", 1),
     "z": ("<i8", 1),
     "reconstruction": ("<f8", 2),
     "offset": ("<f8", 1),
     "gp_std": ("<f8", 1),
 }
-_OPTIONAL = {"noise"}
+_NEEDED = {
+    PREDICTIONS: {"X", "X_star", "weights", "matrix", "z", "reconstruction", "offset", "gp_std"},
+    FUNCTION: {"points", "z", "reconstruction", "centre"},
+}
+_ALLOWED = {
+    PREDICTIONS: _NEEDED[PREDICTIONS] | {"noise"},
+    FUNCTION: _NEEDED[FUNCTION] | {"X", "matrix", "noise"},
+}
 
 
-def encode(plan: Plan, z: IntArray, sign_with: Any = None) -> bytes:
+def encode(plan: Plan | FunctionPlan, z: IntArray, sign_with: Any = None) -> bytes:
     """The bytes of a release file."""
-    arrays: dict[str, Array] = {
-        "X": plan.X,
-        "X_star": plan.X_star,
-        "weights": plan.weights,
-        "matrix": plan.measurement.matrix,
-        "z": z,
-        "reconstruction": plan.reconstruction,
-        "offset": plan.offset,
-        "gp_std": plan.gp_std,
-    }
+    arrays: dict[str, Array] = {"z": z, "reconstruction": plan.reconstruction}
+    manifest: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "unit": plan.certificate.unit}
+    if isinstance(plan, Plan):
+        manifest["release"] = PREDICTIONS
+        names = ["X", "X_star", "weights", "offset", "gp_std"]
+    else:
+        manifest["release"] = FUNCTION
+        manifest["function"] = {"reach": plan.reach, "prior_seed": plan.prior_seed}
+        names = ["centre"]
+        names += ["points"] if plan.X is None else ["points", "X"]
+    arrays |= {name: getattr(plan, name) for name in names}
+    if plan.X is not None:
+        arrays["matrix"] = plan.measurement.matrix
     noise = plan.gp.noise
     if not isinstance(noise, float):
         arrays["noise"] = noise
-    manifest = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "unit": plan.certificate.unit,
+    manifest |= {
         "certificate": plan.certificate.to_dict(),
-        "measurement": {"kind": "dense"},
+        "measurement": {"kind": "dense" if "matrix" in arrays else "withheld"},
         "model": {
             "kernel": plan.gp.kernel.to_spec(),
             "noise": noise if isinstance(noise, float) else "per row",
@@ -61,7 +75,7 @@ def encode(plan: Plan, z: IntArray, sign_with: Any = None) -> bytes:
             "mean": plan.gp.mean,
         },
     }
-    arrays = {name: np.asarray(array, dtype=_ARRAYS[name][0]) for name, array in arrays.items()}
+    arrays = {name: np.asarray(array, dtype=_DTYPES[name][0]) for name, array in arrays.items()}
     contents = container.pack(manifest, arrays)
     if sign_with is None:
         return contents
@@ -69,13 +83,15 @@ def encode(plan: Plan, z: IntArray, sign_with: Any = None) -> bytes:
     return container.pack(manifest, arrays, signing.sign(digest, sign_with))
 
 
-def decode(contents: bytes, kernel: Any = None) -> tuple[Plan, IntArray]:
+def decode(contents: bytes, kernel: Any = None) -> tuple[Plan | FunctionPlan, IntArray]:
     """The plan and the noisy measurements in a release file's bytes."""
-    manifest, arrays = read(contents)[:2]
+    manifest, arrays, _ = read(contents)
     certificate, model = Certificate(**manifest["certificate"]), manifest["model"]
+    z = arrays["z"]
+    given = None if kernel is None else as_kernel(kernel)
     try:
         gp = GP(
-            as_kernel(kernel) if kernel is not None else stored_kernel(model["kernel"]),
+            given if given is not None and is_custom(model["kernel"]) else stored_kernel(model["kernel"]),
             arrays["noise"] if model["noise"] == "per row" else model["noise"],
             model["bounds"],
             model["mean"],
@@ -83,7 +99,7 @@ def decode(contents: bytes, kernel: Any = None) -> tuple[Plan, IntArray]:
     except (KeyError, TypeError, ValueError) as error:
         raise ReleaseFileError(f"release file has a model that makes no sense: {error}") from None
     measurement = Measurement(
-        matrix=arrays["matrix"],
+        matrix=arrays.get("matrix", np.zeros((len(z), 0), dtype=np.int64)),
         y_bits=certificate.y_bits,
         matrix_bits=certificate.matrix_bits,
         sigma=certificate.sigma,
@@ -91,8 +107,21 @@ def decode(contents: bytes, kernel: Any = None) -> tuple[Plan, IntArray]:
         upper=gp.bounds[1],
         epsilon=certificate.epsilon,
         delta=certificate.delta,
+        declared=certificate.sensitivity_steps,
     )
-    plan = Plan(
+    if manifest["release"] == FUNCTION:
+        return FunctionPlan(
+            gp=gp,
+            X=arrays.get("X"),
+            points=arrays["points"],
+            measurement=measurement,
+            reconstruction=arrays["reconstruction"],
+            centre=arrays["centre"],
+            reach=manifest["function"]["reach"],
+            prior_seed=manifest["function"]["prior_seed"],
+            certificate=certificate,
+        ), z
+    return Plan(
         gp=gp,
         X=arrays["X"],
         X_star=arrays["X_star"],
@@ -102,8 +131,33 @@ def decode(contents: bytes, kernel: Any = None) -> tuple[Plan, IntArray]:
         offset=arrays["offset"],
         gp_std=arrays["gp_std"],
         certificate=certificate,
-    )
-    return plan, arrays["z"]
+    ), z
+
+
+def write(path: str | os.PathLike[str], contents: bytes) -> None:
+    """Write a file whole or not at all."""
+    path = Path(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    os.close(handle)
+    unfinished = Path(name)
+    try:
+        unfinished.write_bytes(contents)
+        unfinished.chmod(0o666 & ~_umask())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """What new files are not allowed to permit; the system tells it only by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def load(path: str | os.PathLike[str], kernel: Any = None) -> tuple[Plan | FunctionPlan, IntArray]:
+    """The plan and the noisy measurements in a release file."""
+    return decode(Path(path).read_bytes(), kernel)
 
 
 def read(contents: bytes) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:
@@ -111,30 +165,34 @@ def read(contents: bytes) -> tuple[dict[str, Any], dict[str, Array], dict[str, s
     manifest, arrays, signature = container.unpack(contents)
     if manifest.get("format") != FORMAT:
         raise ReleaseFileError(f"not a release file: its format is not {FORMAT!r}.")
-    if manifest.get("schema") != SCHEMA:
+    if type(manifest.get("schema")) is not int or manifest["schema"] != SCHEMA:
         raise ReleaseFileError(
             f"release file has schema {manifest.get('schema')!r}; this version of cloakgp reads {SCHEMA}. "
             "Update cloakgp."
         )
-    if manifest.get("measurement") != {"kind": "dense"}:
-        raise ReleaseFileError("release file has a measurement of a kind that this version does not know.")
-    expected = {"format", "schema", "unit", "certificate", "measurement", "model", "members", "sha256"}
-    if set(manifest) != expected or set(manifest["model"]) != {"kernel", "noise", "bounds", "mean"}:
+    expected = {
+        "format",
+        "schema",
+        "unit",
+        "release",
+        "certificate",
+        "measurement",
+        "model",
+        "members",
+        "sha256",
+    }
+    if manifest.get("release") == FUNCTION:
+        expected.add("function")
+    if set(manifest) != expected or manifest["release"] not in _NEEDED:
         raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
-    certificate = manifest["certificate"]
-    if set(certificate) != set(FIELDS) or manifest["unit"] != certificate["unit"]:
-        raise ReleaseFileError("release file: the certificate lacks a key or has one too many.")
-    for name in FIELDS:
-        kind = Certificate.__annotations__[name]
-        if type(certificate[name]).__name__ != kind:
-            raise ReleaseFileError(f"release file: the certificate's {name} must be a {kind}.")
-    _check_arrays(arrays)
+    _check_words(manifest)
+    _check_arrays(manifest, arrays)
     return manifest, arrays, signature
 
 
 def stored_kernel(spec: Any) -> Kernel:
     """The kernel of a manifest, or a stand-in for a custom one, which no file can hold."""
-    return Custom(_Missing()) if is_custom(spec) else from_spec(spec)
+    return _Withheld(spec) if is_custom(spec) else from_spec(spec)
 
 
 def is_custom(spec: Any) -> bool:
@@ -145,34 +203,74 @@ def is_custom(spec: Any) -> bool:
     return spec.get("kind") == "Custom" or (isinstance(parts, list) and any(map(is_custom, parts)))
 
 
-class _Missing:
+class _Withheld(Kernel):
     """Stands for a custom kernel that was not given; everything but new predictions works."""
 
-    def __call__(self, X: Any, Z: Any) -> Any:
+    def __init__(self, spec: dict[str, Any]) -> None:
+        self.spec = spec
+
+    def to_spec(self) -> dict[str, Any]:
+        return self.spec
+
+    def _matrix(self, X: Any, Z: Any) -> Any:
         raise ValueError(
             "kernel: this release was made with a custom kernel, which its file cannot hold. "
-            "Use Release.load(path, kernel=...)."
+            "Give it when loading: load(path, kernel=...)."
         )
 
+    def _diag(self, X: Any) -> Any:
+        return self._matrix(X, X)
+
     def __repr__(self) -> str:
-        return "not in file"
+        return "<custom kernel, not in file>"
 
 
-def _check_arrays(arrays: dict[str, Array]) -> None:
-    names = set(arrays)
-    if not set(_ARRAYS) - _OPTIONAL <= names <= set(_ARRAYS):
+def _check_words(manifest: dict[str, Any]) -> None:
+    """Every key of the manifest's parts is there, no other is, and the types are right."""
+    certificate, model, function = manifest["certificate"], manifest["model"], manifest.get("function")
+    if not isinstance(model, dict) or set(model) != {"kernel", "noise", "bounds", "mean"}:
+        raise ReleaseFileError("release file: the model lacks a key or has one too many.")
+    if not isinstance(certificate, dict) or set(certificate) != set(FIELDS):
+        raise ReleaseFileError("release file: the certificate lacks a key or has one too many.")
+    for name in FIELDS:
+        kind = Certificate.__annotations__[name]
+        if type(certificate[name]).__name__ != kind:
+            raise ReleaseFileError(f"release file: the certificate's {name} must be a {kind}.")
+    if manifest["unit"] != certificate["unit"]:
+        raise ReleaseFileError("release file: two units of protection are named.")
+    if function is not None and (
+        not isinstance(function, dict)
+        or set(function) != {"reach", "prior_seed"}
+        or type(function["reach"]) is not float
+        or type(function["prior_seed"]) not in (int, type(None))
+    ):
+        raise ReleaseFileError("release file: the function's description lacks a key or has one too many.")
+
+
+def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
+    kind, names = manifest["release"], set(arrays)
+    if not _NEEDED[kind] <= names <= _ALLOWED[kind]:
         raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
+    if ("noise" in names) != (manifest["model"]["noise"] == "per row"):
+        raise ReleaseFileError("release file: noise per row must be an array, and only then.")
+    if any(0 in array.shape for array in arrays.values()):
+        raise ReleaseFileError("release file: an array is empty.")
+    if ("X" in names) != ("matrix" in names):
+        raise ReleaseFileError("release file: X and the measurement matrix come together or not at all.")
+    if manifest["measurement"] != {"kind": "dense" if "matrix" in names else "withheld"}:
+        raise ReleaseFileError("release file has a measurement of a kind that this version does not know.")
     for name, array in arrays.items():
-        dtype, dimensions = _ARRAYS[name]
+        dtype, dimensions = _DTYPES[name]
         if array.dtype.str != dtype or array.ndim != dimensions:
             raise ReleaseFileError(
-                f"release file: {name} must have dtype {dtype} and {dimensions} dimension(s)."
+                f"release file: {name} must have dtype {dtype}, {dimensions} dimension(s)."
             )
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ReleaseFileError(f"release file: {name} must be finite.")
-    (q, N), (P, D) = arrays["matrix"].shape, arrays["X_star"].shape
-    shapes = {"X": (N, D), "weights": (P,), "noise": (N,), "z": (q,), "offset": (P,), "gp_std": (P,)}
-    shapes["reconstruction"] = (P, q)
-    for name, shape in shapes.items():
-        if name in arrays and arrays[name].shape != shape:
-            raise ReleaseFileError(f"release file: {name} has shape {arrays[name].shape}, expected {shape}.")
+    q, N = len(arrays["z"]), manifest["certificate"]["n_rows"]
+    P, D = arrays["X_star" if kind == PREDICTIONS else "points"].shape
+    shapes = {"X": (N, D), "matrix": (q, N), "noise": (N,), "reconstruction": (P, q), "centre": (q,)}
+    shapes |= {"X_star": (P, D), "points": (P, D), "weights": (P,), "offset": (P,), "gp_std": (P,)}
+    for name, array in arrays.items():
+        if name != "z" and array.shape != shapes[name]:
+            raise ReleaseFileError(f"release file: {name} has shape {array.shape}, expected {shapes[name]}.")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.kernels import Kernel, as_kernel
 
 if TYPE_CHECKING:
+    from cloakgp.function import FunctionPlan
     from cloakgp.plan import Plan
 
 
@@ -81,9 +80,10 @@ class GP:
             Where predictions are wanted.
         epsilon, delta : float
             The promise: epsilon > 0, 0 < delta < 1. One release spends it once.
-        design : {"mse", "volume"}
-            What the noise is shaped for: least mean noise variance over `X_star`, or the paper's
-            smallest noise volume.
+        design : {"mse", "max", "posterior", "volume"}
+            What the noise is shaped for: least mean noise variance over `X_star`; least noise at
+            the worst point of `X_star`; least error of denoised predictions; or the paper's
+            smallest noise volume. ``docs/designs.md`` helps to choose.
         calibration : {"analytic", "classic"}
             "analytic" is exact for every epsilon. "classic" is the paper's, for epsilon <= 1.
         weights : (P,) array, optional
@@ -110,6 +110,63 @@ class GP:
             gap=gap,
         )
 
+    def plan_function(
+        self,
+        X: Any,
+        *,
+        epsilon: float,
+        delta: float,
+        bound: str = "exact",
+        calibration: str = "analytic",
+        basis: Any = None,
+        margin: Any = None,
+        prior_noise: bool = False,
+    ) -> FunctionPlan:
+        """Plan a release of the whole function, to be asked anywhere: the paper's "standard" method.
+
+        It needs no test points, and more noise than :meth:`plan`. Suited to outcomes with a small
+        range, such as counts.
+
+        Parameters
+        ----------
+        X : (N, D) array
+            Public inputs of the private outcomes.
+        epsilon, delta, calibration
+            As for :meth:`plan`.
+        bound : {"exact", "infinity", "paper", "input-free", "varah"}
+            How far one row can move the function. "exact" is best. "infinity" and "paper" are the
+            paper's bounds, scaled to the kernel's variance. "input-free" and "varah" give a noise
+            level that tells nothing of X; they need `basis`.
+        basis : (n, D) array, optional
+            Public points on which the released function stands instead of X.
+        margin : float, optional
+            For "varah": a public promise that the inputs are so far apart that in Kff + S every
+            diagonal entry exceeds the sum of the others in its row by at least this much.
+        prior_noise : bool
+            Add the rest of a draw of the prior (public randomness), for noise like the paper's
+            also away from the data.
+        """
+        from cloakgp.function import make_function_plan
+
+        return make_function_plan(
+            self,
+            X,
+            epsilon=epsilon,
+            delta=delta,
+            bound=bound,
+            calibration=calibration,
+            basis=basis,
+            margin=margin,
+            prior_noise=prior_noise,
+        )
+
+    def check_rows(self, n_rows: int) -> None:
+        """Raise unless `noise` suits so many rows."""
+        if not isinstance(self.noise, float) and len(self.noise) != n_rows:
+            raise ValueError(
+                f"noise must be one number or one per row of X ({n_rows}); got {len(self.noise)} entries."
+            )
+
     def __repr__(self) -> str:
         noise = self.noise if isinstance(self.noise, float) else f"<{len(self.noise)} variances>"
         return f"GP(kernel={self.kernel!r}, noise={noise}, bounds={self.bounds}, mean={self.mean})"
@@ -117,9 +174,12 @@ class GP:
 
 def _noise(noise: Any) -> float | FloatArray:
     remedy = "It is the variance of the observation noise, above 0."
-    if np.ndim(noise) == 0:
-        return checks.positive(noise, "noise", remedy)
-    return checks.vector(noise, "noise", positive=True, remedy=remedy)
+    if isinstance(noise, (list, tuple)) or getattr(noise, "ndim", 0) > 0:
+        variances = checks.vector(noise, "noise", positive=True, remedy=remedy)
+        if len(variances) == 0:
+            raise ValueError(f"noise must be a number or one per row of X; got no entries. {remedy}")
+        return variances
+    return checks.positive(noise, "noise", remedy)
 
 
 def _bounds(bounds: Any) -> tuple[float, float]:
@@ -132,6 +192,11 @@ def _bounds(bounds: Any) -> tuple[float, float]:
         checks.number(low, "bounds[0]", remedy=remedy),
         checks.number(high, "bounds[1]", remedy=remedy),
     )
-    if not low < high or not np.isfinite(high - low):
+    if not low < high:
         raise ValueError(f"bounds must have lo < hi; got {bounds!r}. {remedy}")
+    if not 1e-100 < high - low < 1e100 or high - low < 1e-9 * max(abs(low), abs(high)):
+        raise ValueError(
+            f"bounds must be apart by an ordinary number, and not by a tiny share of their own size; "
+            f"got {bounds!r}. Change y's unit or its origin."
+        )
     return low, high

@@ -534,6 +534,10 @@ class Custom(Kernel):
         return xp.concat([xp.linalg.diagonal(self._matrix(block, block)) for block in blocks])
 
     def _checked(self, values: Any, X: Array, shape: tuple[int, ...]) -> Array:
+        if not is_array_api_obj(values):
+            values = np.asarray(values)
+        if is_numpy_array(values) and values.dtype.kind not in "iuf":
+            raise TypeError(f"kernel must return real numbers; {self!r} returned dtype {values.dtype}.")
         values = array_namespace(X).asarray(values, dtype=X.dtype, device=device(X))
         if values.shape != shape:
             raise ValueError(f"kernel must return shape {shape}; {self!r} returned {tuple(values.shape)}.")

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from cloakgp.calibration import SIGMA_FLOOR, total_delta
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.smoothers import Smoother, blocks
 
 IntArray = NDArray[np.int64]
 
@@ -41,6 +40,8 @@ class Measurement:
     upper: float
     epsilon: float
     delta: float
+    declared: int = 0
+    """Sensitivity that the noise is scaled to where it is larger than the matrix's own."""
 
     @property
     def n_measurements(self) -> int:
@@ -60,6 +61,10 @@ class Measurement:
         """Std of the noise on each measurement, in y's unit."""
         return self.sigma * self.step
 
+    def real_matrix(self, rows: slice = slice(None)) -> FloatArray:
+        """The matrix as real numbers: what is measured of y - lo."""
+        return np.ldexp(self.matrix[:, rows].astype(np.float64), -self.matrix_bits)
+
     @property
     def midpoint(self) -> IntArray:
         """The measurements of y = midpoint of the bounds everywhere."""
@@ -70,7 +75,7 @@ class Measurement:
         """How far one row of y can move the measurements, in lattice steps, rounded up."""
         squared = 4**self.y_bits * _largest_squared_norm(self.matrix)
         root = math.isqrt(squared)
-        return root if root**2 == squared else root + 1
+        return max(root if root**2 == squared else root + 1, self.declared)
 
     def mu(self) -> float:
         """Sensitivity over noise std, rounded up."""
@@ -86,37 +91,51 @@ class Measurement:
             raise AssertionError("measurement could overflow 64-bit integers")
         if float(self.sigma) != self.sigma:
             raise AssertionError("noise scale is not a floating-point number")
-        if total_delta(self.mu(), self.epsilon, self.delta, self.n_measurements) > self.delta:
+        # "not <=" rather than ">": it must fail for NaN too.
+        if not total_delta(self.mu(), self.epsilon, self.delta, self.n_measurements) <= self.delta:
             raise AssertionError("noise is too small for (epsilon, delta)")
 
 
 def to_integers(
-    reduce: FloatArray,
-    smoother: Smoother,
+    B: FloatArray,
     bounds: tuple[float, float],
     epsilon: float,
     delta: float,
     mu: float,
+    *,
+    full_scale: bool = False,
+    hide_inputs: bool = False,
 ) -> Measurement:
-    """Quantise the measurements B = `reduce` C and scale the noise to the integers that result."""
-    B = np.hstack([reduce @ smoother.columns(block) for block in blocks(smoother.n_rows)])
-    largest = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))
+    """Quantise measurements B, whose columns have norm at most 1, and scale the noise to the integers.
+
+    With `full_scale` the noise is that for columns of norm 1, however short B's are. With
+    `hide_inputs` the lattice does not depend on B either.
+    """
+    q, n_rows = B.shape
+    rows = float(n_rows) if hide_inputs else float(np.abs(B).sum(axis=1).max())
     # Bits such that row sums of |B_int| y_int and 64 sigma stay below 2^61, a bit under the limit.
-    reach = float(np.abs(B).sum(axis=1).max()) + _NOISE_REACH * largest / mu
-    total = math.floor(61 - math.log2(reach))
+    total = math.floor(61 - math.log2(rows + _NOISE_REACH / mu))
     y_bits = min(_Y_BITS, total * 4 // 9)
     matrix_bits = min(_MATRIX_BITS, total - y_bits)
+    declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
     matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
-    sensitivity = Measurement(matrix, y_bits, matrix_bits, 1, *bounds, epsilon, delta).sensitivity()
+    fixed = (*bounds, epsilon, delta, declared)
+    sensitivity = Measurement(matrix, y_bits, matrix_bits, 1, *fixed).sensitivity()
     sigma = _integer_float_at_least(Fraction(sensitivity) / Fraction(mu))
     if sigma < SIGMA_FLOOR:
         raise ValueError(
-            f"epsilon={epsilon:g} with {smoother.n_rows} rows leaves too few bits for exact noise; "
+            f"epsilon={epsilon:g} with {n_rows} rows leaves too few bits for exact noise; "
             "use a smaller epsilon, or inducing inputs to combine rows."
         )
-    measurement = Measurement(matrix, y_bits, matrix_bits, sigma, *bounds, epsilon, delta)
+    measurement = Measurement(matrix, y_bits, matrix_bits, sigma, *fixed)
     measurement.check()
     return measurement
+
+
+def full_scale_sensitivity(q: int, y_bits: int, matrix_bits: int) -> int:
+    """Sensitivity of any matrix with columns of norm at most 1: rounding adds at most sqrt(q)/2."""
+    longest: int = 2**matrix_bits + math.isqrt(q) + 1
+    return longest << y_bits
 
 
 def _largest_squared_norm(matrix: IntArray) -> int:

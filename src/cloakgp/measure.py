@@ -47,8 +47,7 @@ def measure(measurement: Measurement, y: Any, missing: str) -> IntArray:
 
 def _numeric(y: Any, n_rows: int) -> checks.FloatArray:
     """y as float64, or an error that tells nothing of its values."""
-    if isinstance(y, np.ma.MaskedArray):
-        y = np.ma.filled(y.astype(np.float64), np.nan)
+    masked = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else False
     try:
         array = np.asarray(y)
     except Exception:  # whatever it says might quote values
@@ -61,7 +60,7 @@ def _numeric(y: Any, n_rows: int) -> checks.FloatArray:
             "Nothing was spent."
         )
     with np.errstate(all="ignore"):
-        result: checks.FloatArray = array.astype(np.float64)
+        result: checks.FloatArray = np.where(masked, np.nan, array.astype(np.float64))
     return result
 
 
@@ -82,8 +81,9 @@ def _to_integers(y: checks.FloatArray, measurement: Measurement, missing: str) -
         )
     top = 2**measurement.y_bits
     lower, upper = measurement.lower, measurement.upper
-    clipped = np.clip(np.where(finite, y, lower), lower, upper)
-    rounded = np.rint((clipped - lower) * (top / (upper - lower))).astype(np.int64)
+    with np.errstate(all="ignore"):  # tiny numbers may underflow: no warning may tell
+        clipped = np.clip(np.where(finite, y, lower), lower, upper)
+        rounded = np.rint((clipped - lower) / (upper - lower) * top).astype(np.int64)
     integers: IntArray = np.where(finite, np.clip(rounded, 0, top), top // 2)
     return integers
 

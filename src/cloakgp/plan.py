@@ -11,6 +11,7 @@ from cloakgp import calibration as calibrate
 from cloakgp import checks, designs, testing
 from cloakgp.certificate import NEIGHBOURS, SPEND, UNIT, Certificate
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.designs.posterior import denoising_gain
 from cloakgp.lattice import Measurement, to_integers
 from cloakgp.smoothers import ExactGP, Smoother, blocks
 
@@ -94,17 +95,13 @@ def make_plan(
     gap: float,
 ) -> Plan:
     """See :meth:`GP.plan`."""
-    epsilon = checks.positive(epsilon, "epsilon")
-    delta = checks.number(delta, "delta", above=0.0, below=1.0)
+    epsilon, delta = calibrate.promise(epsilon, delta)
     gap = checks.positive(gap, "gap")
     checks.choice(design, "design", designs.DESIGNS)
     calibrate.calibrate(epsilon, delta, calibration)  # refuse a bad promise before the heavy work
     X = checks.matrix(X, "X")
     X_star = checks.matrix(X_star, "X_star", columns=X.shape[1])
-    if not isinstance(gp.noise, float) and len(gp.noise) != len(X):
-        raise ValueError(
-            f"noise must be one number or one per row of X ({len(X)}); got {len(gp.noise)} entries."
-        )
+    gp.check_rows(len(X))
     if weights is None:
         weights = np.ones(len(X_star))
     weights = checks.vector(
@@ -116,14 +113,18 @@ def make_plan(
     )
 
     smoother = ExactGP(gp.kernel, gp.noise, X, X_star)
-    solution = designs.solve(design, smoother, weights / weights.mean(), gap)
-    mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(solution.reduce))
-    measurement = to_integers(solution.reduce, smoother, gp.bounds, epsilon, delta, mu)
-    reconstruction = frozen(solution.reconstruction)
-    influence, bias = influence_and_bias(smoother, measurement, reconstruction)
-    middle = gp.bounds[0] + (gp.bounds[1] - gp.bounds[0]) / 2
+    expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(X_star))
+    expected_variance = ((gp.bounds[1] - gp.bounds[0]) / expected_mu) ** 2
+    solution = designs.solve(design, smoother, relative_weights(weights), gap, expected_variance)
+    B = np.hstack([solution.columns(smoother, block) for block in blocks(len(X))])
+    mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
+    measurement = to_integers(B, gp.bounds, epsilon, delta, mu)
+    reconstruction = frozen(
+        solution.reconstruction
+        if solution.unbiased
+        else denoising_gain(smoother, measurement.real_matrix(), measurement.noise_scale**2)
+    )
     noise_variance = measurement.noise_scale**2
-    # The design's objective is for measurements before rounding to integers; scale it to what is drawn.
     certificate = Certificate(
         epsilon=epsilon,
         delta=delta,
@@ -139,6 +140,7 @@ def make_plan(
         n_rows=len(X),
         n_measurements=measurement.n_measurements,
         design=design,
+        bound="exact",
         objective=solution.objective * noise_variance,
         lower_bound=solution.lower_bound * noise_variance,
         gap=solution.gap,
@@ -149,7 +151,8 @@ def make_plan(
         sigma=measurement.sigma,
         sensitivity_steps=measurement.sensitivity(),
         jitter=smoother.jitter,
-        bias=bias,
+        bias=largest_bias(smoother, measurement, reconstruction),
+        unbiased=solution.unbiased,
     )
     return Plan(
         gp=gp,
@@ -158,27 +161,46 @@ def make_plan(
         weights=weights,
         measurement=measurement,
         reconstruction=reconstruction,
-        offset=frozen(gp.mean + influence * (middle - gp.mean)),
+        offset=frozen(offset(gp, measurement, reconstruction)),
         gp_std=frozen(np.sqrt(smoother.posterior_variance)),
         certificate=certificate,
     )
 
 
-def influence_and_bias(
-    smoother: Smoother, measurement: Measurement, reconstruction: FloatArray
-) -> tuple[FloatArray, float]:
-    """Row sums of C, and the largest error of the mean (noise aside) for any y within the bounds.
+def relative_weights(weights: FloatArray) -> FloatArray:
+    """Weights with mean 1."""
+    scaled = weights / weights.max()
+    if scaled.min() < 1e-12:
+        raise ValueError(
+            "weights must be within a factor of 1e12 of each other. To ignore a test point, leave it "
+            "out of X_star."
+        )
+    result: FloatArray = scaled / scaled.mean()
+    return result
 
-    Two errors add up: the measurements reconstruct C only up to rounding and the rank cut, on
-    y - midpoint, at most half the range; and y itself is rounded to half a lattice step.
+
+def offset(gp: GP, measurement: Measurement, reconstruction: FloatArray) -> FloatArray:
+    """The prediction if every y were the middle of the bounds and no noise were added."""
+    influence = reconstruction @ measurement.real_matrix().sum(axis=1)
+    result: FloatArray = gp.mean + influence * (middle(gp.bounds) - gp.mean)
+    return result
+
+
+def middle(bounds: tuple[float, float]) -> float:
+    return bounds[0] + (bounds[1] - bounds[0]) / 2
+
+
+def largest_bias(smoother: Smoother, measurement: Measurement, reconstruction: FloatArray) -> float:
+    """The largest error of the mean, noise aside, for any y within the bounds.
+
+    Two errors add up: the measurements reconstruct C only up to rounding and the rank cut (or, for
+    `posterior`, up to what denoising shrinks away), on y - midpoint, at most half the range; and y
+    itself is rounded to half a lattice step.
     """
     width = measurement.upper - measurement.lower
-    influence = np.zeros(smoother.n_outputs)
     error = np.zeros(smoother.n_outputs)
     for block in blocks(smoother.n_rows):
         C = smoother.columns(block)
-        B = np.ldexp(measurement.matrix[:, block].astype(np.float64), -measurement.matrix_bits)
-        influence += C.sum(axis=1)
-        error += np.abs(reconstruction @ B - C).sum(axis=1) * width / 2
+        error += np.abs(reconstruction @ measurement.real_matrix(block) - C).sum(axis=1) * width / 2
         error += np.abs(C).sum(axis=1) * width * 2.0 ** -(measurement.y_bits + 1)
-    return influence, float(error.max())
+    return float(error.max())

@@ -14,6 +14,7 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.certificate import Certificate
 from cloakgp.checks import FloatArray
+from cloakgp.measure import custodian_view
 from cloakgp.plan import Plan
 from cloakgp.release import Release
 
@@ -93,16 +94,15 @@ def plot_release(release: Release, ax: Axes | None = None, private_data: Any = N
 
 
 def _draw_private(ax: Axes, private_data: Any) -> None:
-    """Scatter the custodian's own points and mark the picture: the one place outside
-    :mod:`cloakgp.measure` that looks at y, on the custodian's explicit word."""
+    """Scatter the custodian's own points, on the custodian's explicit word, and mark the picture."""
     try:
         X, y = private_data
-        outcomes = np.asarray(y, dtype=np.float64)
-    except Exception:  # whatever it says might quote values
-        raise ValueError("private_data must be (X, y): inputs, and a vector of real numbers.") from None
+    except (TypeError, ValueError):
+        X = y = None
+    if y is None:
+        raise ValueError("private_data must be (X, y): inputs, and a vector of real numbers.")
     X = checks.matrix(X, "X in private_data", columns=1)
-    if outcomes.shape != (len(X),):
-        raise ValueError(f"y in private_data must have shape ({len(X)},); got {outcomes.shape}.")
+    outcomes = custodian_view(y, len(X))
     ax.scatter(
         X[:, 0], outcomes, s=12, color=_ORANGE, alpha=0.5, linewidths=0, zorder=1, label="private data"
     )

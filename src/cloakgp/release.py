@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ import numpy as np
 from cloakgp import files
 from cloakgp.certificate import Certificate
 from cloakgp.checks import FloatArray
+from cloakgp.container import ReleaseFileError
+from cloakgp.denoise import Posterior, Uncertainty
 from cloakgp.lattice import IntArray
 from cloakgp.plan import Plan
 
@@ -35,7 +37,10 @@ class Release:
 
     @property
     def mean(self) -> FloatArray:
-        """(P,) released predictions: the GP's posterior mean plus the privacy noise."""
+        """(P,) released predictions: the GP's posterior mean plus the privacy noise.
+
+        For the `posterior` design, which has no unbiased answer, the same as ``predict(X_star)``.
+        """
         m = self.plan.measurement
         centred = (self.z - m.midpoint).astype(np.float64) * m.step
         mean: FloatArray = self.plan.offset + self.plan.reconstruction @ centred
@@ -57,9 +62,58 @@ class Release:
         return self.plan.gp_std
 
     @property
+    def unbiased(self) -> bool:
+        """Whether `mean` is the GP's own mean plus noise, and not a denoised one."""
+        return self.certificate.unbiased
+
+    @property
     def certificate(self) -> Certificate:
         """The guarantee, and how it was reached."""
         return self.plan.certificate
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The GP given what was released: behind `predict`, `uncertainty` and `sample`."""
+        return Posterior(self.plan.gp, self.plan.X, [(self.plan.measurement, self.z)])
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        include_noise: bool | float = False,
+    ) -> Any:
+        """Denoised predictions of f anywhere: free, deterministic, and without y.
+
+        The Bayesian posterior of f given the released measurements, at planned test points or any
+        others. Better than `mean` where the model is sensible, but shrunk towards the prior mean.
+
+        Parameters
+        ----------
+        X : (n, D) array
+        return_std, return_cov : bool
+            Return the posterior std (n,) or covariance (n, n) too. It counts the GP's uncertainty and the
+            privacy noise together; :meth:`uncertainty` takes them apart.
+        include_noise : bool or float
+            Add the observation noise, for intervals on a new outcome. Give its variance as a number
+            if the model has one per row.
+
+        Returns
+        -------
+        (n,) array, or a pair of arrays
+        """
+        return self.posterior.predict(
+            X, return_std=return_std, return_cov=return_cov, include_noise=include_noise
+        )
+
+    def uncertainty(self, X: Any) -> Uncertainty:
+        """Std at `X` by its causes: privacy noise, GP posterior, observation; and in total."""
+        return self.posterior.uncertainty(X)
+
+    def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
+        """(n, len(X)) draws of f from its posterior, by public randomness; free."""
+        return self.posterior.sample(X, n, seed)
 
     def save(self, path: str | os.PathLike[str], *, sign_with: Any = None) -> None:
         """Write the release file: all that an analyst or auditor needs, X included.
@@ -72,14 +126,7 @@ class Release:
             From the `cryptography` package (extra ``sign``). The signature lets a reader check
             that the custodian made this file: see :func:`cloakgp.verify`.
         """
-        path = Path(path)
-        contents = files.encode(self.plan, self.z, sign_with)
-        unfinished = path.with_name(path.name + ".part")
-        try:
-            unfinished.write_bytes(contents)
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        files.write(path, files.encode(self.plan, self.z, sign_with))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> Release:
@@ -92,7 +139,12 @@ class Release:
             The kernel, needed for new predictions if the file was made with a custom one, which
             no file can hold.
         """
-        return cls(*files.decode(Path(path).read_bytes(), kernel))
+        plan, z = files.load(path, kernel)
+        if not isinstance(plan, Plan):
+            raise ReleaseFileError(
+                "path: this file holds a whole function; read it with FunctionRelease.load."
+            )
+        return cls(plan, z)
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std

@@ -32,6 +32,7 @@ def check(digest: str, signature: dict[str, str] | None, signed_by: Any) -> str:
 
     `signed_by` is an Ed25519PublicKey, its 32 bytes, or their hex.
     """
+    wanted = None if signed_by is None else _raw(signed_by)
     if signature is None:
         raise SignatureError("the file is not signed, but signed_by was given. Ask for a signed copy.")
     ed25519 = _ed25519()
@@ -42,15 +43,26 @@ def check(digest: str, signature: dict[str, str] | None, signed_by: Any) -> str:
         public.verify(bytes.fromhex(signature["signature"]), _CONTEXT + digest.encode())
     except Exception:
         raise SignatureError("the file's signature does not fit its contents.") from None
-    if signed_by is not None and public.public_bytes_raw() != _raw(signed_by):
+    if wanted is not None and public.public_bytes_raw() != wanted:
         raise SignatureError("the file was signed, but with another key than signed_by.")
     return str(public.public_bytes_raw().hex())
 
 
 def _raw(key: Any) -> bytes:
-    if isinstance(key, str):
-        return bytes.fromhex(key)
-    return key if isinstance(key, bytes) else bytes(key.public_bytes_raw())
+    """The 32 bytes of a public key given as an object, as bytes, or as hex."""
+    try:
+        if isinstance(key, str):
+            raw = bytes.fromhex(key)
+        else:
+            raw = key if isinstance(key, bytes) else bytes(key.public_bytes_raw())
+    except (AttributeError, ValueError):
+        raw = b""
+    if len(raw) != 32:
+        raise TypeError(
+            "signed_by must be an Ed25519 public key: an Ed25519PublicKey, its 32 bytes, or their 64 hex "
+            "digits. Ask the custodian for it."
+        )
+    return raw
 
 
 def _ed25519() -> Any:

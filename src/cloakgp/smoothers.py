@@ -20,7 +20,7 @@ Rows = NDArray[np.intp]
 BLOCK = 8192
 """Rows of X handled at a time."""
 
-_SAMPLE = 512  # rows on which a kernel is tested for positive semi-definiteness
+_SAMPLE = 256  # rows on which a kernel is tested for positive semi-definiteness
 
 
 class Smoother(Protocol):
@@ -30,6 +30,15 @@ class Smoother(Protocol):
     n_outputs: int
     jitter: float
     posterior_variance: FloatArray
+    """(P,) variance of f(X*) given y."""
+    explained_variance: FloatArray
+    """(P,) variance of C y: what y can tell of f(X*)."""
+    cross: FloatArray
+    """(N, P) prior covariance of f(X) and f(X*)."""
+
+    def times_covariance(self, B: FloatArray) -> FloatArray:
+        """B (q, N) times the prior covariance of y."""
+        ...
 
     def columns(self, rows: slice | Rows) -> FloatArray:
         """Columns of C, shape (n_outputs, number of rows), that belong to these rows of X."""
@@ -56,16 +65,24 @@ class ExactGP:
 
     def __init__(self, kernel: Any, noise: float | FloatArray, X: FloatArray, X_star: FloatArray) -> None:
         self.n_rows, self.n_outputs = len(X), len(X_star)
-        gram = _values(kernel, X, X, "X, X")
-        _check_covariance(gram)
-        cross = _values(kernel, X, X_star, "X, X_star")
-        factor, self.jitter = _gentle_cholesky(gram, noise)
+        gram = kernel_matrix(kernel, X, X, "X, X")
+        check_covariance(gram)
+        some = np.vstack([_sample(X), _sample(X_star)])
+        check_covariance(kernel_matrix(kernel, some, some, "X and X_star together"))
+        self.cross = cross = kernel_matrix(kernel, X, X_star, "X, X_star")
+        factor, self.jitter = gentle_cholesky(gram, noise)
         self._transposed: FloatArray = cho_solve(factor, cross, check_finite=False)  # C^T
         prior = _diagonal(kernel, X_star)
-        explained = np.einsum("ij,ij->j", cross, self._transposed)
-        if (explained > prior * (1 + 1e-6) + 1e-12).any():
+        self.explained_variance = np.einsum("ij,ij->j", cross, self._transposed)
+        if (self.explained_variance > prior * (1 + 1e-6) + 1e-12).any():
             raise ValueError(_NOT_PSD)
-        self.posterior_variance = np.maximum(prior - explained, 0.0)
+        self.posterior_variance = np.maximum(prior - self.explained_variance, 0.0)
+        self._gram, self._noise = gram, noise
+
+    def times_covariance(self, B: FloatArray) -> FloatArray:
+        """B (Kff + S)."""
+        product: FloatArray = B @ self._gram + B * self._noise
+        return product
 
     def columns(self, rows: slice | Rows) -> FloatArray:
         """Columns of C that belong to these rows of X."""
@@ -78,7 +95,7 @@ _NOT_PSD = (
 )
 
 
-def _values(kernel: Any, X: FloatArray, Z: FloatArray, called: str) -> FloatArray:
+def kernel_matrix(kernel: Any, X: FloatArray, Z: FloatArray, called: str) -> FloatArray:
     """kernel(X, Z) as a float64 matrix, checked."""
     values = np.asarray(kernel(X, Z))
     if values.shape != (len(X), len(Z)):
@@ -100,13 +117,12 @@ def _values(kernel: Any, X: FloatArray, Z: FloatArray, called: str) -> FloatArra
 def _diagonal(kernel: Any, X: FloatArray) -> FloatArray:
     if hasattr(kernel, "diag"):
         return np.asarray(kernel.diag(X), dtype=np.float64)
-    return np.array([_values(kernel, x[None], x[None], "x, x")[0, 0] for x in X])
+    return np.array([kernel_matrix(kernel, x[None], x[None], "x, x")[0, 0] for x in X])
 
 
-def _check_covariance(gram: FloatArray) -> None:
+def check_covariance(gram: FloatArray) -> None:
     """Refuse what cannot be a covariance matrix, by conditions necessary on any sample of the rows."""
-    sample = np.linspace(0, len(gram) - 1, min(len(gram), _SAMPLE)).astype(int)
-    part = gram[np.ix_(sample, sample)]
+    part = _sample(_sample(gram).T)
     size = max(float(np.abs(part).max()), np.finfo(float).tiny)
     if not np.allclose(part, part.T, rtol=0, atol=1e-8 * size):
         raise ValueError(
@@ -118,7 +134,13 @@ def _check_covariance(gram: FloatArray) -> None:
         raise ValueError(_NOT_PSD) from None
 
 
-def _gentle_cholesky(gram: FloatArray, noise: float | FloatArray) -> tuple[tuple[FloatArray, bool], float]:
+def _sample(rows: FloatArray) -> FloatArray:
+    """Up to so many rows, evenly spread."""
+    sample: FloatArray = rows[np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(int)]
+    return sample
+
+
+def gentle_cholesky(gram: FloatArray, noise: float | FloatArray) -> tuple[tuple[FloatArray, bool], float]:
     """Cholesky factor of gram + S + jitter I with the smallest jitter, from none upwards, that works."""
     scale = float(np.mean(np.diag(gram) + noise))
     for jitter in [0.0, *(scale * 10.0**power for power in range(-15, -5))]:

@@ -9,12 +9,13 @@ against noise added in floating point, and must learn nothing from ``release.mea
 
 from __future__ import annotations
 
+import itertools
 import math
 import pickle
 
 import numpy as np
 import pytest
-from privacy_helpers import exact_measurements, fails, require, small_plan, worst_neighbours, worst_row
+from privacy_helpers import exact_measurements, fails, require, small_plan, worst_neighbours
 from scipy.stats import chi2_contingency, fisher_exact
 
 from cloakgp import Release, measure
@@ -116,22 +117,24 @@ def test_planted_lattice_that_shows_the_input_is_caught():
 
 
 def neighbours(plan):
-    """Two data sets that differ in the worst row: predictions near 0 and away from it, as the attack likes.
+    """Two data sets that differ in one row: predictions near 0 and away from it, as the attack likes.
 
-    The others' outcomes are not on a coarse grid, and the measurements differ in their last bits.
+    The outcomes are not on a coarse grid, and the first measurement is even for one and odd for the other:
+    noise that is coarser than the lattice would show which.
     """
-    y = np.array([0.0123, -0.0345, 0.0211])
-    y_prime = y.copy()
-    y_prime[worst_row(plan)] = 0.987
-    one, other = exact_measurements(plan, y)[0], exact_measurements(plan, y_prime)[0]
-    require((one - other) % 8, "the last bits of the measurements are the same")
-    return y, y_prime
+    y = np.array([0.0123, -0.0345, 0.0211, -0.0077])
+    for row, outcome in itertools.product(range(len(y)), np.linspace(0.98, 0.99, 20)):
+        y_prime = y.copy()
+        y_prime[row] = outcome
+        if (exact_measurements(plan, y)[0] - exact_measurements(plan, y_prime)[0]) % 2:
+            return y, y_prime
+    raise RuntimeError("no neighbours with measurements of different parity")
 
 
 @pytest.fixture(scope="module")
 def released():
     """Many releases of each of two neighbouring data sets, and their predictions without noise."""
-    plan = small_plan(n_rows=3, n_outputs=1, bounds=(-1.0, 1.0), epsilon=2.0, delta=0.1)
+    plan = small_plan(n_rows=4, n_outputs=2, bounds=(-1.0, 1.0), epsilon=2.0, delta=0.1)
     pairs = []
     for data in neighbours(plan):
         without_noise = Release(plan, np.array(exact_measurements(plan, data))).mean[0]

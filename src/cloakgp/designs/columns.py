@@ -52,15 +52,15 @@ class Columns:
 
 
 def reduced(smoother: Smoother, weights: FloatArray, whiten: bool = False) -> Columns:
-    """Thin SVD of sqrt(W) C, streamed: QR of each block stacked on the last R, then SVD of R.
+    """Thin SVD of C, streamed: QR of each block stacked on the last R, then SVD of R.
 
-    With `whiten` the coordinates are divided by the singular values, for objectives that do not
-    depend on the coordinates used.
+    The coordinates are orthonormal for the weighted predictions, sqrt(W) c; which directions are kept
+    does not depend on the weights. With `whiten` the coordinates are divided by the singular values
+    instead, for objectives that do not depend on the coordinates used.
     """
-    root = np.sqrt(weights)
     upper: FloatArray = np.zeros((0, smoother.n_outputs))
     for block in blocks(smoother.n_rows):
-        stacked = np.vstack([upper, (root[:, None] * smoother.columns(block)).T])
+        stacked = np.vstack([upper, smoother.columns(block).T])
         upper = np.asarray(np.linalg.qr(stacked, mode="r"))
     left, singular, _ = np.linalg.svd(upper.T, full_matrices=False)
     if singular[0] < 1e-100:
@@ -70,5 +70,8 @@ def reduced(smoother: Smoother, weights: FloatArray, whiten: bool = False) -> Co
             "that reaches further."
         )
     keep = singular > RANK_CUT * singular[0]
-    basis, scale = left[:, keep], singular[keep] if whiten else np.ones(int(keep.sum()))
-    return Columns(smoother, down=(basis / scale).T * root, up=(basis * scale) / root[:, None])
+    basis, scale = left[:, keep], singular[keep]
+    if whiten:
+        return Columns(smoother, down=(basis / scale).T, up=basis * scale)
+    R = np.asarray(np.linalg.qr(np.sqrt(weights)[:, None] * basis, mode="r"))
+    return Columns(smoother, down=R @ basis.T, up=np.linalg.solve(R.T, basis.T).T)

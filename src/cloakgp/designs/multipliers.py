@@ -84,15 +84,18 @@ class Found:
     converged: bool
 
 
-def search(columns: Columns, criterion: Criterion, gap: float) -> Found:
+def search(
+    columns: Columns, criterion: Criterion, gap: float, climb_type: type[Climb] | None = None
+) -> Found:
     """A shape whose bounds are within the relative `gap`, or the best found."""
+    climb_type = climb_type or Climb
     everything = columns.n_rows <= WORKING_SET
     rows = np.arange(columns.n_rows) if everything else _first_rows(columns, criterion)
     v, lower = np.ones(len(rows)), 0.0
     best: Found | None = None
     iterations = 0
     for _ in range(_ROUNDS):
-        climb = _Climb(columns.take(rows), criterion, gap if everything else gap / 2)
+        climb = climb_type(columns.take(rows), criterion, gap if everything else gap / 2)
         point, kept = climb.run(v)
         rows, iterations, lower = rows[kept], iterations + climb.evaluations, max(lower, climb.lower)
         g = columns.squared_norms(point.shape.transform)
@@ -106,7 +109,7 @@ def search(columns: Columns, criterion: Criterion, gap: float) -> Found:
     return replace(best, lower=lower, iterations=iterations, converged=best.upper <= lower * (1 + gap))
 
 
-class _Climb:
+class Climb:
     """L-BFGS on theta = sqrt(v) over the given columns."""
 
     def __init__(self, part: FloatArray, criterion: Criterion, gap: float) -> None:
@@ -116,35 +119,44 @@ class _Climb:
 
     def run(self, v: FloatArray) -> tuple[Point, Rows]:
         """The point with the smallest upper bound, and which columns it is about."""
-        first = self._at(v)
-        v = v * first.g**2  # one multiplicative step moves further than a first gradient step
         minimise(
-            self._negative,
-            np.sqrt(v * len(v) / v.sum()),
-            first_step=0.5,  # to first order, the multiplicative step again
+            self.negative,
+            self.start(v),
+            first_step=0.5,  # to first order, the multiplicative step v <- v g^2
             done=lambda: self.upper <= self.lower * (1 + self.gap),
             shrink=self._shrink,
             evaluations=_EVALUATIONS,
         )
         return self.best, self.best_kept
 
-    def _at(self, v: FloatArray) -> Point:
-        """The point at v, noting the bounds that it proves."""
-        shape = self.criterion.shape(_weighted_gram(self.part, v))
-        moved = shape.transform @ self.part
-        point = Point(v, shape, np.einsum("ij,ij->j", moved, moved))
-        self.evaluations += 1
-        self.lower = max(self.lower, point.lower)
-        if point.upper < self.upper:
-            self.upper, self.best, self.best_kept = point.upper, point, self.kept
-        return point
+    def start(self, v: FloatArray) -> FloatArray:
+        """theta to start from: one multiplicative step moves further than a first gradient step."""
+        v = v * self._at(v).g ** 2
+        theta: FloatArray = np.sqrt(v * len(v) / v.sum())
+        return theta
 
-    def _negative(self, theta: FloatArray) -> tuple[float, FloatArray]:
+    def negative(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Minus the logarithm of the lower bound, with its gradient in theta."""
         v = theta**2
         point = self._at(v)
         slope = point.g / (v @ point.g) - 1 / v.sum()
         return -float(np.log(point.lower)) * len(v), -2 * theta * slope * len(v)
+
+    def note(self, point: Point, lower: float) -> bool:
+        """Remember the bounds that a point proves; True if it is the best so far."""
+        self.evaluations += 1
+        self.lower = max(self.lower, lower)
+        better = point.upper < self.upper
+        if better:
+            self.upper, self.best, self.best_kept = point.upper, point, self.kept
+        return better
+
+    def _at(self, v: FloatArray) -> Point:
+        shape = self.criterion.shape(weighted_gram(self.part, v))
+        moved = shape.transform @ self.part
+        point = Point(v, shape, np.einsum("ij,ij->j", moved, moved))
+        self.note(point, point.lower)
+        return point
 
     def _shrink(self) -> NDArray[np.bool_] | None:
         if self.evaluations < self.look_again or self.best_kept is not self.kept:
@@ -157,7 +169,7 @@ class _Climb:
         return keep
 
 
-def _weighted_gram(part: FloatArray, v: FloatArray) -> FloatArray:
+def weighted_gram(part: FloatArray, v: FloatArray) -> FloatArray:
     scaled = part * np.sqrt(v)
     gram: FloatArray = scaled @ scaled.T
     return gram
@@ -167,7 +179,7 @@ def _first_rows(columns: Columns, criterion: Criterion) -> Rows:
     """Rows of large leverage and of large norm, and an even sample of all."""
     third = WORKING_SET // 3
     evenly = np.linspace(0, columns.n_rows - 1, third).astype(np.intp)
-    shape = criterion.shape(_weighted_gram(columns.take(evenly), np.ones(third)))
+    shape = criterion.shape(weighted_gram(columns.take(evenly), np.ones(third)))
     leverage = columns.squared_norms(shape.transform)
     norm = columns.squared_norms(np.eye(columns.rank))
     return np.unique(np.concatenate([evenly, np.argsort(-leverage)[:third], np.argsort(-norm)[:third]]))

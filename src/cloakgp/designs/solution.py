@@ -5,26 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cloakgp.checks import FloatArray
+from cloakgp.smoothers import Rows, Smoother
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Measurements B = `reduce` C whose columns have norm at most 1, and C = `reconstruction` B.
+    """Measurements B whose columns have norm at most 1, and predictions from them.
 
-    `objective` and `lower_bound` are variances, for noise of unit std on each measurement: the
-    design's own size of noise, and a proven lower bound on the best that any design could reach.
+    B is either `reduce` C, or given outright as `matrix`. `objective` and `lower_bound` are
+    variances, for noise of unit std on each measurement: the design's own size of noise, and a
+    proven lower bound on the best that any design could reach.
     """
 
     design: str
-    reduce: FloatArray  # (q, P)
     reconstruction: FloatArray  # (P, q)
     objective: float
     lower_bound: float
     iterations: int
     status: str
     """"converged", or why the search ended before the gap was reached."""
+    reduce: FloatArray | None = None  # (q, P)
+    matrix: FloatArray | None = None  # (q, N)
+    unbiased: bool = True
+    """Whether `reconstruction` B = C, so that noise is the only error of the predictions."""
 
     @property
     def gap(self) -> float:
         """Relative distance between the objective and its lower bound."""
         return self.objective / self.lower_bound - 1
+
+    def columns(self, smoother: Smoother, rows: slice | Rows) -> FloatArray:
+        """Columns of B that belong to these rows of X."""
+        if self.matrix is not None:
+            return self.matrix[:, rows]
+        assert self.reduce is not None
+        columns: FloatArray = self.reduce @ smoother.columns(rows)
+        return columns

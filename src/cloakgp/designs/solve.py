@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from cloakgp.checks import FloatArray
 from cloakgp.designs.columns import Columns, reduced
+from cloakgp.designs.largest import JointClimb, WorstPoint
 from cloakgp.designs.multipliers import Found, Point, Shape, search
+from cloakgp.designs.posterior import posterior
 from cloakgp.designs.solution import Solution
-from cloakgp.smoothers import Smoother
+from cloakgp.smoothers import Smoother, blocks
 
 
-def mse(smoother: Smoother, weights: FloatArray, gap: float) -> Solution:
+def mse(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
     """Least weighted mean noise variance: the L2 factorisation ("matrix") mechanism.
 
     The coordinates are orthonormal for the weighted predictions, so tr M / sum(w) is their
@@ -24,25 +26,49 @@ def mse(smoother: Smoother, weights: FloatArray, gap: float) -> Solution:
     return _solution("mse", columns, search(columns, _Trace(), gap), scale=1 / float(weights.sum()))
 
 
-def volume(smoother: Smoother, weights: FloatArray, gap: float) -> Solution:
+def volume(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
     """Smallest noise volume, the paper's choice: the minimum-volume enclosing ellipsoid.
 
     Its optimum depends neither on the weights nor on the coordinates, so these are whitened for
-    accuracy, and the objective is brought back to the coordinates of the weighted predictions.
+    accuracy, and the objective is brought back to the coordinates of the predictions. Weights
+    change nothing.
     """
     columns = reduced(smoother, weights, whiten=True)
-    squared_scales = np.sum(columns.up**2 * weights[:, None], axis=0)
+    squared_scales = np.sum(columns.up**2, axis=0)
     found = search(columns, _Volume(), gap)
     return _solution("volume", columns, found, scale=float(np.exp(np.mean(np.log(squared_scales)))))
 
 
-DESIGNS: dict[str, Callable[[Smoother, FloatArray, float], Solution]] = {"mse": mse, "volume": volume}
+def largest(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
+    """Smallest largest weighted noise variance, w_j M_jj."""
+    columns = reduced(smoother, weights)
+    points = columns.up * np.sqrt(weights)[:, None]
+    found = search(columns, WorstPoint(points), gap, JointClimb)
+    return _solution("max", columns, found, scale=1.0)
+
+
+def denoised(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
+    """Least weighted mean squared error of denoised predictions, given the noise to come."""
+    start = mse(smoother, weights, max(gap, 0.05), noise_variance)
+    matrix = np.hstack([start.columns(smoother, block) for block in blocks(smoother.n_rows)])
+    return posterior(smoother, matrix, weights, gap, noise_variance)
+
+
+Design = Callable[[Smoother, FloatArray, float, float], Solution]
+
+DESIGNS: dict[str, Design] = {"mse": mse, "max": largest, "posterior": denoised, "volume": volume}
 """A closed set: a new design is a change to this library, reviewed like the others."""
 
 
-def solve(name: str, smoother: Smoother, weights: FloatArray, gap: float) -> Solution:
-    """The named design's measurements for this smoother."""
-    return DESIGNS[name](smoother, weights, gap)
+def solve(
+    name: str, smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float = 1.0
+) -> Solution:
+    """The named design's measurements for this smoother.
+
+    `noise_variance` is that of the noise to come on measurements with unit columns; only
+    `posterior` depends on it.
+    """
+    return DESIGNS[name](smoother, weights, gap, noise_variance)
 
 
 class _Trace:
@@ -93,7 +119,7 @@ def _solution(design: str, columns: Columns, found: Found, scale: float) -> Solu
         reduce=found.shape.transform @ columns.down / norm,
         reconstruction=columns.up @ found.shape.inverse * norm,
         objective=found.upper * scale,
-        lower_bound=found.lower * scale,
+        lower_bound=min(found.lower, found.upper) * scale,  # at the optimum, up to rounding
         iterations=found.iterations,
         status="converged" if found.converged else "stopped before the gap was reached",
     )

@@ -1,0 +1,41 @@
+"""Predict from several releases of the same data at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cloakgp.denoise import Posterior
+from cloakgp.function_release import FunctionRelease
+from cloakgp.release import Release
+
+
+def combine(releases: Sequence[Release | FunctionRelease]) -> Posterior:
+    """Condition the GP on several releases of the same outcomes: free, like all post-processing.
+
+    Parameters
+    ----------
+    releases : sequence of Release or FunctionRelease
+        Of the same y at the same X, under the same model. What they spent adds up as it does anyway.
+
+    Returns
+    -------
+    Posterior
+        With `predict`, `uncertainty` and `sample`.
+    """
+    releases = list(releases)
+    if not releases:
+        raise ValueError("releases must hold at least one release.")
+    first = releases[0].plan
+    if first.X is None:
+        raise ValueError("releases: one of them does not show X, which combining needs.")
+    for release in releases[1:]:
+        plan = release.plan
+        same_noise = np.array_equal(np.asarray(plan.gp.noise), np.asarray(first.gp.noise))
+        same_model = plan.gp.kernel == first.gp.kernel and plan.gp.mean == first.gp.mean and same_noise
+        if plan.X is None or not np.array_equal(plan.X, first.X):
+            raise ValueError("releases must all be of the same data; these have different inputs X.")
+        if not same_model or plan.gp.bounds != first.gp.bounds:
+            raise ValueError("releases must all have the same kernel, noise, mean and bounds; these differ.")
+    return Posterior(first.gp, first.X, [(release.plan.measurement, release.z) for release in releases])

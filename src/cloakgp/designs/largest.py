@@ -1,0 +1,77 @@
+"""The design for the worst test point: the smallest largest noise std over X*.
+
+max_j M_jj is at least tr(W M) for any weights w >= 0 that sum to 1, so every w turns the lower bound
+of `mse` into one for this design, and the best w makes it tight. With Q(v) = sum v_i c_i c_i' and
+W(w) = sum w_j u_j u_j' (u_j: test point j in coordinates), the bound is
+
+    F(v, w)^2 / (sum v sum w),     F = tr (W^(1/2) Q W^(1/2))^(1/2),
+
+the fidelity of Q and W, which is concave in both together (lemma 3). So rows and test points are
+searched at once, by the same L-BFGS. The noise shape is the M with M W M = Q.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.checks import FloatArray
+from cloakgp.designs.multipliers import Climb, Point, Shape, weighted_gram
+
+_FLOOR = 1e-6  # least weight of a test point, relative to the mean: keeps W invertible
+
+
+class WorstPoint:
+    """M with M W M = Q, size max_j M_jj; the weights are part of the search."""
+
+    def __init__(self, points: FloatArray) -> None:
+        self.points = points  # (P, r): u_j
+        self.weights = np.ones(len(points))
+
+    def shape(self, Q: FloatArray) -> Shape:
+        return self.shape_for(Q, self.weights)[0]
+
+    def shape_for(self, Q: FloatArray, weights: FloatArray) -> tuple[Shape, FloatArray]:
+        """The shape for these weights, and M_jj at every test point."""
+        weights = np.maximum(weights, _FLOOR * weights.mean())
+        # W = G'G, N = G Q G', M = G^-1 N^(1/2) G^-T
+        G = np.asarray(np.linalg.qr(np.sqrt(weights)[:, None] * self.points, mode="r"))
+        eigenvalues, vectors = np.linalg.eigh(G @ Q @ G.T)
+        quarter = np.maximum(eigenvalues, 1e-16 * eigenvalues[-1]) ** 0.25
+        inverse = np.linalg.solve(G, vectors * quarter)
+        spread = self.points @ inverse
+        variances: FloatArray = np.einsum("ij,ij->i", spread, spread)
+        return Shape(float(variances.max()), (vectors / quarter).T @ G, inverse), variances
+
+    def cannot_matter(self, part: FloatArray, point: Point, upper: float) -> NDArray[np.bool_]:
+        return np.zeros(part.shape[1], dtype=bool)
+
+
+class JointClimb(Climb):
+    """The climb over rows' multipliers and test points' weights together."""
+
+    criterion: WorstPoint
+
+    def start(self, v: FloatArray) -> FloatArray:
+        weights = self.criterion.weights
+        # Both parts sum to the number of rows, so that one step suits both.
+        theta: FloatArray = np.sqrt(np.concatenate([v * len(v) / v.sum(), weights * len(v) / weights.sum()]))
+        return theta
+
+    def negative(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        n = self.part.shape[1]
+        v, weights = theta[:n] ** 2, theta[n:] ** 2
+        shape, variances = self.criterion.shape_for(weighted_gram(self.part, v), weights)
+        moved = shape.transform @ self.part
+        g: FloatArray = np.einsum("ij,ij->j", moved, moved)
+        fidelity = float(v @ g)
+        lower = fidelity**2 / float(v.sum() * weights.sum())
+        if self.note(Point(v, shape, g), lower):
+            self.best_weights = weights
+        slope = np.concatenate([g / fidelity - 1 / v.sum(), variances / fidelity - 1 / weights.sum()])
+        return -float(np.log(lower)) * n, -2 * theta * slope * n
+
+    def run(self, v: FloatArray) -> tuple[Point, NDArray[np.intp]]:
+        found = super().run(v)
+        self.criterion.weights = self.best_weights
+        return found

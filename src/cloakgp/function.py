@@ -1,0 +1,264 @@
+"""Release the whole function: ask anywhere, as often as you like, after one spend.
+
+The GP's posterior mean lies in the span of k(., x_i), so the whole function is one more set of
+measurements of y (lemma 7 of ``docs/proofs.md``). With Z the inputs that span it (chosen by pivoted
+Cholesky: far fewer than N for a smooth kernel) and K_ZZ = R'R,
+
+    B = R^-T K_ZX (Kff + S)^-1,      f(x) = m0 + k(x, Z) R^-1 B (y - m0),
+
+and the norm of column i of B is how far row i of y can move the function in the kernel's own
+space: the sensitivity of the paper's "standard" method, exactly, where the paper has bounds.
+Nothing of y is kept but the noisy measurements, and no queries are counted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from cloakgp import calibration as calibrate
+from cloakgp import checks, testing
+from cloakgp.certificate import NEIGHBOURS, SPEND, UNIT, Certificate
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.lattice import IntArray, Measurement, to_integers
+from cloakgp.plan import largest_bias
+from cloakgp.prior_draws import draw_prior
+from cloakgp.smoothers import ExactGP, check_covariance, gentle_cholesky, kernel_matrix
+
+if TYPE_CHECKING:
+    from cloakgp.function_release import FunctionRelease
+    from cloakgp.gp import GP
+
+BOUNDS = ("exact", "infinity", "paper", "input-free", "varah")
+HIDES_INPUTS = ("input-free", "varah")
+_RANK_CUT = 1e-11  # relative to the largest k(x, x)
+_KIND = "function"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FunctionPlan:
+    """A public plan to release f everywhere. Made by :meth:`GP.plan_function`."""
+
+    gp: GP
+    X: FloatArray | None
+    """The inputs; None where the plan is made not to show them."""
+    points: FloatArray
+    """Where the released function's kernels stand: some of X's rows, or the public basis."""
+    measurement: Measurement
+    reconstruction: FloatArray  # (n points, q)
+    centre: IntArray
+    """The measurements of y = midpoint of the bounds."""
+    reach: float
+    """Sensitivity in the kernel's own space, for y moving by 1."""
+    prior_seed: int | None
+    """Seed of the public remainder of the prior draw, if that is added."""
+    certificate: Certificate
+
+    def weights(self, X: Any) -> FloatArray:
+        """(n, q): how f at `X` is made of the measurements."""
+        X = checks.matrix(X, "X", columns=self.points.shape[1])
+        weights: FloatArray = np.asarray(self.gp.kernel(X, self.points)) @ self.reconstruction
+        return weights
+
+    def noise_std(self, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise that a query at `X` will have; public and free."""
+        if self.prior_seed is None:
+            std: FloatArray = self.measurement.noise_scale * np.linalg.norm(self.weights(X), axis=1)
+            return std
+        X = checks.matrix(X, "X", columns=self.points.shape[1])
+        prior: FloatArray = np.asarray(self.gp.kernel.diag(X))
+        return self.reach * self.measurement.noise_scale * np.sqrt(prior)
+
+    def release(self, y: Any, *, missing: str = "error") -> FunctionRelease:
+        """Release the function: the one private step. Each call is a new spend.
+
+        Parameters
+        ----------
+        y : (N,) array
+            Private outcomes, in the order of X's rows; clipped to the bounds.
+        missing : {"error", "midpoint"}
+            As for :meth:`Plan.release`.
+        """
+        from cloakgp.function_release import FunctionRelease
+        from cloakgp.measure import measure
+
+        z = measure(self.measurement, y, missing)
+        insecure = testing.insecure_generator() is not None
+        return FunctionRelease(
+            replace(self, certificate=replace(self.certificate, insecure=insecure)), frozen(z)
+        )
+
+    @cached_property
+    def _remainder(self) -> Any:
+        """The prior draw that `prior_noise` adds: g(x) less what the measurements already carry."""
+        assert self.prior_seed is not None
+        draw = draw_prior(self.gp.kernel, self.points.shape[1], self.prior_seed)
+        at_points = draw(self.points)
+        inverse_root = self.reconstruction / self.reach  # R^-1
+        fitted = inverse_root @ (inverse_root.T @ at_points)
+        scale = self.reach * self.measurement.noise_scale
+        kernel, points = self.gp.kernel, self.points
+        return lambda X: scale * (draw(X) - np.asarray(kernel(X, points)) @ fitted)
+
+    def remainder(self, X: FloatArray) -> FloatArray:
+        """The public part of the noise at `X`: zero unless `prior_noise` was asked for."""
+        if self.prior_seed is None:
+            return np.zeros(len(X))
+        values: FloatArray = self._remainder(X)
+        return values
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        return (
+            f"<FunctionPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.bound} bound, "
+            f"{c.n_rows} rows, {c.n_measurements} measurements>"
+        )
+
+
+def make_function_plan(
+    gp: GP,
+    X: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    bound: str,
+    calibration: str,
+    basis: Any,
+    margin: Any,
+    prior_noise: bool,
+) -> FunctionPlan:
+    """See :meth:`GP.plan_function`."""
+    epsilon, delta = calibrate.promise(epsilon, delta)
+    checks.choice(bound, "bound", BOUNDS)
+    calibrate.calibrate(epsilon, delta, calibration)
+    X = checks.matrix(X, "X")
+    gp.check_rows(len(X))
+    hidden = bound in HIDES_INPUTS
+    if hidden and basis is None:
+        raise ValueError(
+            f"basis: bound={bound!r} is for inputs that are not to be shown, so the function must stand on "
+            "public points. Give basis=, an array of inputs that covers where queries will be made."
+        )
+    if (margin is not None) != (bound == "varah"):
+        raise ValueError("margin must be given for bound='varah', and only for that.")
+    gram = kernel_matrix(gp.kernel, X, X, "X, X")
+    check_covariance(gram)
+    factor, jitter = gentle_cholesky(gram, gp.noise)
+    points = _spanning(gram, X) if basis is None else checks.matrix(basis, "basis", columns=X.shape[1])
+    R = _root(gp, points)
+    cross = kernel_matrix(gp.kernel, points, X, "points, X")
+    B = cho_solve(factor, solve_triangular(R, cross, trans="T").T, check_finite=False).T  # (q, N)
+    exact = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))
+    reach = exact if bound == "exact" else _bound(gp, bound, factor, margin)
+    if exact > reach * (1 + 1e-9):
+        raise ValueError(
+            "margin: the inputs do not keep the promised margin (they are closer together than it says), so "
+            "its bound would not protect y. Promise a smaller margin, or use bound='input-free'."
+        )
+    mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
+    measurement = to_integers(
+        B / reach, gp.bounds, epsilon, delta, mu, full_scale=bound != "exact", hide_inputs=hidden
+    )
+    variance = (reach * measurement.noise_scale) ** 2
+    reconstruction = frozen(solve_triangular(R, np.eye(len(R))) * reach)
+    # Known where X is shown: the largest error at the points themselves, noise aside.
+    bias = 0.0
+    if not hidden:
+        smoother = ExactGP(gp.kernel, gp.noise, X, points)
+        bias = largest_bias(smoother, measurement, np.asarray(gp.kernel(points)) @ reconstruction)
+    certificate = Certificate(
+        epsilon=epsilon,
+        delta=delta,
+        unit=UNIT,
+        neighbours=NEIGHBOURS,
+        spend=SPEND,
+        insecure=False,
+        calibration=calibration,
+        mu=measurement.mu(),
+        sensitivity=measurement.sensitivity() * measurement.step,
+        noise_scale=measurement.noise_scale,
+        delta_slack=calibrate.delta_slack(measurement.mu(), epsilon, delta, measurement.n_measurements),
+        n_rows=len(X),
+        n_measurements=measurement.n_measurements,
+        design=_KIND,
+        bound=bound,
+        objective=variance,
+        lower_bound=variance if hidden else variance * (exact / reach) ** 2,
+        gap=0.0 if hidden else (reach / exact) ** 2 - 1,
+        iterations=0,
+        status="closed form",
+        y_bits=measurement.y_bits,
+        matrix_bits=measurement.matrix_bits,
+        sigma=measurement.sigma,
+        sensitivity_steps=measurement.sensitivity(),
+        jitter=0.0 if hidden else jitter,
+        bias=bias,
+        unbiased=basis is None,
+    )
+    return FunctionPlan(
+        gp=gp,
+        X=None if hidden else X,
+        points=points,
+        measurement=measurement,
+        reconstruction=reconstruction,
+        centre=frozen(measurement.midpoint),
+        reach=reach,
+        prior_seed=_public_seed() if prior_noise else None,
+        certificate=certificate,
+    )
+
+
+def _spanning(gram: FloatArray, X: FloatArray) -> FloatArray:
+    """Inputs whose kernels span all others', to rounding: the pivots of a pivoted Cholesky."""
+    _, pivots, rank, _ = dpstrf(gram, tol=_RANK_CUT * float(np.diag(gram).max()))
+    return frozen(X[np.sort(pivots[:rank] - 1)])
+
+
+def _root(gp: GP, points: FloatArray) -> FloatArray:
+    """R with R'R = the kernel matrix at the points, upper triangular."""
+    gram = kernel_matrix(gp.kernel, points, points, "points, points")
+    (root, _), jitter = gentle_cholesky(gram, 0.0)
+    if jitter > 1e-9 * float(np.diag(gram).max()):
+        raise ValueError(
+            "basis: some of these points are too close together for this kernel. Use fewer, further apart."
+        )
+    return np.tril(root).T
+
+
+def _bound(gp: GP, bound: str, factor: Any, margin: Any) -> float:
+    """A bound on how far one unit of y moves f in the kernel's space (proofs: lemma 8)."""
+    if bound == "input-free":
+        return 1 / (2 * math.sqrt(float(np.min(gp.noise))))
+    low, high = _kernel_range(gp, bound)
+    size = math.sqrt(max(abs(low), high))
+    if bound == "varah":
+        return size / checks.positive(margin, "margin")
+    inverse = cho_solve(factor, np.eye(len(factor[0])), check_finite=False)
+    if bound == "infinity":
+        return size * float(np.abs(inverse).sum(axis=0).max())
+    positive, negative = np.maximum(inverse, 0).sum(axis=0), np.maximum(-inverse, 0).sum(axis=0)
+    return size * float(np.maximum(positive, negative).max())
+
+
+def _kernel_range(gp: GP, bound: str) -> tuple[float, float]:
+    if gp.kernel.range is None:
+        raise ValueError(
+            f"bound={bound!r} needs a kernel whose values are known to lie in a range; {gp.kernel!r} has "
+            "none. Use bound='exact', which needs no such thing."
+        )
+    if bound == "paper" and gp.kernel.range[0] < 0:
+        raise ValueError(
+            "bound='paper' needs kernel values in [0, v]; this kernel can be negative. Use bound='exact'."
+        )
+    return gp.kernel.range
+
+
+def _public_seed() -> int:
+    """Public randomness for a picture: never for privacy noise."""
+    return int(np.random.default_rng().integers(2**53))

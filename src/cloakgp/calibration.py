@@ -23,6 +23,9 @@ SIGMA_FLOOR = 2**30
 EPSILON_LIMIT = 1e6
 """Beyond this a promise is empty, and floating point no longer carries the formulas."""
 
+DELTA_FLOOR = 1e-300
+"""Below this, floating point no longer carries the formulas."""
+
 _TAIL_SHARE = 1e-6  # share of delta given to the event that the noise leaves its ball
 _SAFETY = 1e-9  # relative margin on delta, far above the rounding errors of `delta_of`
 
@@ -79,9 +82,7 @@ def promise(epsilon: Any, delta: Any) -> tuple[float, float]:
     """epsilon and delta as floats, or a clear error."""
     return (
         checks.number(epsilon, "epsilon", above=0.0, below=EPSILON_LIMIT, remedy="1 is a common choice."),
-        checks.number(
-            delta, "delta", above=0.0, below=1.0, remedy="Choose it well below 1 / number of rows."
-        ),
+        checks.number(delta, "delta", above=DELTA_FLOOR, below=1.0, remedy="1e-5 is a common choice."),
     )
 
 

@@ -233,9 +233,15 @@ def _check_words(manifest: dict[str, Any]) -> None:
     if not isinstance(certificate, dict) or set(certificate) != set(FIELDS):
         raise ReleaseFileError("release file: the certificate lacks a key or has one too many.")
     for name in FIELDS:
-        kind = Certificate.__annotations__[name]
-        if type(certificate[name]).__name__ != kind:
+        kind, value = Certificate.__annotations__[name], certificate[name]
+        if type(value).__name__ != kind or (kind == "int" and abs(value) >= 2**63):
             raise ReleaseFileError(f"release file: the certificate's {name} must be a {kind}.")
+    bounds = model["bounds"]
+    numbers = [*(bounds if isinstance(bounds, list) and len(bounds) == 2 else [None]), model["mean"]]
+    if model["noise"] != "per row":
+        numbers.append(model["noise"])
+    if not all(type(number) is float for number in numbers):
+        raise ReleaseFileError("release file: the model's bounds, mean and noise must be numbers.")
     if manifest["unit"] != certificate["unit"]:
         raise ReleaseFileError("release file: two units of protection are named.")
     if function is not None and (

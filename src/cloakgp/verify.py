@@ -22,6 +22,7 @@ import numpy as np
 from cloakgp import files, signing
 from cloakgp.calibration import calibrate
 from cloakgp.certificate import NEIGHBOURS, SPEND, UNIT
+from cloakgp.container import ReleaseFileError
 from cloakgp.designs import DESIGNS
 from cloakgp.designs.posterior import denoising_gain
 from cloakgp.function import FunctionPlan
@@ -88,7 +89,12 @@ def verify(path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any =
     if kernel is None and files.is_custom(model["kernel"]):
         done.append("predictions NOT checked: the kernel is a custom one (give kernel=)")
     else:
-        done.append(_check_predictions(files.load(path, kernel)[0]))
+        try:
+            done.append(_check_predictions(files.load(path, kernel)[0]))
+        except (VerificationError, ReleaseFileError):
+            raise
+        except ValueError as error:
+            raise VerificationError(f"do not trust this release file: its model fails: {error}") from None
     return Verification(claim["epsilon"], claim["delta"], claim["unit"], proven, tuple(done), signer)
 
 

@@ -101,7 +101,7 @@ class _Volume:
         """Lemma 5 (Harman & Pronzato 2007)."""
         r = len(part)
         g = point.g * float(point.v.sum())  # with v scaled to sum to 1, its weighted mean is r
-        excess = float(g.max()) - r
+        excess = max(float(g.max()) - r, 0.0)
         bar = r * (1 + excess / 2 - np.sqrt(excess * (4 + excess - 4 / r)) / 2)
         rule: NDArray[np.bool_] = g < bar * (1 - 1e-9)
         return rule

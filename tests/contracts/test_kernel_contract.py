@@ -111,7 +111,7 @@ def test_every_kernel_class_but_custom_is_registered():
         for name, value in vars(kernels).items()
         if isinstance(value, type) and issubclass(value, Kernel) and not name.startswith("_")
     }
-    assert public - set(kernels.KINDS.values()) == {Kernel, kernels.Custom}
+    assert public - set(kernels.KINDS.values()) == {Kernel, kernels.Custom, kernels.Stationary}
 
 
 @pytest.mark.parametrize(("kernel", "reference"), CASES, ids=BY_NAME)
@@ -141,7 +141,7 @@ def test_is_exactly_symmetric(kernel, X, Z):
 @every_kernel
 def test_diag_is_the_matrix_diagonal(kernel, X):
     np.testing.assert_array_equal(kernel.diag(X), np.diagonal(kernel(X)))
-    if isinstance(kernel, kernels._Stationary | Constant):
+    if isinstance(kernel, kernels.Stationary | Constant):
         np.testing.assert_array_equal(kernel.diag(X), np.full(9, kernel.variance))
 
 
@@ -303,5 +303,5 @@ def test_far_apart_and_wide_inputs_never_warn_or_give_nan(kernel):
     K = kernel(X)
     assert np.isfinite(K).all()
     np.testing.assert_array_equal(np.diagonal(K), kernel.diag(X))
-    if isinstance(kernel, kernels._Stationary) and not isinstance(kernel, Periodic):
+    if isinstance(kernel, kernels.Stationary) and not isinstance(kernel, Periodic):
         assert K[0, 2] < 1e-150

@@ -1,0 +1,340 @@
+"""What a kernel is, and how kernels combine with each other and with functions k(X, Z)."""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+import reprlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from functools import reduce
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy_array, to_device
+from numpy.typing import NDArray
+
+from cloakgp import checks
+
+Array = Any  # a numpy array, a torch tensor, or another array of the array API standard
+
+_IN_CACHE = 2**16  # entries of a matrix block
+MAX_DEPTH = 32  # sums inside products inside sums ...: more than this is a mistake or an attack
+
+
+class Kernel(ABC):
+    """What every kernel can do; use a subclass, or :class:`Custom` for a function of your own.
+
+    ``kernel(X)`` and ``kernel(X, Z)`` give the kernel matrix, ``kernel.diag(X)`` its diagonal.
+    ``+`` and ``*`` combine kernels with kernels and with functions ``k(X, Z)``; ``*`` also scales by a
+    positive number. Put the cloakgp kernel first when the other is a scikit-learn kernel:
+    ``RBF() + EQ(1.0)`` is scikit-learn's own sum, which takes `EQ` for a number, and
+    :func:`as_kernel` rejects it. ``EQ(1.0) + RBF()`` and ``as_kernel(RBF()) + EQ(1.0)`` are right.
+    """
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # every subclass is a frozen dataclass
+    __array_ufunc__ = None  # so that np.float64(2) * kernel asks the kernel, not numpy
+
+    def __call__(self, X: Array, Z: Array | None = None) -> Array:
+        """Return the kernel matrix between the rows of `X` and the rows of `Z`.
+
+        Parameters
+        ----------
+        X : array of shape (N, D)
+            Inputs, one per row. A vector is read as one column.
+        Z : array of shape (M, D), optional
+            Other inputs; `X` again if absent.
+
+        Returns
+        -------
+        array of shape (N, M)
+        """
+        same = Z is None or Z is X
+        X = _inputs(X, "X")
+        Z = X if same else _inputs(Z, "Z", X.shape[1])
+        array_namespace(X, Z)  # a TypeError if one is numpy's and the other torch's
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):  # far apart: simply 0
+            return self._finite(self._by_rows(X, Z))
+
+    def diag(self, X: Array) -> Array:
+        """Return k(x, x) for each row x of `X`, shape (N,), without the N × N matrix."""
+        X = _inputs(X, "X")
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return self._finite(self._diag(X))
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The lowest and highest value the kernel can take on any inputs, or None if not known."""
+        return None
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return a description in plain JSON types, from which :func:`from_spec` rebuilds the kernel."""
+        spec: dict[str, Any] = {"kind": type(self).__name__}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            spec[f.name] = list(value) if isinstance(value, tuple) else value
+        return spec
+
+    def __repr__(self) -> str:
+        shown = {f.name: getattr(self, f.name) for f in fields(self)}
+        listed = ", ".join(f"{name}={value!r}" for name, value in shown.items() if value is not None)
+        return f"{type(self).__name__}({listed})"
+
+    def __add__(self, other: Any) -> Kernel:
+        return Sum((self, as_kernel(other)))
+
+    def __radd__(self, other: Any) -> Kernel:
+        return Sum((as_kernel(other), self))
+
+    def __mul__(self, other: Any) -> Kernel:
+        return Product((self, _factor(other)))
+
+    def __rmul__(self, other: Any) -> Kernel:
+        return Product((_factor(other), self))
+
+    def _by_rows(self, X: Array, Z: Array) -> Array:
+        """The matrix, a few rows at a time where that keeps temporaries in the processor's cache."""
+        rows, columns = X.shape[0], Z.shape[0]
+        if not is_numpy_array(X) or rows * columns <= _IN_CACHE or not self._pointwise:
+            return self._matrix(X, Z)
+        result = np.empty((rows, columns))
+        step = max(1, _IN_CACHE // columns)
+        for start in range(0, rows, step):
+            result[start : start + step] = self._matrix(X[start : start + step], Z)
+        return result
+
+    @property
+    def _pointwise(self) -> bool:
+        """Whether each entry depends on its own two inputs alone, and not on what else is asked."""
+        return True
+
+    @abstractmethod
+    def _matrix(self, X: Array, Z: Array) -> Array:
+        """The matrix for checked inputs; `Z` is the very object `X` when they are the same inputs."""
+
+    @abstractmethod
+    def _diag(self, X: Array) -> Array:
+        """The diagonal for checked inputs."""
+
+    def _finite(self, values: Array) -> Array:
+        if self.range is not None and math.isfinite(self.range[1]):
+            return values
+        xp = array_namespace(values)
+        if not bool(xp.all(xp.isfinite(values))):
+            raise ValueError(
+                f"kernel must be finite on these inputs; {self!r} gave a NaN or an infinity. "
+                "Bring the input columns to a common scale first, or use a larger lengthscale."
+            )
+        return values
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Constant(Kernel):
+    """Constant kernel: `variance` everywhere, an unknown level that all outcomes share."""
+
+    variance: float = 1.0
+
+    def __post_init__(self) -> None:
+        set_frozen(self, variance=checks.positive(self.variance, "variance"))
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return self.variance, self.variance
+
+    def _matrix(self, X: Array, Z: Array) -> Array:
+        return full(X, (X.shape[0], Z.shape[0]), self.variance)
+
+    def _diag(self, X: Array) -> Array:
+        return full(X, (X.shape[0],), self.variance)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Combination(Kernel):
+    """Several kernels under one operation; combinations of the same kind are flattened into one."""
+
+    kernels: Sequence[Kernel]
+
+    def __post_init__(self) -> None:
+        flat: list[Kernel] = []
+        for kernel in map(as_kernel, self.kernels):
+            flat.extend(kernel.kernels if isinstance(kernel, type(self)) else [kernel])
+        if len(flat) < 2:
+            raise ValueError(f"kernels must hold at least two kernels; got {len(flat)}.")
+        set_frozen(self, kernels=tuple(flat))
+        if _depth(self) > MAX_DEPTH:
+            raise ValueError(f"kernels must be nested at most {MAX_DEPTH} deep. Multiply out the sums.")
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        known = [kernel.range for kernel in self.kernels if kernel.range is not None]
+        if len(known) < len(self.kernels):
+            return None
+        # Every known range is non-negative, so the ends combine with the ends, for + and for *.
+        low, high = (reduce(self._combine, ends) for ends in zip(*known, strict=True))
+        return low, high
+
+    @property
+    def _pointwise(self) -> bool:
+        return all(kernel._pointwise for kernel in self.kernels)
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": type(self).__name__, "kernels": [kernel.to_spec() for kernel in self.kernels]}
+
+    def _matrix(self, X: Array, Z: Array) -> Array:
+        return reduce(self._combine, (kernel._matrix(X, Z) for kernel in self.kernels))
+
+    def _diag(self, X: Array) -> Array:
+        return reduce(self._combine, (kernel._diag(X) for kernel in self.kernels))
+
+    @abstractmethod
+    def _combine(self, a: Any, b: Any) -> Any:
+        """The operation on two values."""
+
+
+class Sum(Combination):
+    """The sum of kernels, as ``+`` builds it."""
+
+    __slots__ = ()
+
+    def _combine(self, a: Any, b: Any) -> Any:
+        return a + b
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.kernels))
+
+
+class Product(Combination):
+    """The product of kernels, as ``*`` builds it."""
+
+    __slots__ = ()
+
+    def _combine(self, a: Any, b: Any) -> Any:
+        return a * b
+
+    def __repr__(self) -> str:
+        return " * ".join(f"({k!r})" if isinstance(k, Sum) else repr(k) for k in self.kernels)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Custom(Kernel):
+    """A kernel given by a function; ``+``, ``*`` and :func:`as_kernel` wrap functions in it.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(X, Z)`` returns the (N, M) matrix for inputs of shapes (N, D) and (M, D). That it is
+        symmetric and positive semi-definite is up to you. Its ``diag(X)`` is used if it has one. A
+        scikit-learn kernel is copied, and called as ``function(X)`` when Z is X, because its
+        `WhiteKernel` is zero otherwise.
+    """
+
+    function: Callable[..., Any] = field(hash=False)  # scikit-learn kernels have no hash
+    name: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        function = self.function
+        if not callable(function) or isinstance(function, type):
+            raise TypeError(
+                f"kernel must be a cloakgp kernel or a function k(X, Z); got {reprlib.repr(function)}. "
+                "Give an object such as EQ(1.0), not a class; to add a number, add Constant(number)."
+            )
+        if _is_sklearn(function):
+            function = copy.deepcopy(function)  # set_params must not reach in here later
+            if any(isinstance(value, Kernel) for value in function.get_params().values()):  # type: ignore[attr-defined]
+                raise TypeError(
+                    "kernel must not be a scikit-learn sum or product that holds a cloakgp kernel: "
+                    "scikit-learn took the cloakgp kernel for a number. Write the cloakgp kernel first, "
+                    "or wrap the scikit-learn one in as_kernel."
+                )
+        name = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(function))
+        set_frozen(self, function=function, name=name if len(name) <= 200 else name[:197] + "...")
+
+    @property
+    def _pointwise(self) -> bool:
+        return False  # scikit-learn's WhiteKernel is not
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return the function's name only: no file can hold the function (see :func:`from_spec`)."""
+        return {"kind": "Custom", "name": self.name}
+
+    def __repr__(self) -> str:
+        return f"Custom({self.name})"
+
+    def _matrix(self, X: Array, Z: Array) -> Array:
+        if not _is_sklearn(self.function):
+            values = self.function(X, Z)
+        else:
+            values = self.function(_numpy(X)) if Z is X else self.function(_numpy(X), _numpy(Z))
+        return self._checked(values, X, (X.shape[0], Z.shape[0]))
+
+    def _diag(self, X: Array) -> Array:
+        if hasattr(self.function, "diag"):
+            values = self.function.diag(_numpy(X) if _is_sklearn(self.function) else X)
+            return self._checked(values, X, (X.shape[0],))
+        xp = array_namespace(X)
+        rows = X.shape[0]
+        blocks = [X[start : min(start + 32, rows), :] for start in range(0, rows, 32)]
+        return xp.concat([xp.linalg.diagonal(self._matrix(block, block)) for block in blocks])
+
+    def _checked(self, values: Any, X: Array, shape: tuple[int, ...]) -> Array:
+        if not is_array_api_obj(values):
+            values = np.asarray(values)
+        if is_numpy_array(values) and values.dtype.kind not in "iuf":
+            raise TypeError(f"kernel must return real numbers; {self!r} returned dtype {values.dtype}.")
+        values = array_namespace(X).asarray(values, dtype=X.dtype, device=device(X))
+        if values.shape != shape:
+            raise ValueError(f"kernel must return shape {shape}; {self!r} returned {tuple(values.shape)}.")
+        return values
+
+
+def as_kernel(kernel: Any) -> Kernel:
+    """Return `kernel` if it is one already, else wrap the function ``k(X, Z)`` in :class:`Custom`."""
+    return kernel if isinstance(kernel, Kernel) else Custom(kernel)
+
+
+def _inputs(value: Any, name: str, columns: int | None = None) -> Array:
+    """Checked inputs of shape (rows, columns): float64 for numpy, floating for the rest."""
+    if is_numpy_array(value) or not is_array_api_obj(value):
+        return checks.matrix(value, name, columns)
+    xp = array_namespace(value)
+    if not xp.isdtype(value.dtype, "real floating"):
+        raise TypeError(f"{name} must hold floating-point numbers; got dtype {value.dtype}.")
+    matrix = value[:, None] if value.ndim == 1 else value
+    if matrix.ndim != 2 or 0 in matrix.shape or columns not in (None, matrix.shape[1]):
+        wanted = "at least one column" if columns is None else f"{columns} column(s), as X has"
+        raise ValueError(f"{name} must be a matrix with {wanted}; got shape {tuple(value.shape)}.")
+    if not bool(xp.all(xp.isfinite(matrix))):
+        raise ValueError(f"{name} must be finite; it holds a NaN or infinity.")
+    return matrix
+
+
+def _factor(value: Any) -> Kernel:
+    if isinstance(value, Real) and not isinstance(value, bool):
+        return Constant(checks.positive(value, "scale", "A kernel times a number needs a positive one."))
+    return as_kernel(value)
+
+
+def _depth(kernel: Kernel) -> int:
+    return 1 + max(map(_depth, kernel.kernels)) if isinstance(kernel, Combination) else 0
+
+
+def _is_sklearn(function: Any) -> bool:
+    return hasattr(function, "get_params")
+
+
+def _numpy(X: Array) -> NDArray[Any]:
+    return np.asarray(to_device(X, "cpu"))
+
+
+def full(X: Array, shape: tuple[int, ...], value: float) -> Array:
+    return array_namespace(X).full(shape, value, dtype=X.dtype, device=device(X))
+
+
+def set_frozen(kernel: Kernel, **values: Any) -> None:
+    """Store checked values in a frozen kernel; only its own constructor may."""
+    for name, value in values.items():
+        object.__setattr__(kernel, name, value)

@@ -1,0 +1,73 @@
+"""Kernels as plain JSON, for release files: read through a closed list, never executed."""
+
+from __future__ import annotations
+
+import reprlib
+from dataclasses import fields
+from typing import Any
+
+from cloakgp.kernels.base import MAX_DEPTH, Combination, Constant, Kernel, Product, Sum
+from cloakgp.kernels.families import (
+    EQ,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+)
+
+_STATIONARY: list[type[Kernel]] = [EQ, Matern12, Matern32, Matern52, Periodic, RationalQuadratic]
+_OTHERS: list[type[Kernel]] = [Linear, Polynomial, Constant, Sum, Product]
+KINDS = {kind.__name__: kind for kind in [*_STATIONARY, *_OTHERS]}  # all that a spec may name
+
+
+def from_spec(spec: Any) -> Kernel:
+    """Rebuild a kernel from :meth:`Kernel.to_spec`'s description.
+
+    Only this module's kernels can come out, each through its own constructor's checks, so a
+    description from an untrusted file is safe to read.
+
+    Raises
+    ------
+    ValueError
+        If the description is not one that `to_spec` writes, or holds a :class:`Custom` kernel.
+    """
+    return _from_spec(spec, 0)
+
+
+def _from_spec(spec: Any, depth: int) -> Kernel:
+    if depth > MAX_DEPTH:
+        raise ValueError(f"kernel spec must be nested at most {MAX_DEPTH} deep.")
+    if not isinstance(spec, dict) or not isinstance(spec.get("kind"), str):
+        raise ValueError(f"kernel spec must be a dict with a kind; got {reprlib.repr(spec)}.")
+    if spec["kind"] == "Custom":
+        raise ValueError(
+            f"a custom kernel ({reprlib.repr(spec.get('name'))}) cannot be rebuilt from a file, which does "
+            "not hold its function. The reader must give the kernel."
+        )
+    kind = KINDS.get(spec["kind"])
+    if kind is None:
+        raise ValueError(
+            f"kernel spec kind must be one of {', '.join(KINDS)}; got {reprlib.repr(spec['kind'])}."
+        )
+    values = {name: value for name, value in spec.items() if name != "kind"}
+    wanted = {f.name for f in fields(kind)}
+    if values.keys() != wanted:
+        raise ValueError(
+            f"kernel spec of kind {kind.__name__} must have exactly the keys {sorted(wanted)}; "
+            f"got {reprlib.repr(list(values))}."
+        )
+    if issubclass(kind, Combination):
+        if not isinstance(values["kernels"], list):
+            raise ValueError(f"kernels must be a list; got {reprlib.repr(values['kernels'])}.")
+        return kind([_from_spec(part, depth + 1) for part in values["kernels"]])
+    for name, value in values.items():
+        entries = value if isinstance(value, list) else [value]
+        if not all(type(entry) in (int, float, type(None)) for entry in entries):
+            raise ValueError(f"{name} in a kernel spec must hold numbers; got {reprlib.repr(value)}.")
+    try:
+        return kind(**values)
+    except (TypeError, OverflowError) as error:
+        raise ValueError(f"kernel spec of kind {kind.__name__} is not valid: {error}") from error

@@ -75,7 +75,8 @@ class GP:
         Parameters
         ----------
         X : (N, D) array
-            Public inputs of the private outcomes. A vector is one column.
+            Public inputs of the private outcomes. A vector is one column. The order of the rows
+            is public too: do not sort them by y.
         X_star : (P, D) array
             Where predictions are wanted.
         epsilon, delta : float

@@ -1,8 +1,8 @@
-"""Pictures of plans and releases, for inputs of one column. Extra ``plots`` (matplotlib).
+"""Pictures of plans and releases, for inputs of one or two columns. Extra ``plots`` (matplotlib).
 
 A picture of a plan or of a release may be published: it is drawn from public numbers and from the
 noisy measurements. Only :func:`plot_release` with ``private_data=`` shows y, and then the picture
-says so in large letters.
+says so in large letters. Where a function's plan hides X, its pictures do too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.certificate import Certificate
 from cloakgp.checks import FloatArray
+from cloakgp.function import FunctionPlan
+from cloakgp.function_release import FunctionRelease
 from cloakgp.measure import custodian_view
 from cloakgp.plan import Plan
 from cloakgp.release import Release
@@ -25,7 +27,11 @@ INSECURE = "INSECURE: not private"
 NOT_FOR_RELEASE = "NOT FOR RELEASE: shows private data"
 
 # From Okabe & Ito's palette, told apart by colour-blind readers; the line styles differ too.
-_BLUE, _ORANGE, _BLACK, _GREY = "#0072B2", "#D55E00", "#000000", "#6E6E6E"
+_BLUE, _ORANGE, _GREEN, _BLACK, _GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#6E6E6E"
+_INPUTS = "training inputs (public)"
+_FADED = 0.4  # noise std, as a share of the bounds' width, at which a circle of a map is not seen
+_AREAS = (12.0, 260.0)  # of a map's circles, at the lower and the upper bound, in square points
+_TWO_SIDED_95 = 1.959964
 
 
 def plot_plan(plan: Plan, ax: Axes | None = None) -> Axes:
@@ -38,7 +44,7 @@ def plot_plan(plan: Plan, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     plan : Plan
-        With inputs of one column.
+        With inputs of one column; for two see :func:`plot_map` and :func:`plot_noise_map`.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if absent.
 
@@ -50,29 +56,33 @@ def plot_plan(plan: Plan, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     ax.plot(x, plan.noise_std[order], color=_BLUE, linewidth=2, label="privacy noise")
     ax.plot(x, plan.gp_std[order], color=_BLACK, linestyle=":", label="GP's own uncertainty")
-    top = max(plan.noise_std.max(), plan.gp_std.max())
-    ax.set_ylim(-0.05 * top, 1.05 * top)  # from 0, and room for the rug
-    ax.set_ylabel("std, in y's unit")
-    _finish(ax, plan.X, plan.certificate)
+    _from_zero(ax, max(plan.noise_std.max(), plan.gp_std.max()))
+    _finish_curve(ax, plan.X, plan.certificate)
     return ax
 
 
-def plot_release(release: Release, ax: Axes | None = None, private_data: Any = None) -> Axes:
+def plot_release(
+    release: Release, ax: Axes | None = None, private_data: Any = None, denoised: bool = True
+) -> Axes:
     """Draw released predictions, with the std of the privacy noise around them.
 
     The solid line is the released mean. The dashed lines are one std of the privacy noise away from
-    it, the dotted ones a quarter. The ticks at the bottom are the training inputs, which are
-    public. All of it may be published, unless `private_data` is given.
+    it, the dotted ones a quarter. The dash-dotted line is the denoised prediction, and the shaded
+    band where the GP itself lies with probability 95 %, given the release and if the model is
+    right. The ticks at the bottom are the training inputs, which are public. All of it may be
+    published, unless `private_data` is given.
 
     Parameters
     ----------
     release : Release
-        With inputs of one column.
+        With inputs of one column; for two see :func:`plot_map` and :func:`plot_noise_map`.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if absent.
     private_data : (X, y), optional
         For the custodian's eyes only: also draw these private points. The picture is then marked
         NOT FOR RELEASE, and the figure object holds y.
+    denoised : bool
+        Whether to draw the denoised prediction and its band.
 
     Returns
     -------
@@ -80,17 +90,185 @@ def plot_release(release: Release, ax: Axes | None = None, private_data: Any = N
     """
     x, order = _test_inputs(release.plan)
     ax = _axes(ax)
-    mean, std = release.mean[order], release.noise_std[order]
-    ax.plot(x, mean, color=_BLUE, linewidth=2.2, zorder=3, label="released mean")
+    label = "released mean" if release.unbiased else "released mean, denoised already"
+    _draw_bands(ax, x, release.mean[order], release.noise_std[order], label)
+    if denoised:
+        _draw_denoised(ax, release, np.linspace(x[0], x[-1], 300))
+    if private_data is not None:
+        _draw_private(ax, private_data)
+    ax.set_ylabel("y")
+    _finish_curve(ax, release.plan.X, release.certificate)
+    return ax
+
+
+def plot_noise_samples(plan: Plan, ax: Axes | None = None, n: int = 5, seed: int = 0) -> Axes:
+    """Draw what the privacy noise of a release may look like, before anything is spent.
+
+    A release adds one curve like these to the GP's mean. The curves are simulated with public
+    randomness from the plan's noise covariance; no release will use them.
+
+    Parameters
+    ----------
+    plan : Plan
+        With inputs of one column.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if absent.
+    n : int
+        How many curves.
+    seed : int
+        The same seed gives the same curves.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    x, order = _test_inputs(plan)
+    ax = _axes(ax)
+    m = plan.measurement
+    normals = np.random.default_rng(seed).normal(size=(m.n_measurements, n)) * m.noise_scale
+    samples = plan.reconstruction[order] @ normals
+    colours = (_BLUE, _ORANGE, _GREEN, "#CC79A7", "#56B4E9")
+    for i, sample in enumerate(samples.T):
+        label = "simulated noise" if i == 0 else None
+        ax.plot(x, sample, color=colours[i % len(colours)], linewidth=1.3, label=label)
+    for sign, label in ((1, "±1 std of the privacy noise"), (-1, None)):
+        std = sign * plan.noise_std[order]
+        ax.plot(x, std, color=_BLACK, linestyle="--", linewidth=1.2, label=label)
+    ax.set_ylabel("noise, in y's unit")
+    _finish_curve(ax, plan.X, plan.certificate)
+    return ax
+
+
+def plot_function(plan_or_release: FunctionPlan | FunctionRelease, X: Any, ax: Axes | None = None) -> Axes:
+    """Draw a released function at `X`, or the noise that it will have.
+
+    From a release: its values, with one std and a quarter of a std of the privacy noise around
+    them. From a plan: the noise's std alone.
+
+    Parameters
+    ----------
+    plan_or_release : FunctionPlan or FunctionRelease
+        With inputs of one column.
+    X : (n, 1) array
+        Where to draw it: anywhere, at no cost.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if absent.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    plan = _plan_of(plan_or_release)
+    _expect_columns(plan.points, 1, "plot_function")
+    X = np.sort(checks.matrix(X, "X", columns=1), axis=0)
+    ax = _axes(ax)
+    if isinstance(plan_or_release, FunctionRelease):
+        values, std = plan_or_release.query(X, return_std=True)
+        _draw_bands(ax, X[:, 0], values, std, "released function")
+        ax.set_ylabel("y")
+    else:
+        std = plan.noise_std(X)
+        ax.plot(X[:, 0], std, color=_BLUE, linewidth=2, label="privacy noise")
+        _from_zero(ax, std.max())
+    if plan.X is None:
+        _finish_curve(ax, plan.points, plan.certificate, "basis points (public)")
+    else:
+        _finish_curve(ax, plan.X, plan.certificate)
+    return ax
+
+
+def plot_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
+    """Draw a map of predictions: large circles are large values, faint ones are noisy.
+
+    A circle's area grows with the released mean, from the lower to the upper bound of the
+    outcomes. Without privacy noise it would be opaque; where the noise's std is 40 % of the bounds'
+    width or more it cannot be seen. The dots are the training inputs, which are public. From a
+    plan, which has no values yet, all circles are alike in size.
+
+    Parameters
+    ----------
+    plan_or_release : Plan or Release
+        With inputs of two columns.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if absent.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    from matplotlib.colors import to_rgb
+
+    plan = _plan_of(plan_or_release)
+    _expect_columns(plan.X, 2, "plot_map")
+    ax = _axes(ax)
+    low, high = plan.gp.bounds
+    shares = np.full(len(plan.X_star), 0.5)
+    if isinstance(plan_or_release, Release):
+        shares = (plan_or_release.mean - low) / (high - low)
+    opacity = np.clip(1 - plan.noise_std / (_FADED * (high - low)), 0.0, 1.0)
+    colours = np.column_stack([np.tile(to_rgb(_BLUE), (len(opacity), 1)), opacity])
+    _draw_dots(ax, plan.X)
+    east, north = plan.X_star.T
+    ax.scatter(east, north, s=_areas(shares), c=colours, linewidths=0, zorder=3)
+    if isinstance(plan_or_release, Release):
+        for value in np.linspace(low, high, 3):
+            _key(ax, _areas((value - low) / (high - low)), 1.0, f"value {value:.4g}")
+    for share in (0.0, 0.1, 0.2, 0.3):
+        _key(ax, _areas(0.5), 1 - share / _FADED, f"noise std {share * (high - low):.3g}")
+    ax.plot([], [], linestyle="", label=f"noise std {_FADED * (high - low):.3g} or more: not seen")
+    _finish_map(ax, plan.certificate, loc="upper left", bbox_to_anchor=(1.0, 1.0), labelspacing=0.9)
+    return ax
+
+
+def plot_noise_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
+    """Draw a map of the privacy noise's std, by contours between the test points.
+
+    The dots are the training inputs, which are public; those beyond the test points are left out.
+
+    Parameters
+    ----------
+    plan_or_release : Plan or Release
+        With inputs of two columns, and test points that are not all on one line.
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure if absent.
+
+    Returns
+    -------
+    matplotlib Axes
+    """
+    plan = _plan_of(plan_or_release)
+    _expect_columns(plan.X, 2, "plot_noise_map")
+    ax, (east, north) = _axes(ax), plan.X_star.T
+    try:
+        contours = ax.tricontourf(east, north, plan.noise_std, levels=10, cmap="Blues")
+    except (RuntimeError, ValueError):
+        raise ValueError(
+            "plot_noise_map needs at least three test points, not all on one line. Use plot_map."
+        ) from None
+    ax.figure.colorbar(contours, ax=ax, label="std of the privacy noise, in y's unit")
+    limits = ax.axis()
+    _draw_dots(ax, plan.X)
+    ax.axis(limits)
+    _finish_map(ax, plan.certificate, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
+    return ax
+
+
+def _draw_bands(ax: Axes, x: FloatArray, mean: FloatArray, std: FloatArray, label: str) -> None:
+    """A curve, and how far the privacy noise may have moved it."""
+    ax.plot(x, mean, color=_BLUE, linewidth=2.2, zorder=3, label=label)
     for share, colour, style, words in ((1.0, _BLACK, "--", "±1"), (0.25, _GREY, ":", "±¼")):
         label = f"{words} std of the privacy noise"
         ax.plot(x, mean + share * std, color=colour, linestyle=style, linewidth=1.2, label=label)
         ax.plot(x, mean - share * std, color=colour, linestyle=style, linewidth=1.2)
-    if private_data is not None:
-        _draw_private(ax, private_data)
-    ax.set_ylabel("y")
-    _finish(ax, release.plan.X, release.certificate)
-    return ax
+
+
+def _draw_denoised(ax: Axes, release: Release, x: FloatArray) -> None:
+    """The denoised prediction with its 95 % band; the band alone if the released mean is that."""
+    mean, std = release.predict(x, return_std=True)
+    low, high = mean - _TWO_SIDED_95 * std, mean + _TWO_SIDED_95 * std
+    ax.fill_between(x, low, high, color=_GREEN, alpha=0.18, linewidth=0, label="95 % band of the GP")
+    if release.unbiased:
+        ax.plot(x, mean, color=_GREEN, linestyle="-.", linewidth=1.8, zorder=2, label="denoised prediction")
 
 
 def _draw_private(ax: Axes, private_data: Any) -> None:
@@ -113,15 +291,50 @@ def _test_inputs(plan: Plan) -> tuple[FloatArray, Any]:
     """The test inputs in increasing order, and that order."""
     if plan.X.shape[1] != 1:
         raise ValueError(
-            f"pictures of 1-d inputs only; this plan's X has {plan.X.shape[1]} columns. "
-            "Draw slices of plan.noise_std or release.mean yourself."
+            f"this picture is for inputs of one column; this plan's X has {plan.X.shape[1]}. "
+            "For two use plot_map or plot_noise_map; for more draw slices of plan.noise_std or release.mean."
         )
     order = np.argsort(plan.X_star[:, 0], kind="stable")
     return plan.X_star[order, 0], order
 
 
-def _finish(ax: Axes, X: FloatArray, certificate: Certificate) -> None:
-    """Rug, labels, legend, the promise, and the mark of insecure releases."""
+def _expect_columns(inputs: FloatArray, columns: int, name: str) -> None:
+    if inputs.shape[1] != columns:
+        raise ValueError(f"{name} draws inputs of {columns} column(s); this plan has {inputs.shape[1]}.")
+
+
+def _plan_of(thing: Any) -> Any:
+    return thing.plan if isinstance(thing, (Release, FunctionRelease)) else thing
+
+
+def _from_zero(ax: Axes, top: float) -> None:
+    """An axis of stds: from 0, with room for the rug."""
+    ax.set_ylim(-0.05 * top, 1.05 * top)
+    ax.set_ylabel("std, in y's unit")
+
+
+def _areas(shares: Any) -> Any:
+    """Areas of circles for values that are so far up from the lower to the upper bound."""
+    smallest, largest = _AREAS
+    return smallest + (largest - smallest) * np.clip(shares, 0.0, 1.0)
+
+
+def _draw_dots(ax: Axes, X: FloatArray) -> None:
+    ax.plot(*X.T, ".", color=_BLACK, markersize=3.5, markeredgewidth=0, zorder=4, label=_INPUTS)
+
+
+def _key(ax: Axes, area: float, opacity: float, label: str) -> None:
+    """A circle for the legend alone."""
+    size = float(np.sqrt(area))
+    ax.plot([], [], "o", color=_BLUE, markersize=size, markeredgewidth=0, alpha=opacity, label=label)
+
+
+def _finish_map(ax: Axes, certificate: Certificate, **legend: Any) -> None:
+    ax.set(xlabel="first column of X", ylabel="second column of X")
+    _finish(ax, certificate, **legend)
+
+
+def _finish_curve(ax: Axes, X: FloatArray, certificate: Certificate, words: str = _INPUTS) -> None:
     inputs = np.unique(X[:, 0])
     ax.plot(
         inputs,
@@ -133,14 +346,19 @@ def _finish(ax: Axes, X: FloatArray, certificate: Certificate) -> None:
         color=_GREY,
         alpha=0.7,
         transform=ax.get_xaxis_transform(),
-        label="training inputs (public)",
+        label=words,
     )
     ax.set_xlabel("x")
+    _finish(ax, certificate)
+
+
+def _finish(ax: Axes, certificate: Certificate, **legend: Any) -> None:
+    """The legend, the promise, and the mark of insecure releases."""
     promise = f"({certificate.epsilon:g}, {certificate.delta:g})-DP, unit: {certificate.unit}"
     ax.set_title(promise, loc="left", fontsize="medium")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    ax.legend(frameon=False, fontsize="small")
+    ax.legend(frameon=False, fontsize="small", **legend)
     if certificate.insecure:
         _stamp(ax, 0.5, 0.5, INSECURE, fontsize=30, ha="center", va="center", rotation=15)
 

@@ -29,14 +29,24 @@ def design(request: pytest.FixtureRequest) -> str:
 
 
 class Dense:
-    """A smoother whose C is given."""
+    """A smoother whose C is given, and y's prior covariance K = I + A A', with a random A if absent."""
 
     jitter = 0.0
 
-    def __init__(self, C: Any) -> None:
+    def __init__(self, C: Any, A: Any = None) -> None:
         self.C = np.asarray(C, dtype=float)
         self.n_outputs, self.n_rows = self.C.shape
         self.posterior_variance = np.ones(self.n_outputs)
+        self.A = np.random.default_rng(7).normal(size=(self.n_rows, 2)) if A is None else np.asarray(A)
+        self.cross = self.times_covariance(self.C).T
+        self.explained_variance = np.sum(self.C * self.cross.T, axis=1)
+
+    @property
+    def covariance(self) -> Any:
+        return np.eye(self.n_rows) + self.A @ self.A.T
+
+    def times_covariance(self, B: Any) -> Any:
+        return B + (B @ self.A) @ self.A.T
 
     def columns(self, rows: Any) -> Any:
         return np.ascontiguousarray(self.C[:, rows])

@@ -33,6 +33,13 @@ def test_bounds_of_every_kind(bounds):
 
 
 @pytest.mark.parametrize(
+    "bounds", [(-4e99, 4e99), (0.0, 9e99), (0.0, 2e-100), (1e8, 1e8 + 1), (-1.0 - 2e-9, -1.0)]
+)
+def test_bounds_of_every_ordinary_width(bounds):
+    assert GP(EQ(1.0), 1.0, bounds).bounds == bounds
+
+
+@pytest.mark.parametrize(
     ("mean", "expected"), [(None, 1.0), (0.3, 0.3), (-50, -50.0), (np.float32(0.5), 0.5)]
 )
 def test_the_prior_mean_is_the_middle_of_the_bounds_unless_given(mean, expected):
@@ -75,7 +82,12 @@ def test_it_is_frozen(name):
 BAD = [
     ({"bounds": (1.0, 1.0)}, ValueError, r"bounds must have lo < hi; got \(1\.0, 1\.0\).*Give public limits"),
     ({"bounds": (2.0, 1.0)}, ValueError, "bounds must have lo < hi"),
-    ({"bounds": (-1.7e308, 1.7e308)}, ValueError, "bounds must have"),
+    ({"bounds": (-1.7e308, 1.7e308)}, ValueError, "bounds must be apart by an ordinary number"),
+    ({"bounds": (0.0, 1e101)}, ValueError, "bounds must be apart by.*Change y's unit or its origin"),
+    ({"bounds": (-6e99, 6e99)}, ValueError, "bounds must be apart by an ordinary number"),
+    ({"bounds": (0.0, 1e-101)}, ValueError, "bounds must be apart by an ordinary number"),
+    ({"bounds": (1e15, 1e15 + 1)}, ValueError, "not by a tiny share of their own size"),
+    ({"bounds": (-1.0 - 1e-10, -1.0)}, ValueError, "not by a tiny share of their own size"),
     ({"bounds": (0.0, math.inf)}, ValueError, r"bounds\[1\] must be finite.*Give public limits"),
     ({"bounds": (-math.inf, 0.0)}, ValueError, r"bounds\[0\] must be finite"),
     ({"bounds": (math.nan, 1.0)}, ValueError, r"bounds\[0\] must be finite"),

@@ -20,14 +20,20 @@ PROMISE = {"epsilon": 1.0, "delta": 0.01}
 MU = calibrate(1.0, 0.01, n_measurements=3)
 
 
+def scaled_columns(q, N, seed):
+    """As designs give them: the longest has norm 1."""
+    C = np.random.default_rng(seed).normal(size=(q, N))
+    return C / np.linalg.norm(C, axis=0).max()
+
+
 @pytest.fixture
 def C():
-    return np.random.default_rng(5).normal(size=(3, 40))
+    return scaled_columns(3, 40, seed=5)
 
 
 @pytest.fixture
-def measurement(dense, C):
-    return to_integers(np.eye(3), dense(C), (-1.0, 4.0), **PROMISE, mu=MU)
+def measurement(C):
+    return to_integers(C, (-1.0, 4.0), **PROMISE, mu=MU)
 
 
 def worst_sum(m: Measurement) -> int:
@@ -70,10 +76,10 @@ def test_sensitivity_by_hand(columns, y_bits, expected):
 
 
 @given(epsilon=st.floats(0.01, 20), seed=st.integers(0, 99))
-def test_sigma_is_the_smallest_float_that_suffices(dense, epsilon, seed):
-    C = np.random.default_rng(seed).normal(size=(2, 7))
+def test_sigma_is_the_smallest_float_that_suffices(epsilon, seed):
+    C = scaled_columns(2, 7, seed)
     mu = calibrate(epsilon, 1e-5, n_measurements=2)
-    m = to_integers(np.eye(2), dense(C), (0.0, 1.0), epsilon, 1e-5, mu)
+    m = to_integers(C, (0.0, 1.0), epsilon, 1e-5, mu)
     wanted = Fraction(m.sensitivity()) / Fraction(mu)
     assert m.sigma == int(float(m.sigma))
     assert m.sigma >= wanted
@@ -106,10 +112,14 @@ def test_units(measurement):
     assert measurement.midpoint.tolist() == [sum(row) * half for row in measurement.matrix.tolist()]
 
 
-def test_reduce_is_applied(dense, C):
-    reduce = np.array([[0.5, 0.0, -1.0], [1.0, 1.0, 1.0]])
-    m = to_integers(reduce, dense(C), (0.0, 1.0), **PROMISE, mu=MU)
-    assert np.abs(m.matrix - reduce @ C * 2.0**m.matrix_bits).max() <= 0.5 + 1e-3
+@pytest.mark.parametrize("rows", [slice(None), slice(3, 9)], ids=str)
+def test_the_real_matrix_is_the_integers_exactly(measurement, C, rows):
+    real = measurement.real_matrix(rows)
+    assert [[Fraction(entry) for entry in row] for row in real.tolist()] == [
+        [Fraction(entry, 2**measurement.matrix_bits) for entry in row]
+        for row in measurement.matrix[:, rows].tolist()
+    ]
+    assert np.abs(real - C[:, rows]).max() <= 2.0 ** -(measurement.matrix_bits + 1)
 
 
 def test_it_is_read_only_and_frozen(measurement):
@@ -125,19 +135,19 @@ def test_it_is_read_only_and_frozen(measurement):
     log_delta=st.floats(math.log(1e-12), math.log(0.5)),
     seed=st.integers(0, 999),
 )
-def test_the_calibrated_noise_passes_the_check_for_every_promise(dense, log_epsilon, log_delta, seed):
+def test_the_calibrated_noise_passes_the_check_for_every_promise(log_epsilon, log_delta, seed):
     """Rounding the noise up to the lattice gives a mu a little below the calibrated one: more private."""
     epsilon, delta = math.exp(log_epsilon), math.exp(log_delta)
-    C = np.random.default_rng(seed).normal(size=(2, 5))
-    to_integers(np.eye(2), dense(C), (0.0, 1.0), epsilon, delta, calibrate(epsilon, delta, n_measurements=2))
+    C = scaled_columns(2, 5, seed)
+    to_integers(C, (0.0, 1.0), epsilon, delta, calibrate(epsilon, delta, n_measurements=2))
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 0.001), (0.25, 0.001), (0.5, 1e-7), (1.0, 1e-7)])
-def test_the_calibrated_noise_passes_the_check_for_round_promises(dense, epsilon, delta):
+def test_the_calibrated_noise_passes_the_check_for_round_promises(epsilon, delta):
     for seed in range(100):
-        C = np.random.default_rng(seed).normal(size=(2, 5))
+        C = scaled_columns(2, 5, seed)
         mu = calibrate(epsilon, delta, n_measurements=2)
-        to_integers(np.eye(2), dense(C), (0.0, 1.0), epsilon, delta, mu)
+        to_integers(C, (0.0, 1.0), epsilon, delta, mu)
 
 
 # No wrap, whatever the size
@@ -149,13 +159,13 @@ def test_the_calibrated_noise_passes_the_check_for_round_promises(dense, epsilon
     log_epsilon=st.floats(math.log(1e-4), math.log(100)),
     seed=st.integers(0, 99),
 )
-def test_headroom_for_any_matrix_and_promise(dense, spread, n, log_epsilon, seed):
+def test_headroom_for_any_matrix_and_promise(spread, n, log_epsilon, seed):
     rng = np.random.default_rng(seed)
     C = rng.normal(size=(2, n)) * 10.0 ** (-spread * rng.uniform(size=n))
     C /= np.linalg.norm(C, axis=0).max()  # as designs give it
     epsilon = math.exp(log_epsilon)
     mu = calibrate(epsilon, 1e-6, n_measurements=2)
-    m = to_integers(np.eye(2), dense(C), (0.0, 1.0), epsilon, 1e-6, mu)
+    m = to_integers(C, (0.0, 1.0), epsilon, 1e-6, mu)
     assert worst_sum(m) + 64 * m.sigma < HEADROOM
     assert m.sensitivity() == exact_sensitivity(m)
     assert m.sigma >= SIGMA_FLOOR
@@ -163,22 +173,16 @@ def test_headroom_for_any_matrix_and_promise(dense, spread, n, log_epsilon, seed
     assert m.matrix_bits >= 16
 
 
-def test_a_hundred_thousand_equal_rows(dense):
+def test_a_hundred_thousand_equal_rows():
     C = np.repeat(np.array([[0.6], [-0.8], [0.0]]), 100_000, axis=1)
-    m = to_integers(np.eye(3), dense(C), (0.0, 1.0), **PROMISE, mu=MU)
+    m = to_integers(C, (0.0, 1.0), **PROMISE, mu=MU)
     top = np.full(m.n_rows, 2**m.y_bits)
     assert (m.matrix @ top).tolist() == [sum(row) * 2**m.y_bits for row in m.matrix.tolist()]
     assert worst_sum(m) + 64 * m.sigma < HEADROOM
 
 
 def test_two_million_rows():
-    class Ones:
-        n_rows, n_outputs, jitter, posterior_variance = 2_000_000, 1, 0.0, np.ones(1)
-
-        def columns(self, rows):
-            return np.ones((1, len(range(self.n_rows)[rows])))
-
-    m = to_integers(np.ones((1, 1)), Ones(), (0.0, 1.0), **PROMISE, mu=calibrate(1.0, 0.01))
+    m = to_integers(np.ones((1, 2_000_000)), (0.0, 1.0), **PROMISE, mu=calibrate(1.0, 0.01))
     entry = int(m.matrix[0, 0])
     assert (m.matrix == entry).all()
     assert (m.matrix @ np.full(m.n_rows, 2**m.y_bits)).tolist() == [2_000_000 * entry * 2**m.y_bits]
@@ -188,9 +192,88 @@ def test_two_million_rows():
     assert m.sigma >= SIGMA_FLOOR
 
 
-def test_an_epsilon_too_large_for_the_lattice_is_refused(dense, C):
+def test_an_epsilon_too_large_for_the_lattice_is_refused(C):
     with pytest.raises(ValueError, match=r"epsilon=.* with 40 rows leaves too few bits.*smaller epsilon"):
-        to_integers(np.eye(3), dense(C), (0.0, 1.0), 1e9, 0.01, mu=1e9)
+        to_integers(C, (0.0, 1.0), 1e9, 0.01, mu=1e9)
+
+
+# A sensitivity that tells nothing of the matrix
+
+
+def matrices_of(q, N, seed):
+    """Columns of norm at most 1: long, short, none, all of one kind, and at the worst of rounding."""
+    rng = np.random.default_rng(seed)
+    random = rng.normal(size=(q, N))
+    unit = random / np.linalg.norm(random, axis=0)
+    return [
+        unit,
+        unit * rng.uniform(size=N),
+        unit * 1e-9,
+        np.zeros((q, N)),
+        np.eye(q)[:, np.zeros(N, dtype=int)],
+        np.full((q, N), 1 / math.sqrt(q)) * (1 - 1e-15),
+    ]
+
+
+@given(q=st.integers(1, 40), N=st.integers(1, 30), seed=st.integers(0, 10**6))
+def test_the_declared_sensitivity_covers_any_columns_of_norm_one(q, N, seed):
+    mu = calibrate(1.0, 0.01, n_measurements=q)
+    for B in matrices_of(q, N, seed):
+        m = to_integers(B, (0.0, 1.0), **PROMISE, mu=mu, full_scale=True)
+        assert m.declared == lattice.full_scale_sensitivity(q, m.y_bits, m.matrix_bits)
+        assert m.declared >= exact_sensitivity(m)
+        assert m.sensitivity() == m.declared
+        assert m.sigma >= Fraction(m.declared) / Fraction(mu)
+        m.check()
+
+
+@given(q=st.integers(1, 10**9), y_bits=st.integers(1, 30), matrix_bits=st.integers(1, 40))
+def test_the_declared_sensitivity_is_rounding_on_top_of_one(q, y_bits, matrix_bits):
+    """A column of norm 1 rounds to one of norm at most 2^a + sqrt(q)/2 steps."""
+    declared = Fraction(lattice.full_scale_sensitivity(q, y_bits, matrix_bits))
+    norm = declared / 2**y_bits - 2**matrix_bits
+    assert (2 * norm) ** 2 >= q
+    assert norm <= math.isqrt(q) + 1, "and not much more than that"
+
+
+@pytest.mark.parametrize(("q", "N"), [(1, 1), (3, 40), (7, 5)])
+def test_with_hidden_inputs_lattice_and_noise_depend_on_the_shape_alone(q, N):
+    mu = calibrate(1.0, 0.01, n_measurements=q)
+    hidden = {"full_scale": True, "hide_inputs": True}
+    told = set()
+    for seed in range(20):
+        for B in matrices_of(q, N, seed):
+            m = to_integers(B, (0.0, 1.0), **PROMISE, mu=mu, **hidden)
+            told.add((m.y_bits, m.matrix_bits, m.sigma, m.declared, m.sensitivity(), m.mu()))
+            assert worst_sum(m) + 64 * m.sigma < HEADROOM
+    assert len(told) == 1
+
+
+def test_without_hidden_inputs_they_depend_on_the_matrix(C):
+    B = C / np.linalg.norm(C, axis=0)
+    noise = {to_integers(b, (0.0, 1.0), **PROMISE, mu=MU).noise_scale for b in (B, B / 2)}
+    bits = {to_integers(b, (0.0, 1.0), **PROMISE, mu=MU, full_scale=True).y_bits for b in (B, B * 1e-9)}
+    assert len(noise) == 2
+    assert len(bits) == 2
+
+
+def test_a_declared_sensitivity_costs_next_to_nothing(C):
+    B = C / np.linalg.norm(C, axis=0)
+    plain, full = (to_integers(B, (0.0, 1.0), **PROMISE, mu=MU, full_scale=f) for f in (False, True))
+    assert plain.declared == 0
+    assert plain.noise_scale <= full.noise_scale <= plain.noise_scale * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("declared", [-1, 0, 1])
+def test_a_small_declared_sensitivity_is_not_believed(measurement, declared):
+    doctored = replace(measurement, declared=declared)
+    assert doctored.sensitivity() == measurement.sensitivity() == exact_sensitivity(measurement)
+    doctored.check()
+
+
+def test_check_refuses_noise_that_is_too_small_for_what_is_declared(measurement):
+    with pytest.raises(AssertionError, match="noise is too small"):
+        replace(measurement, declared=measurement.sensitivity() * 2).check()
 
 
 int64s = st.one_of(

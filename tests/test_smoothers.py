@@ -50,6 +50,21 @@ def test_columns_and_variance_are_the_textbooks(kernel, noise, X, X_star):
     np.testing.assert_allclose(smoother.posterior_variance, variance, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("noise", [0.3, np.linspace(0.1, 2.0, 15)], ids=["one noise", "noise per row"])
+def test_what_the_prior_says_of_data_and_predictions(noise, X, X_star):
+    """Covariances of y with itself and with f(X*), and the variance of C y."""
+    kernel = EQ([0.7, 2.0], variance=3.0)
+    smoother = ExactGP(kernel, noise, X, X_star)
+    C, _ = reference(kernel, noise, X, X_star)
+    covariance = kernel(X) + np.diag(np.broadcast_to(noise, (15,)))
+    B = np.random.default_rng(3).normal(size=(2, 15))
+    np.testing.assert_allclose(smoother.times_covariance(B), B @ covariance, rtol=1e-12)
+    np.testing.assert_allclose(smoother.cross, kernel(X, X_star), rtol=1e-12)
+    np.testing.assert_allclose(smoother.explained_variance, np.diag(C @ covariance @ C.T), rtol=1e-9)
+    total = smoother.explained_variance + smoother.posterior_variance
+    np.testing.assert_allclose(total, kernel.diag(X_star), rtol=1e-12)
+
+
 def test_columns_are_the_same_for_slices_and_for_chosen_rows(X, X_star):
     smoother = ExactGP(EQ(1.0), 0.1, X, X_star)
     everything = smoother.columns(slice(0, 15))
@@ -134,9 +149,8 @@ def test_a_kernel_that_is_not_symmetric(X, X_star):
         lambda X, Z: np.ones((len(X), len(Z), 1)),
         lambda X, Z: EQ(1.0)(Z, X)[:, :2],
         lambda X, Z: 1.0,
-        lambda X, Z: None,
     ],
-    ids=["vector", "cube", "too few columns", "number", "None"],
+    ids=["vector", "cube", "too few columns", "number"],
 )
 def test_a_kernel_that_returns_the_wrong_shape(kernel, X, X_star):
     message = refusal(kernel, X, X_star)
@@ -150,6 +164,10 @@ def test_a_kernel_that_returns_no_finite_numbers(value, X, X_star):
     message = refusal(lambda X, Z: np.full((len(X), len(Z)), value), X, X_star)
     assert "kernel" in message
     assert "finite" in message
+
+
+def test_a_kernel_that_returns_nothing(X, X_star):
+    assert "kernel must return real numbers" in refusal(lambda X, Z: None, X, X_star)
 
 
 @pytest.mark.parametrize("value", [1j, "a", np.datetime64("2020-01-01")], ids=["complex", "str", "datetime"])

@@ -266,9 +266,9 @@ def _draw_denoised(ax: Axes, release: Release, x: FloatArray) -> None:
     """The denoised prediction with its 95 % band; the band alone if the released mean is that."""
     mean, std = release.predict(x, return_std=True)
     low, high = mean - _TWO_SIDED_95 * std, mean + _TWO_SIDED_95 * std
-    ax.fill_between(x, low, high, color=_GREEN, alpha=0.18, linewidth=0, label="95 % band of the GP")
     if release.unbiased:
         ax.plot(x, mean, color=_GREEN, linestyle="-.", linewidth=1.8, zorder=2, label="denoised prediction")
+    ax.fill_between(x, low, high, color=_GREEN, alpha=0.18, linewidth=0, label="denoised, 95 % band")
 
 
 def _draw_private(ax: Axes, private_data: Any) -> None:

@@ -20,8 +20,8 @@ def mean_variance(L, weights):
 
 
 def geometric_mean_variance(L, weights):
-    """Over the directions that are measured."""
-    singular = np.linalg.svd(np.sqrt(weights)[:, None] * L, compute_uv=False)
+    """Over the directions that are measured, whatever the weights."""
+    singular = np.linalg.svd(L, compute_uv=False)
     return float(np.exp(2 * np.mean(np.log(singular))))
 
 
@@ -75,13 +75,12 @@ def solution_of(design, dense, C, weights=None, gap=0.01) -> Solution:
 
 def measurements(s: Solution, C):
     """B, which a solution gives outright or as a map of C's columns."""
-    matrix = getattr(s, "matrix", None)
-    return s.reduce @ C if matrix is None else matrix
+    return s.reduce @ C if s.matrix is None else s.matrix
 
 
 def test_every_design_has_its_objective_here():
-    """But `posterior`: its objective also counts what the prior knows."""
-    assert set(DESIGNS) - set(SIZES) <= {"posterior"}
+    """But `posterior`: its objective also counts what the prior knows (designs/test_posterior.py)."""
+    assert set(DESIGNS) - set(SIZES) == {"posterior"}
 
 
 # What privacy and accuracy rest on
@@ -109,6 +108,8 @@ def test_shapes_and_words(design, dense, C):
     s = solution_of(design, dense, C)
     q = np.linalg.matrix_rank(C, tol=1e-6 * np.linalg.norm(C, ord=2))
     assert s.reduce.shape == (q, len(C))
+    assert s.matrix is None
+    assert s.unbiased
     assert s.reconstruction.shape == (len(C), q)
     assert s.design == design
     assert s.iterations >= 1
@@ -119,7 +120,7 @@ def test_shapes_and_words(design, dense, C):
 # The certified gap
 
 
-@every_design
+@sized
 @every_matrix
 @pytest.mark.parametrize("gap", [0.3, 0.01, 1e-4])
 def test_the_gap_that_was_asked_for_is_reached(design, dense, C, gap):
@@ -136,6 +137,14 @@ def test_the_lower_bound_is_not_above_the_objective_by_rounding_either(design, d
     for seed in range(20):
         s = solution_of(design, dense, gaussian(2, 1, seed))
         assert s.lower_bound <= s.objective
+
+
+@every_design
+@every_matrix
+def test_the_certified_gap_is_never_negative_and_the_status_is_honest(design, dense, C):
+    s = solution_of(design, dense, C, gap=0.05)
+    assert 0 < s.lower_bound <= s.objective
+    assert (s.status == "converged") is (s.gap <= 0.05 * (1 + 1e-9))
 
 
 @sized
@@ -273,7 +282,7 @@ def test_equal_weights_are_no_weights(design, dense, C, factor):
     np.testing.assert_allclose(other, M, rtol=1e-5, atol=1e-5 * np.abs(M).max())
 
 
-@every_design
+@sized
 def test_the_order_of_rows_and_of_test_points_does_not_matter(design, dense):
     rng = np.random.default_rng(0)
     C, weights = gaussian(5, 60), np.linspace(0.5, 2.0, 5)
@@ -283,7 +292,7 @@ def test_the_order_of_rows_and_of_test_points_does_not_matter(design, dense):
     assert t.objective == pytest.approx(s.objective, rel=3e-6)
 
 
-@every_design
+@sized
 def test_more_rows_cannot_shrink_the_noise(design, dense):
     C = gaussian(4, 80)
     few, many = solution_of(design, dense, C[:, :20], gap=1e-5), solution_of(design, dense, C, gap=1e-5)

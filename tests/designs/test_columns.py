@@ -66,3 +66,13 @@ def test_the_rank_cut_leaves_out_what_is_small_beside_the_largest(dense):
 def test_test_points_without_influence_are_refused(dense, C):
     with pytest.raises(ValueError, match=r"X_star: no test point is influenced.*Choose test points nearer"):
         reduced(dense(C), np.ones(2))
+
+
+@pytest.mark.parametrize("whiten", [False, True])
+def test_the_directions_that_are_kept_do_not_depend_on_the_weights(dense, whiten):
+    """A test point of little weight is still predicted."""
+    C = np.random.default_rng(9).normal(size=(4, 30)) * np.array([1.0, 1.0, 1e-3, 1e-8])[:, None]
+    for weights in (np.ones(4), np.array([1e-12, 1.0, 1.0, 1.0]), np.array([1e-6, 1.0, 1e-6, 1e6])):
+        columns = reduced(dense(C), weights, whiten)
+        assert columns.rank == 3
+        np.testing.assert_allclose(columns.up @ columns.down @ C, C, atol=1e-5)

@@ -33,7 +33,7 @@ def point_at(criterion, part, v):
 
 def accurate(criterion, part):
     """The optimum to 1e-7, without dropping: its rows of weight, and its value."""
-    climb = multipliers._Climb(part, KeepingAll(criterion), 1e-7)
+    climb = multipliers.Climb(part, KeepingAll(criterion), 1e-7)
     v = np.ones(part.shape[1])
     for _ in range(20):
         best, _ = climb.run(v)

@@ -11,7 +11,24 @@ from cloakgp.designs import Solution
 
 
 def test_gap_is_relative_to_the_lower_bound():
-    s = Solution("mse", np.eye(1), np.eye(1), 1.02, 1.0, 3, "converged")
+    s = Solution("mse", np.eye(1), 1.02, 1.0, 3, "converged", reduce=np.eye(1))
     assert s.gap == pytest.approx(0.02)
     with pytest.raises(FrozenInstanceError):
         s.objective = 0.0
+
+
+@pytest.mark.parametrize("rows", [slice(None), slice(1, 3), np.array([3, 0, 3])], ids=str)
+def test_columns_are_reduced_or_given_outright(dense, rows):
+    rng = np.random.default_rng(0)
+    C, reduce, matrix = rng.normal(size=(3, 5)), rng.normal(size=(2, 3)), rng.normal(size=(2, 5))
+    rest = ("any", np.eye(3), 1.0, 1.0, 1, "converged")
+    np.testing.assert_allclose(
+        Solution(*rest, reduce=reduce).columns(dense(C), rows), (reduce @ C)[:, rows], rtol=1e-14
+    )
+    np.testing.assert_array_equal(Solution(*rest, matrix=matrix).columns(dense(C), rows), matrix[:, rows])
+
+
+def test_predictions_are_unbiased_unless_said_otherwise():
+    rest = ("any", np.eye(3), 1.0, 1.0, 1, "converged")
+    assert Solution(*rest).unbiased
+    assert not Solution(*rest, unbiased=False).unbiased

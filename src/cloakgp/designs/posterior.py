@@ -5,9 +5,10 @@ is the variance of the GP's predictions m = C y given the noisy measurements,
 
     f(B) = tr W C (K^-1 + B'B/s)^-1 C',      K = Kff + S,  s = (d/mu)^2,
 
-over all matrices B whose columns have norm at most 1. Larger columns only help, so every column
-has norm 1 and there is no constraint left: L-BFGS on unnormalised columns, started from the
-`mse` design. Directions that carry more noise than signal are left out by themselves.
+over all matrices B whose columns have norm at most 1. More rows that fill the columns up to norm 1
+can only help, so every column has norm 1 and there is no constraint left: L-BFGS on unnormalised
+columns, started from the `mse` design. Directions that carry more noise than signal are left out
+by themselves.
 
 With H = B Kf*, D = B K B' + sI, Y = D^-1 H and E = K*f - Y'BK:  f = tr W C K C' - tr W H'Y, and its
 gradient is -2 Y W E. Lemma 6 of ``docs/proofs.md`` turns E into a lower bound on any design.
@@ -26,7 +27,6 @@ _EVALUATIONS = 400
 _CERTIFY_EVERY = 10
 _CERTIFY_STEPS = 20
 _STALLED = 1e-4  # relative progress over that many evaluations below which the search ends
-_KEPT = 0.02  # signal-to-noise ratio from which a direction of the start is kept
 
 
 def posterior(
@@ -34,18 +34,20 @@ def posterior(
 ) -> Solution:
     """Search from the measurements `start` (q, N), such as the mse design's."""
     search = _Search(smoother, weights, noise_variance, gap)
-    search.run(_strongest(start, search))
+    search.run(_filled(start))
     B = _without_idle_rows(search.best)
+    gain = denoising_gain(smoother, B, noise_variance)
+    left = smoother.explained_variance - np.einsum("ij,ji->i", gain, B @ smoother.cross)
     total = float(weights.sum())
-    objective = search.prior + search.value
+    objective = float(weights @ left)
     return Solution(
         design="posterior",
         matrix=B,
-        reconstruction=denoising_gain(smoother, B, noise_variance),
+        reconstruction=gain,
         objective=objective / total / noise_variance,
         lower_bound=min(search.lower, objective) / total / noise_variance,
         iterations=search.evaluations,
-        status="converged" if search.within_gap() else "stopped before the gap was reached",
+        status="converged" if objective <= search.lower * (1 + gap) else "stopped before the gap was reached",
         unbiased=False,
     )
 
@@ -63,8 +65,10 @@ class _Search:
         self.cross = smoother.cross * np.sqrt(weights)  # Kf* W^(1/2)
         self.s, self.gap = s, gap
         self.prior = float(np.sum(weights * smoother.explained_variance))  # tr W C K C'
-        self.evaluations, self.next_look, self.value, self.lower = 0, _CERTIFY_EVERY, np.inf, -np.inf
-        self.progress = np.inf
+        self.evaluations, self.next_look, self.value, self.progress = 0, _CERTIFY_EVERY, np.inf, np.inf
+        # A first lower bound that is always positive (end of lemma 6).
+        explained, reach = smoother.explained_variance, np.abs(smoother.cross).sum(axis=0) ** 2 / s
+        self.lower = float(np.sum(weights * explained**2 / np.maximum(explained + reach, 1e-300)))
 
     def run(self, start: FloatArray) -> None:
         self.shape = start.shape
@@ -124,15 +128,15 @@ class _Search:
             R = R @ X
 
 
-def _strongest(start: FloatArray, search: _Search) -> FloatArray:
-    """The start's directions of most signal, with unit columns. Rotating B changes nothing else."""
-    variances, vectors = np.linalg.eigh(search.times_covariance(start) @ start.T)
-    strong = max(1, int(np.sum(variances > _KEPT * search.s)))
-    turned = vectors[:, ::-1][:, :strong].T @ start
-    norms = np.linalg.norm(turned, axis=0)
-    turned[0, norms == 0] = 1.0
-    norms[norms == 0] = 1.0
-    result: FloatArray = turned / norms
+def _filled(start: FloatArray) -> FloatArray:
+    """The start with a few more rows that fill its columns up to norm 1: B'B only grows by that."""
+    rows, n = 4, start.shape[1]
+    waves = np.sin(
+        np.outer(np.arange(1, rows + 1) * np.sqrt(5), np.arange(1, n + 1)) + np.arange(rows)[:, None]
+    )
+    room = np.sqrt(np.maximum(1 - np.einsum("ij,ij->j", start, start), 1e-12))
+    filled = np.vstack([start, waves * (room / np.linalg.norm(waves, axis=0))])
+    result: FloatArray = filled / np.linalg.norm(filled, axis=0)
     return result
 
 

@@ -1,0 +1,151 @@
+"""The design for the worst test point."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloakgp.designs import DESIGNS, solve
+from cloakgp.designs.largest import JointClimb, WorstPoint
+from cloakgp.designs.multipliers import weighted_gram
+
+UNBIASED = [name for name in DESIGNS if name != "posterior"]
+
+
+def largest_of(dense, design, C, weights=None, gap=1e-4):
+    """The solution, and the noise variance at every test point."""
+    C = np.asarray(C, dtype=float)
+    s = solve(design, dense(C), np.ones(len(C)) if weights is None else np.asarray(weights, dtype=float), gap)
+    return s, np.sum(s.reconstruction**2, axis=1)
+
+
+# By hand
+
+
+@pytest.mark.parametrize(("a", "b"), [(1.0, 1.0), (3.0, 0.5)])
+def test_two_orthogonal_rows(dense, a, b):
+    """Each row is hidden at its own test point: at least a² and b², and max(a², b²) can be had."""
+    s, variances = largest_of(dense, "max", [[a, 0.0], [0.0, b]], gap=1e-6)
+    assert s.objective == pytest.approx(max(a, b) ** 2, rel=1e-5)
+    assert variances[0] >= a**2 * (1 - 1e-9)
+    assert variances[1] >= b**2 * (1 - 1e-9)
+
+
+def test_one_test_point_is_hidden_by_its_most_influential_row(dense):
+    s, variances = largest_of(dense, "max", [[0.5, -2.0, 1.0]])
+    assert s.objective == pytest.approx(4.0)
+    assert variances.item() == pytest.approx(4.0)
+
+
+def test_three_rows_of_two_test_points(dense):
+    """By symmetry both have the same variance, so it is that of `mse`: 4/3 (see test_solve)."""
+    s, variances = largest_of(dense, "max", [[1.0, 0.0, 1.0], [0.0, 1.0, 1.0]], gap=1e-6)
+    assert s.objective == pytest.approx(4 / 3, rel=2e-6)
+    np.testing.assert_allclose(variances, 4 / 3, rtol=1e-3)
+
+
+# Beside the others
+
+
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10**6),
+    P=st.integers(1, 12),
+    N=st.integers(1, 60),
+    spread=st.floats(0, 2),
+    gap=st.sampled_from([0.1, 0.01, 1e-3]),
+    weighted=st.booleans(),
+)
+def test_no_unbiased_design_has_a_smaller_largest_noise(dense, seed, P, N, spread, gap, weighted):
+    rng = np.random.default_rng(seed)
+    C = rng.normal(size=(P, N)) * np.exp(spread * rng.normal(size=N))
+    weights = np.exp(rng.normal(size=P)) if weighted else np.ones(P)
+    s, variances = largest_of(dense, "max", C, weights, gap)
+    largest = np.max(weights * variances)
+    assert s.objective == pytest.approx(largest, rel=1e-6)
+    for design in UNBIASED:
+        _, others = largest_of(dense, design, C, weights, gap)
+        assert largest <= np.max(weights * others) * (1 + gap) * (1 + 1e-9)
+        assert s.lower_bound <= np.max(weights * others) * (1 + 1e-9)
+
+
+def test_it_is_much_better_where_one_point_is_noisy(dense):
+    """Many quiet test points and a loud one: the mean hardly sees it."""
+    rng = np.random.default_rng(0)
+    C = np.vstack([rng.normal(size=(1, 40)), np.repeat(rng.normal(size=(1, 40)), 30, axis=0)])
+    _, of_mse = largest_of(dense, "mse", C)
+    _, of_max = largest_of(dense, "max", C)
+    assert of_max.max() < 0.8 * of_mse.max()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_point_that_weighs_more_gets_less_noise(dense, seed):
+    C = np.random.default_rng(seed).normal(size=(3, 40))
+    variances = [largest_of(dense, "max", C, [f, 1.0, 1.0], 1e-5)[1][0] for f in (0.2, 1.0, 5.0)]
+    assert variances[0] * (1 + 1e-3) >= variances[1] >= variances[2] * (1 - 1e-3)
+    assert variances[0] > variances[2] * 1.05
+
+
+@pytest.mark.parametrize("points", [1, 3, 20])
+def test_repeating_a_test_point_changes_nothing(dense, points):
+    """Unlike for `mse`, where it would count more."""
+    C = np.random.default_rng(2).normal(size=(4, 30))
+    one, _ = largest_of(dense, "max", C, gap=1e-5)
+    more, _ = largest_of(dense, "max", np.vstack([C, np.repeat(C[:1], points, axis=0)]), gap=1e-5)
+    assert more.objective == pytest.approx(one.objective, rel=2e-5)
+
+
+# The search
+
+
+@pytest.fixture
+def climb():
+    rng = np.random.default_rng(3)
+    return JointClimb(rng.normal(size=(3, 9)), WorstPoint(rng.normal(size=(5, 3))), 1e-9)
+
+
+def test_the_shape_solves_its_equation(climb):
+    """M W M = Q, with W = sum w_j u_j u_j'."""
+    rng = np.random.default_rng(4)
+    criterion, weights = climb.criterion, np.exp(rng.normal(size=5))
+    Q = weighted_gram(climb.part, np.exp(rng.normal(size=9)))
+    shape, variances = criterion.shape_for(Q, weights)
+    np.testing.assert_allclose(shape.transform @ shape.inverse, np.eye(3), atol=1e-12)
+    M = shape.inverse @ shape.inverse.T
+    W = criterion.points.T @ np.diag(weights) @ criterion.points
+    np.testing.assert_allclose(M @ W @ M, Q, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(variances, np.diag(criterion.points @ M @ criterion.points.T), rtol=1e-9)
+    assert shape.size == variances.max()
+
+
+def test_the_gradient_is_that_of_the_lower_bound(climb):
+    theta = np.exp(0.3 * np.random.default_rng(5).normal(size=9 + 5))
+    _, gradient = climb.negative(theta)
+    step = 1e-6
+    for i in range(len(theta)):
+        ahead, behind = theta.copy(), theta.copy()
+        ahead[i] += step
+        behind[i] -= step
+        slope = (climb.negative(ahead)[0] - climb.negative(behind)[0]) / (2 * step)
+        assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-6)
+
+
+@settings(max_examples=30)
+@given(seed=st.integers(0, 10**6))
+def test_weak_duality_at_any_multipliers_and_weights(dense, seed):
+    rng = np.random.default_rng(seed)
+    C = rng.normal(size=(3, 12))
+    optimum = solve("max", dense(C), np.ones(3), 1e-6)
+    climb = JointClimb(C, WorstPoint(np.eye(3)), 1e-9)
+    for _ in range(20):
+        climb.negative(np.exp(1.5 * rng.normal(size=12 + 3)))
+        assert climb.lower <= optimum.objective
+        assert climb.upper >= optimum.lower_bound
+
+
+def test_no_row_is_dropped(climb):
+    point, kept = climb.run(np.ones(9))
+    assert not climb.criterion.cannot_matter(climb.part, point, point.upper).any()
+    np.testing.assert_array_equal(kept, np.arange(9))

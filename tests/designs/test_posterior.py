@@ -1,0 +1,294 @@
+"""The design for predictions that will be denoised."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from cloakgp.designs import posterior, solve
+from cloakgp.designs.posterior import denoising_gain
+from cloakgp.kernels import EQ
+from cloakgp.smoothers import ExactGP
+
+NOISES = (1e-2, 1.0, 1e2)
+
+
+def denoised_error(C, K, B, s, weights):
+    """f(B) = tr W C (K^-1 + B'B/s)^-1 C', as its weighted mean, for unit noise."""
+    V = C @ np.linalg.inv(np.linalg.inv(K) + B.T @ B / s) @ C.T
+    return float(weights @ np.diag(V) / weights.sum() / s)
+
+
+def problem(dense, P, N, seed):
+    rng = np.random.default_rng(seed)
+    return dense(rng.normal(size=(P, N)), rng.normal(size=(N, 2))), np.exp(0.5 * rng.normal(size=P))
+
+
+class GPProblem:
+    """A real GP as a smoother, with its covariance of y."""
+
+    def __init__(self, N, P, lengthscale=1.0, noise=0.1):
+        X = np.random.default_rng(N).uniform(0, 10, size=(N, 1))
+        X_star = np.linspace(0, 10, P + 2)[1:-1, None]
+        self.smoother = ExactGP(EQ(lengthscale), noise, X, X_star)
+        self.C = self.smoother.columns(slice(0, N))
+        self.K = EQ(lengthscale)(X) + noise * np.eye(N)
+
+    def error(self, B, s):
+        return denoised_error(self.C, self.K, B, s, np.ones(len(self.C)))
+
+
+GPS = {
+    "one test point": (20, 1),
+    "few test points": (50, 5),
+    "many test points": (50, 30),
+    "one row": (1, 3),
+    "more test points than rows": (6, 25),
+}
+every_gp = pytest.mark.parametrize("gp", [GPProblem(*size) for size in GPS.values()], ids=GPS)
+every_noise = pytest.mark.parametrize("s", NOISES)
+dense_problems = pytest.mark.parametrize(("P", "N"), [(1, 1), (1, 6), (3, 3), (3, 20), (8, 4)])
+
+
+# The answer
+
+
+@every_noise
+@dense_problems
+@pytest.mark.parametrize("seed", range(2))
+def test_the_objective_is_the_error_of_the_denoised_predictions(dense, P, N, s, seed):
+    smoother, weights = problem(dense, P, N, seed)
+    found = solve("posterior", smoother, weights, 0.01, s)
+    expected = denoised_error(smoother.C, smoother.covariance, found.matrix, s, weights)
+    assert found.objective == pytest.approx(expected, rel=1e-4)
+    assert found.lower_bound <= found.objective
+
+
+@every_noise
+@every_gp
+def test_the_objective_for_gps_too(gp, s):
+    found = solve("posterior", gp.smoother, np.ones(len(gp.C)), 0.01, s)
+    assert found.objective == pytest.approx(gp.error(found.matrix, s), rel=1e-3)
+
+
+@every_noise
+@dense_problems
+def test_shapes_and_words(dense, P, N, s):
+    smoother, weights = problem(dense, P, N, 0)
+    found = solve("posterior", smoother, weights, 0.05, s)
+    q = len(found.matrix)
+    assert q >= 1
+    assert found.matrix.shape == (q, N)
+    assert found.reconstruction.shape == (P, q)
+    assert (found.design, found.unbiased, found.reduce) == ("posterior", False, None)
+    assert found.iterations >= 1
+    assert isinstance(found.objective, float)
+    assert isinstance(found.lower_bound, float)
+
+
+@every_noise
+@dense_problems
+def test_no_column_is_longer_than_one(dense, P, N, s):
+    smoother, weights = problem(dense, P, N, 1)
+    norms = np.linalg.norm(solve("posterior", smoother, weights, 0.01, s).matrix, axis=0)
+    assert norms.max() == pytest.approx(1.0, abs=1e-9)
+
+
+@every_noise
+@every_gp
+def test_nor_for_gps(gp, s):
+    norms = np.linalg.norm(solve("posterior", gp.smoother, np.ones(len(gp.C)), 0.01, s).matrix, axis=0)
+    assert norms.max() == pytest.approx(1.0, abs=1e-9)
+
+
+@every_noise
+def test_the_reconstruction_is_the_posterior_mean(dense, s):
+    """cov(m, z) cov(z)^-1 for m = C y and z = B y + noise; no other gain has a smaller error."""
+    smoother, weights = problem(dense, 3, 10, 2)
+    found = solve("posterior", smoother, weights, 0.01, s)
+    C, K, B = smoother.C, smoother.covariance, found.matrix
+    gain = C @ K @ B.T @ np.linalg.inv(B @ K @ B.T + s * np.eye(len(B)))
+    np.testing.assert_allclose(found.reconstruction, gain, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(denoising_gain(smoother, B, s), gain, rtol=1e-7, atol=1e-9)
+    miss = gain @ B - C
+    error = np.diag(miss @ K @ miss.T + s * gain @ gain.T)  # of the released predictions
+    assert weights @ error / weights.sum() / s == pytest.approx(found.objective, rel=1e-4)
+
+
+# Beside the others
+
+
+@pytest.mark.parametrize("s", [1e-6, 1e-3, *NOISES, 1e4])
+@dense_problems
+def test_never_worse_than_denoising_the_mse_design(dense, P, N, s):
+    smoother, weights = problem(dense, P, N, 3)
+    C, K = smoother.C, smoother.covariance
+    found = solve("posterior", smoother, weights, 0.01, s)
+    rival = solve("mse", smoother, weights, 0.05).columns(smoother, slice(None))  # where it starts
+    ours, others = (denoised_error(C, K, B, s, weights) for B in (found.matrix, rival))
+    assert ours <= others * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("s", [1e-3, 0.1, *NOISES])
+@every_gp
+def test_never_worse_than_denoising_the_mse_design_of_a_gp(gp, s):
+    weights = np.ones(len(gp.C))
+    found = solve("posterior", gp.smoother, weights, 0.01, s)
+    for design in ("mse", "max"):
+        rival = solve(design, gp.smoother, weights, 0.05).columns(gp.smoother, slice(None))
+        assert gp.error(found.matrix, s) <= gp.error(rival, s) * (1 + 1e-3)
+
+
+def test_it_is_much_better_under_much_noise():
+    gp = GPProblem(50, 5)
+    found = solve("posterior", gp.smoother, np.ones(5), 0.01, 10.0)
+    rival = solve("mse", gp.smoother, np.ones(5), 0.01).columns(gp.smoother, slice(None))
+    assert gp.error(found.matrix, 10.0) < 0.7 * gp.error(rival, 10.0)
+
+
+@every_gp
+def test_less_noise_to_come_means_less_error_and_the_prior_bounds_it(gp):
+    """In y's unit the objective is times s: it grows with s, to the variance of C y itself."""
+    errors = [
+        s * solve("posterior", gp.smoother, np.ones(len(gp.C)), 0.01, s).objective
+        for s in (1e-2, 0.1, 1.0, 10.0, 1e2, 1e4, 1e6)
+    ]
+    for less, more in pairwise(errors):
+        assert less <= more * 1.01
+    assert errors[0] < errors[-1]
+    assert errors[-1] <= gp.smoother.explained_variance.mean() * (1 + 1e-9)
+
+
+# The lower bound
+
+
+@every_noise
+@dense_problems
+@pytest.mark.parametrize("seed", range(3))
+def test_no_feasible_measurements_beat_the_lower_bound(dense, P, N, s, seed):
+    smoother, weights = problem(dense, P, N, seed)
+    found = solve("posterior", smoother, weights, 0.01, s)
+    rng = np.random.default_rng(seed)
+    rivals = [found.matrix, np.eye(N)]
+    for q in rng.integers(1, N + 3, size=60):
+        rivals.append(rng.normal(size=(q, N)))
+        nudge = 0.1 * rng.normal(size=(N, N))
+        rivals.append(np.vstack([found.matrix, np.zeros((N, N))]) + np.vstack([0 * found.matrix, nudge]))
+        rivals.append(found.matrix + 0.1 * rng.normal(size=found.matrix.shape))
+    for B in rivals:
+        unit = B / np.linalg.norm(B, axis=0)
+        error = denoised_error(smoother.C, smoother.covariance, unit, s, weights)
+        assert error >= found.lower_bound * (1 - 1e-7)
+
+
+def best_by_scipy(smoother, s, weights, attempts=3):
+    """Over B with as many rows as X, so that no rank is too low; the problem is then convex in B'B."""
+    N = smoother.n_rows
+    best = np.inf
+    for attempt in range(attempts):
+
+        def error(x):
+            U = x.reshape(N, N)
+            B = U / np.linalg.norm(U, axis=0)
+            return np.log(denoised_error(smoother.C, smoother.covariance, B, s, weights))
+
+        start = np.random.default_rng(attempt).normal(size=N * N)
+        best = min(best, minimize(error, start, method="BFGS", options={"gtol": 1e-9}).fun)
+    return float(np.exp(best))
+
+
+@every_noise
+@pytest.mark.parametrize(("P", "N"), [(1, 3), (2, 3), (3, 4), (4, 2)])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_independent_optimiser_stays_between_the_bounds(dense, P, N, s, seed):
+    smoother, weights = problem(dense, P, N, seed)
+    found = solve("posterior", smoother, weights, 0.01, s)
+    best = best_by_scipy(smoother, s, weights)
+    assert found.lower_bound <= best * (1 + 1e-6)
+    assert best <= found.objective * (1 + 1e-4), "the reference must find the optimum too"
+    if found.status == "converged":
+        assert found.objective <= best * 1.01 * (1 + 1e-4)
+
+
+@settings(max_examples=30)
+@given(
+    seed=st.integers(0, 10**6),
+    P=st.integers(1, 6),
+    N=st.integers(1, 30),
+    log_s=st.floats(-4, 4),
+    gap=st.sampled_from([0.3, 0.01, 1e-4]),
+)
+def test_the_status_and_the_gap_are_honest(dense, seed, P, N, log_s, gap):
+    smoother, weights = problem(dense, P, N, seed)
+    found = solve("posterior", smoother, weights, gap, 10.0**log_s)
+    assert 0 < found.lower_bound <= found.objective
+    assert found.gap == found.objective / found.lower_bound - 1
+    assert (found.status == "converged") is (found.gap <= gap * (1 + 1e-9))
+
+
+@pytest.mark.parametrize("s", [1.0, 10.0, 1e2])
+@pytest.mark.parametrize("size", [(12, 4), (50, 30), (100, 40)], ids=str)
+def test_a_gap_of_one_percent_is_reached_for_gps(size, s):
+    gp = GPProblem(*size)
+    assert solve("posterior", gp.smoother, np.ones(size[1]), 0.01, s).status == "converged"
+
+
+def test_bounds_hold_also_when_the_search_is_cut_short(dense, monkeypatch):
+    smoother, weights = problem(dense, 3, 20, 0)
+    best = solve("posterior", smoother, weights, 1e-3, 10.0)
+    monkeypatch.setattr(posterior, "_EVALUATIONS", 2)
+    found = solve("posterior", smoother, weights, 1e-6, 10.0)
+    assert found.status == "stopped before the gap was reached"
+    assert found.lower_bound <= best.objective
+    assert found.objective >= best.lower_bound
+    assert np.linalg.norm(found.matrix, axis=0).max() == pytest.approx(1.0, abs=1e-9)
+
+
+# What does not matter
+
+
+def test_the_order_of_rows_and_of_test_points_does_not_matter(dense):
+    rng = np.random.default_rng(0)
+    smoother, weights = problem(dense, 5, 30, 4)
+    rows, points = rng.permutation(30), rng.permutation(5)
+    turned = dense(smoother.C[points][:, rows], smoother.A[rows])
+    one = solve("posterior", smoother, weights, 1e-3, 10.0)
+    other = solve("posterior", turned, weights[points], 1e-3, 10.0)
+    assert other.objective <= one.objective * (1 + 1e-3)
+    assert one.objective <= other.objective * (1 + 1e-3)
+
+
+@pytest.mark.parametrize("factor", [1e-3, 7.0])
+def test_equal_weights_are_no_weights(dense, factor):
+    smoother, _ = problem(dense, 4, 20, 5)
+    one, other = (solve("posterior", smoother, np.full(4, w), 0.01, 10.0) for w in (1.0, factor))
+    assert other.objective == pytest.approx(one.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-20, 3.0, 1e20])
+def test_scaling_the_predictions_scales_the_error(dense, factor):
+    smoother, weights = problem(dense, 4, 20, 6)
+    scaled = dense(smoother.C * factor, smoother.A)
+    one, other = (solve("posterior", each, weights, 0.01, 10.0) for each in (smoother, scaled))
+    assert other.objective == pytest.approx(one.objective * factor**2, rel=1e-6)
+
+
+def test_more_rows_cannot_shrink_the_error(dense):
+    """With independent outcomes; a correlated one could tell of the others."""
+    C = np.random.default_rng(7).normal(size=(4, 40))
+    few, many = (
+        solve("posterior", dense(C[:, :n], np.zeros((n, 1))), np.ones(4), 1e-3, 10.0) for n in (10, 40)
+    )
+    assert many.objective >= few.lower_bound
+
+
+def test_the_noise_to_come_matters_to_no_other_design(dense, design):
+    smoother, weights = problem(dense, 3, 20, 8)
+    one, other = (solve(design, smoother, weights, 0.01, s) for s in NOISES[:2])
+    assert one.objective == other.objective
+    np.testing.assert_array_equal(one.reduce, other.reduce)

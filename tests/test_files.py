@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as sk
 
-from cloakgp import Release, ReleaseFileError, container, files, verify
+from cloakgp import GP, Release, ReleaseFileError, container, files, verify
 from cloakgp.certificate import FIELDS
+from cloakgp.designs import DESIGNS
+from cloakgp.function_release import FunctionRelease
 from cloakgp.kernels import EQ, Constant, Linear, Matern32
 
 KERNELS = {
@@ -24,6 +26,31 @@ KERNELS = {
 }
 
 
+BASIS = np.linspace(0.0, 10.0, 5)[:, None]
+FUNCTIONS = {
+    "exact": {},
+    "exact on a basis": {"basis": BASIS},
+    "paper with prior noise": {"bound": "paper", "prior_noise": True},
+    "input-free": {"bound": "input-free", "basis": BASIS},
+}
+
+
+@pytest.fixture
+def release_function(setting):
+    """A released function of the small model."""
+
+    def make(kind="exact", **changes):
+        model = {name: changes.pop(name, getattr(setting.gp, name)) for name in MODEL}
+        plan = GP(**model).plan_function(setting.X, epsilon=1.0, delta=0.01, **FUNCTIONS[kind], **changes)
+        return plan.release(setting.y)
+
+    return make
+
+
+MODEL = ("kernel", "noise", "bounds", "mean")
+
+
+@pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("noise", [0.4, np.geomspace(0.1, 3, 12)], ids=["one noise", "noise per row"])
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
 @pytest.mark.parametrize("given", [False, True], ids=["kernel from file", "kernel given"])
@@ -44,11 +71,69 @@ def test_round_trip_is_exact(make_plan, setting, tmp_path, design, noise, kernel
         np.testing.assert_array_equal(loaded.plan.gp.kernel(X), release.plan.gp.kernel(X))
 
 
+@pytest.mark.parametrize("noise", [0.4, np.geomspace(0.1, 3, 12)], ids=["one noise", "noise per row"])
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_round_trip_of_a_function_is_exact(release_function, setting, tmp_path, kind, noise):
+    release = release_function(kind, noise=noise)
+    release.save(tmp_path / "file")
+    loaded = FunctionRelease.load(tmp_path / "file")
+    anywhere = np.linspace(-3.0, 12.0, 9)
+    for one, two in zip(
+        loaded.query(anywhere, return_std=True), release.query(anywhere, return_std=True), strict=True
+    ):
+        np.testing.assert_array_equal(one, two)
+    assert loaded.certificate == release.certificate
+    for name in ("points", "reconstruction", "centre"):
+        np.testing.assert_array_equal(getattr(loaded.plan, name), getattr(release.plan, name))
+    assert (loaded.plan.reach, loaded.plan.prior_seed) == (release.plan.reach, release.plan.prior_seed)
+    assert repr(loaded) == repr(release)
+    if kind == "input-free":
+        assert loaded.plan.X is None
+        assert loaded.plan.measurement.matrix.size == 0
+        with pytest.raises(ValueError, match="does not show"):
+            loaded.predict(anywhere)
+    else:
+        np.testing.assert_array_equal(loaded.predict(anywhere), release.predict(anywhere))
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "file").read_bytes()
+
+
+def test_each_kind_of_file_is_read_by_its_own_class(saved, release_function, tmp_path):
+    release_function().save(tmp_path / "function")
+    with pytest.raises(ReleaseFileError, match=r"whole function; read it with FunctionRelease\.load"):
+        Release.load(tmp_path / "function")
+    with pytest.raises(ReleaseFileError, match=r"predictions; read it with Release\.load"):
+        FunctionRelease.load(saved())
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["kernel from file", "kernel given"])
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
-def test_saving_what_was_loaded_gives_the_same_bytes(make_plan, setting, tmp_path, kernel):
+def test_saving_what_was_loaded_gives_the_same_bytes(make_plan, setting, tmp_path, kernel, given):
     make_plan(kernel=kernel).release(setting.y).save(tmp_path / "one")
-    Release.load(tmp_path / "one").save(tmp_path / "two")
+    Release.load(tmp_path / "one", **({"kernel": kernel} if given else {})).save(tmp_path / "two")
     assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
+
+
+def test_saving_a_function_with_a_custom_kernel_again_gives_the_same_bytes(release_function, tmp_path):
+    kernel = KERNELS["function"]
+    release = release_function(kernel=kernel)
+    release.save(tmp_path / "one")
+    loaded = FunctionRelease.load(tmp_path / "one")
+    loaded.save(tmp_path / "two")
+    assert (tmp_path / "two").read_bytes() == (tmp_path / "one").read_bytes()
+    with pytest.raises(ValueError, match=r"kernel: .*custom kernel"):
+        loaded.query([1.0])
+    given = FunctionRelease.load(tmp_path / "one", kernel=kernel)
+    np.testing.assert_array_equal(given.query([1.0]), release.query([1.0]))
+
+
+def test_a_given_kernel_is_used_only_for_a_custom_one(saved, release_function, tmp_path):
+    """What the file says of its kernel cannot be overruled."""
+    assert Release.load(saved(), kernel=EQ(9.0)).plan.gp.kernel == EQ(2.0, variance=1.5)
+    release_function().save(tmp_path / "function")
+    assert FunctionRelease.load(tmp_path / "function", kernel=EQ(9.0)).plan.gp.kernel == EQ(2.0, variance=1.5)
+    custom = saved("custom", kernel=lambda X, Z: np.minimum(X, Z.T) + 1.0)
+    assert Release.load(custom, kernel=EQ(9.0)).plan.gp.kernel == EQ(9.0)
 
 
 def test_a_stored_kernel_comes_back(saved):
@@ -59,7 +144,7 @@ def test_a_custom_kernel_must_be_given_for_new_predictions(saved, setting):
     path = saved(kernel=lambda X, Z: np.minimum(X, Z.T) + 1.0)
     loaded = Release.load(path)
     assert loaded.mean.shape == (4,)
-    with pytest.raises(ValueError, match=r"kernel: .*custom kernel.*Release\.load\(path, kernel=\.\.\.\)"):
+    with pytest.raises(ValueError, match=r"kernel: .*custom kernel.*load\(path, kernel=\.\.\.\)"):
         loaded.plan.gp.kernel(setting.X)
 
 
@@ -95,6 +180,10 @@ def manifest_of(path):
 def test_the_file_says_what_it_is(saved):
     manifest, names = manifest_of(saved())
     assert (manifest["format"], manifest["schema"], manifest["unit"]) == ("cloakgp-release", 1, "one row")
+    assert (manifest["release"], manifest["measurement"]) == ("predictions", {"kind": "dense"})
+    assert manifest["certificate"]["bound"] == "exact"
+    assert manifest["certificate"]["unbiased"] is True
+    assert "function" not in manifest
     assert set(manifest["certificate"]) == set(FIELDS)
     assert manifest["certificate"]["insecure"] is False
     assert manifest["model"] == {
@@ -109,12 +198,34 @@ def test_the_file_says_what_it_is(saved):
     assert all(len(digest) == 64 for digest in [*manifest["members"].values(), manifest["sha256"]])
 
 
-def test_arrays_are_plain_and_little_endian(saved):
-    path = saved(noise=np.full(12, 0.4))
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_the_file_says_that_it_is_a_function(release_function, tmp_path, kind):
+    release = release_function(kind)
+    release.save(tmp_path / "file")
+    manifest, names = manifest_of(tmp_path / "file")
+    hidden = kind == "input-free"
+    assert manifest["release"] == manifest["certificate"]["design"] == "function"
+    assert manifest["measurement"] == {"kind": "withheld" if hidden else "dense"}
+    assert manifest["function"] == {"reach": release.plan.reach, "prior_seed": release.plan.prior_seed}
+    assert set(manifest["certificate"]) == set(FIELDS)
+    assert manifest["certificate"]["bound"] == kind.split()[0]
+    assert manifest["certificate"]["unbiased"] is ("basis" not in FUNCTIONS[kind])
+    shown = [] if hidden else ["X", "matrix"]
+    arrays = sorted([*shown, "centre", "points", "reconstruction", "z"])
+    assert names == ["manifest.json"] + [f"{name}.npy" for name in arrays]
+
+
+@pytest.mark.parametrize("make", ["saved", "function"])
+def test_arrays_are_plain_and_little_endian(saved, release_function, tmp_path, make):
+    path = tmp_path / "release.cloak"
+    if make == "saved":
+        saved(noise=np.full(12, 0.4))
+    else:
+        release_function(noise=np.full(12, 0.4)).save(path)
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist()[1:]:
             array = np.load(io.BytesIO(archive.read(name)), allow_pickle=False)
-            assert array.dtype.str == ("<i8" if name in ("matrix.npy", "z.npy") else "<f8")
+            assert array.dtype.str == ("<i8" if name in ("matrix.npy", "z.npy", "centre.npy") else "<f8")
     assert manifest_of(path)[0]["model"]["noise"] == "per row"
 
 
@@ -198,7 +309,18 @@ def set_at(value, path, junk):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("part", ["format", "schema", "unit", "certificate", "measurement", "model"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "format",
+        "schema",
+        "unit",
+        "release",
+        "certificate",
+        "measurement",
+        "model",
+    ],
+)
 def test_junk_in_a_manifest_is_refused_or_harmless(saved, tamper, part):
     """Nothing but ReleaseFileError from load, and from verify its own errors."""
     path = saved(kernel=EQ([2.0]) * Matern32(3.0, active_dims=[0]))
@@ -218,6 +340,86 @@ def test_junk_in_a_manifest_is_refused_or_harmless(saved, tamper, part):
                     if type(error).__name__ != "VerificationError":
                         unexpected.append((reader.__name__, place, repr(junk)[:20], repr(error)[:80]))
     assert not unexpected
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize(
+    "part",
+    [
+        "release",
+        "function",
+        "certificate",
+        "measurement",
+        "model",
+    ],
+)
+@pytest.mark.parametrize("kind", ["exact", "input-free"])
+def test_junk_in_a_functions_manifest_is_refused_or_harmless(release_function, tmp_path, tamper, kind, part):
+    path = tmp_path / "file"
+    release_function(kind).save(path)
+    contents = path.read_bytes()
+    places = [place for place in leaves(container.unpack(contents)[0]) if place and place[0] == part]
+    unexpected = []
+    for place in places:
+        for junk in JUNK:
+            path.write_bytes(contents)
+            tamper(path, lambda manifest, arrays, place=place, junk=junk: set_at(manifest, place, junk))
+            for reader in (FunctionRelease.load, verify):
+                try:
+                    reader(path)
+                except ReleaseFileError:
+                    pass
+                except Exception as error:
+                    if type(error).__name__ != "VerificationError":
+                        unexpected.append((reader.__name__, place, repr(junk)[:20], repr(error)[:80]))
+    assert not unexpected
+
+
+@pytest.mark.parametrize("kind", ["exact", "input-free"])
+def test_parts_of_a_function_too_many_or_too_few_are_refused(release_function, tmp_path, tamper, kind):
+    path = tmp_path / "file"
+    release_function(kind).save(path)
+    contents = path.read_bytes()
+    manifest, arrays, _ = files.read(contents)
+    changes = [lambda m, a, name=name: a.pop(name) for name in arrays]
+    changes += [lambda m, a, key=key: m["function"].pop(key) for key in manifest["function"]]
+    changes += [
+        lambda m, a: m["function"].update(hidden="payload"),
+        lambda m, a: m.pop("function"),
+        lambda m, a: a.update(weights=np.ones(len(a["points"]))),
+        lambda m, a: a.update(y=np.arange(12.0)),
+        lambda m, a: a.update(noise=np.ones(12)),
+        lambda m, a: m["measurement"].update(kind="dense" if kind == "input-free" else "withheld"),
+        lambda m, a: a.update(centre=a["centre"][:-1]),
+        lambda m, a: a.update(centre=a["centre"].astype("<f8")),
+    ]
+    if kind == "exact":  # where X is withheld, nothing tells how many columns it has
+        changes.append(lambda m, a: a.update(points=np.hstack([a["points"], a["points"]])))
+    if kind == "input-free":
+        changes += [
+            lambda m, a: a.update(X=np.ones((12, 1))),
+            lambda m, a: a.update(matrix=np.ones((len(a["z"]), 12), dtype="<i8")),
+        ]
+    for change in changes:
+        path.write_bytes(contents)
+        tamper(path, change)
+        for reader in (FunctionRelease.load, verify):
+            with pytest.raises(ReleaseFileError):
+                reader(path)
+
+
+def test_predictions_cannot_carry_a_functions_parts(saved, tamper):
+    path = saved()
+    contents = path.read_bytes()
+    for change in (
+        lambda m, a: m.update(function={"reach": 1.0, "prior_seed": None}),
+        lambda m, a: a.update(points=np.ones((4, 1))),
+        lambda m, a: a.update(centre=np.ones(len(a["z"]), dtype="<i8")),
+    ):
+        path.write_bytes(contents)
+        tamper(path, change)
+        with pytest.raises(ReleaseFileError):
+            Release.load(path)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,20 @@
 """verify(): what it proves, and every lie in a file with right digests that it can see through.
 
 What it cannot see without a signature: whether z holds real noise, real data, or anything else
-(any z is possible), and whether the noise was drawn from a seed (the flag is only a word).
+(any z is possible), and whether the noise was drawn from a seed (the flag is only a word). For a
+whole function, which has no redundant predictions: a shift of its values, and where X is withheld,
+what only X could tell (``ONLY_SIGNED_FUNCTION``).
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 import pytest
 
 from cloakgp import ReleaseFileError, SignatureError, VerificationError, verify
+from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ, Constant, Matern32
 
 KERNELS = {"EQ": EQ(2.0), "sum": Matern32(2.0) + Constant(3.0), "product": EQ(3.0) * Matern32(2.0)}
@@ -18,6 +23,7 @@ KERNELS = {"EQ": EQ(2.0), "sum": Matern32(2.0) + Constant(3.0), "product": EQ(3.
 # Honest files
 
 
+@pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("calibration", ["analytic", "classic"])
 @pytest.mark.parametrize("noise", [0.4, np.geomspace(0.1, 3, 12)], ids=["one noise", "noise per row"])
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
@@ -83,6 +89,13 @@ def scale_certificate(name, factor):
     def change(manifest, arrays):
         value = manifest["certificate"][name]
         manifest["certificate"][name] = type(value)(value * factor)
+
+    return change
+
+
+def add_to_certificate(name, amount):
+    def change(manifest, arrays):
+        manifest["certificate"][name] += amount
 
     return change
 
@@ -157,7 +170,7 @@ LIES = {
     "lengthscale": model(kernel=EQ(2.1, variance=1.5).to_spec()),
     "kernel variance": model(kernel=EQ(2.0, variance=1.6).to_spec()),
     "another kernel": model(kernel=Matern32(2.0, variance=1.5).to_spec()),
-    "y_bits up": scale_certificate("y_bits", 25 / 24),
+    "y_bits up": add_to_certificate("y_bits", 1),
     "y_bits down": certificate(y_bits=20),
     "matrix_bits up": certificate(matrix_bits=31),
     "matrix_bits down": certificate(matrix_bits=29),
@@ -219,12 +232,258 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def other_bound(word):
+    """Another bound, and every number that follows from it: the largest column may be that long."""
+
+    def change(manifest, arrays):
+        c = manifest["certificate"]
+        steps = (2 ** c["matrix_bits"] + math.isqrt(len(arrays["z"])) + 1) * 2 ** c["y_bits"]
+        ratio = steps / c["sensitivity_steps"] if c["sensitivity_steps"] else 1.0
+        mu = math.nextafter(steps / c["sigma"], 1.0)
+        c.update(bound=word, sensitivity_steps=steps, mu=mu, sensitivity=c["sensitivity"] * ratio)
+
+    return change
+
+
+def flip(name):
+    def change(manifest, arrays):
+        manifest["certificate"][name] = not manifest["certificate"][name]
+
+    return change
+
+
+# Words that came with function releases; predictions have the exact bound, always.
+LIES |= {
+    "bound paper": certificate(bound="paper"),
+    "bound unknown": certificate(bound="magic"),
+    "bound paper, and its numbers": other_bound("paper"),
+    "bound unknown, and its numbers": other_bound("magic"),
+    "unbiased": flip("unbiased"),
+    "a function's design": certificate(design="function"),
+    "said to be a function": lambda manifest, arrays: manifest.update(release="function"),
+}
+
+HARMLESS = {("volume", "weights")}  # its optimum does not depend on the weights
+
+
+def cases(kinds, lies, leave_out=()):
+    """Every lie about every kind of file."""
+    return [
+        pytest.param(kind, lie, id=f"{kind}-{name}")
+        for kind in kinds
+        for name, lie in lies.items()
+        if (kind, name) not in leave_out
+    ]
+
+
+@pytest.mark.parametrize(("design", "lie"), cases(DESIGNS, LIES, HARMLESS))
 def test_lies_with_right_digests_are_seen_through(saved, tamper, design, lie):
     path = saved(design=design)
     verify(path)
     tamper(path, lie)
     with pytest.raises((VerificationError, ReleaseFileError)):
+        verify(path)
+
+
+def test_the_weights_of_the_volume_design_change_nothing(make_plan, setting):
+    """Why a lie about them is let pass: the plan is the same."""
+    one, two = make_plan(design="volume"), make_plan(design="volume", weights=[1.0, 1.0, 1.0, 50.0])
+    np.testing.assert_allclose(one.noise_cov, two.noise_cov, rtol=0.02)
+
+
+# Lies about whole functions
+
+BASIS = np.linspace(0.0, 10.0, 5)[:, None]
+FUNCTIONS = {
+    "exact": {},
+    "exact on a basis": {"basis": BASIS},
+    "exact with prior noise": {"prior_noise": True},
+    "infinity": {"bound": "infinity"},
+    "paper": {"bound": "paper"},
+    "paper with prior noise": {"bound": "paper", "prior_noise": True},
+    "input-free": {"bound": "input-free", "basis": BASIS},
+    "varah": {"bound": "varah", "basis": BASIS, "margin": 1.0},
+}
+HIDDEN = ("input-free", "varah")
+SHOWN = tuple(kind for kind in FUNCTIONS if kind not in HIDDEN)
+
+
+@pytest.fixture
+def saved_function(setting, tmp_path):
+    """The path of a freshly saved function of a kind."""
+
+    def save(kind, name="function.cloak", *, sign_with=None):
+        # Far apart, so that every bound can be had.
+        X = setting.X if kind != "varah" else np.arange(12.0)[:, None] * 10
+        plan = setting.gp.plan_function(X, epsilon=1.0, delta=0.01, **FUNCTIONS[kind])
+        plan.release(setting.y).save(tmp_path / name, sign_with=sign_with)
+        return tmp_path / name
+
+    return save
+
+
+def function(**changes):
+    return lambda manifest, arrays: manifest["function"].update(changes)
+
+
+def scale_reach(manifest, arrays):
+    manifest["function"]["reach"] *= 1.1
+
+
+def hide(word):
+    """X and the matrix taken out, and the bound said to be one that hides them."""
+
+    def change(manifest, arrays):
+        del arrays["X"], arrays["matrix"]
+        manifest["measurement"]["kind"] = "withheld"
+        if word is not None:
+            manifest["certificate"]["bound"] = word
+
+    return change
+
+
+def double_objective(manifest, arrays):
+    c = manifest["certificate"]
+    c.update(objective=c["objective"] * 2, lower_bound=c["lower_bound"] * 2)
+
+
+def lower_floor(manifest, arrays):
+    c = manifest["certificate"]
+    c.update(lower_bound=c["objective"] / 2, gap=1.0)
+
+
+def other_bound_word(manifest, arrays):
+    c = manifest["certificate"]
+    c["bound"] = {"infinity": "paper", "paper": "infinity", "input-free": "varah", "varah": "input-free"}.get(
+        c["bound"], "paper"
+    )
+
+
+ABOUT_PREDICTIONS = {
+    "columns swapped",
+    "offset",
+    "gp_std",
+    "gp_std negated",
+    "X_star",
+    "weights",
+    "a negative weight",
+    "unbiased",
+    "bound paper",
+    "bound paper, and its numbers",
+    "bound unknown, and its numbers",
+    "a function's design",
+    "said to be a function",
+    "reconstruction negated and excused by the bias",
+    "design unknown",
+    "n_measurements",
+}
+ABOUT_X = {"X", "X reversed", "columns swapped"} | {
+    name for name in LIES if "matrix" in name or "column" in name
+}
+ABOUT_X -= {"matrix_bits up", "matrix_bits down"}
+SHIFTS = {"both bounds moved", "prior mean"}
+
+FUNCTION_LIES = {name: lie for name, lie in LIES.items() if name not in ABOUT_PREDICTIONS | SHIFTS} | {
+    "n_measurements": add_to_certificate("n_measurements", 1),
+    "design unknown": certificate(design="magic"),
+    "a design of predictions": certificate(design="mse"),
+    "said to be predictions": lambda manifest, arrays: manifest.update(release="predictions"),
+    "columns swapped": array("matrix", lambda m: m[:, ::-1]),
+    "noise of the model": model(noise=0.5),
+    "points": entry("points", (1, 0), lambda v: v + 0.1),
+    "points reversed": array("points", lambda v: v[::-1]),
+    "centre": entry("centre", 0, lambda v: v + 1),
+    "centre 0": array("centre", lambda c: c * 0),
+    "reach up": scale_reach,
+    "reach 0": function(reach=0.0),
+    "reach negative": function(reach=-1.0),
+    "reach immense": function(reach=1e308),
+    "prior_seed negative": function(prior_seed=-5),
+    "prior_seed a number with a point": function(prior_seed=5.0),
+    "another bound": other_bound_word,
+    "bound unknown": certificate(bound="magic"),
+    "bound exact": certificate(bound="exact"),
+    "bound exact, and no sensitivity": certificate(
+        bound="exact", sensitivity_steps=0, sensitivity=0.0, mu=0.0
+    ),
+    "unbiased": flip("unbiased"),
+    "objective, and its bound": double_objective,
+    "lower_bound, and the gap": lower_floor,
+    "X and the matrix taken out": hide(None),
+    "X and the matrix taken out, and said to be input-free": hide("input-free"),
+}
+ONLY_SIGNED_FUNCTION = {  # any of these is possible, so that only a signature shows it
+    "both bounds moved": (tuple(FUNCTIONS), LIES["both bounds moved"]),  # a shift of the whole function
+    "prior mean": (tuple(FUNCTIONS), LIES["prior mean"]),  # the same
+    "z": (tuple(FUNCTIONS), entry("z", 0, lambda v: v + 1)),
+    "another prior_seed": (tuple(FUNCTIONS), function(prior_seed=5)),  # public randomness, or none
+    "points reversed": (HIDDEN, FUNCTION_LIES["points reversed"]),  # evenly spaced: the same kernel matrix
+    "another bound": (("input-free",), other_bound_word),  # varah's reach comes from its margin alone
+    "n_rows": (HIDDEN, certificate(n_rows=13)),
+    "noise of the model": (("varah",), model(noise=0.5)),  # its reach comes from the margin, not from this
+}
+NEEDS_X = ABOUT_X | {"X and the matrix taken out", "X and the matrix taken out, and said to be input-free"}
+LEFT_OUT = (
+    {(kind, name) for kind in HIDDEN for name in NEEDS_X}
+    | {(kind, name) for name, (kinds, _) in ONLY_SIGNED_FUNCTION.items() for kind in kinds}
+    | {(kind, "centre 0") for kind in HIDDEN}  # it is 0 there
+    | {(kind, "bound exact") for kind in SHOWN if kind.startswith("exact")}
+)
+
+
+@pytest.mark.parametrize("kind", FUNCTIONS)
+def test_honest_functions_are_verified(saved_function, kind):
+    result = verify(saved_function(kind))
+    assert (result.epsilon, result.delta, result.unit) == (1.0, 0.01, "one row")
+    assert 0.00999 < result.proven_delta <= 0.01
+    unchecked = [check for check in result.checks if "NOT" in check]
+    assert len(unchecked) == (2 if kind in HIDDEN else 0)
+    assert all("not in the file" in check or "NOT in the file" in check for check in unchecked)
+
+
+@pytest.mark.parametrize(("kind", "lie"), cases(FUNCTIONS, FUNCTION_LIES, LEFT_OUT))
+def test_lies_about_functions_are_seen_through(saved_function, tamper, kind, lie):
+    path = saved_function(kind)
+    tamper(path, lie)
+    with pytest.raises((VerificationError, ReleaseFileError)):
+        verify(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "lie"),
+    [
+        pytest.param(kind, lie, id=f"{kind}-{name}")
+        for name, (kinds, lie) in ONLY_SIGNED_FUNCTION.items()
+        for kind in kinds
+    ],
+)
+def test_some_lies_about_functions_are_caught_by_the_signature_alone(
+    saved_function, tamper, private_key, kind, lie
+):
+    unsigned = saved_function(kind, "unsigned")
+    signed = saved_function(kind, "signed", sign_with=private_key)
+    tamper(unsigned, lie)
+    verify(unsigned)
+    tamper(signed, lie)
+    with pytest.raises(SignatureError):
+        verify(signed)
+
+
+@pytest.mark.parametrize("kind", ["exact", "paper", "input-free"])
+def test_noise_of_a_function_too_small_with_all_its_numbers_changed_alike(saved_function, tamper, kind):
+    def halve(manifest, arrays):
+        c = manifest["certificate"]
+        c.update(
+            sigma=c["sigma"] // 2,
+            mu=c["mu"] * 2,
+            noise_scale=c["noise_scale"] / 2,
+            objective=c["objective"] / 4,
+            lower_bound=c["lower_bound"] / 4,
+        )
+
+    path = saved_function(kind)
+    tamper(path, halve)
+    with pytest.raises(VerificationError, match=r"its noise gives delta = .* at epsilon = 1, not 0\.01"):
         verify(path)
 
 

@@ -183,7 +183,7 @@ def read(contents: bytes) -> tuple[dict[str, Any], dict[str, Array], dict[str, s
     }
     if manifest.get("release") == FUNCTION:
         expected.add("function")
-    if set(manifest) != expected or manifest["release"] not in _NEEDED:
+    if set(manifest) != expected or manifest["release"] not in list(_NEEDED):
         raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
     _check_words(manifest)
     _check_arrays(manifest, arrays)
@@ -215,7 +215,7 @@ class _Withheld(Kernel):
     def _matrix(self, X: Any, Z: Any) -> Any:
         raise ValueError(
             "kernel: this release was made with a custom kernel, which its file cannot hold. "
-            "Give it when loading: load(path, kernel=...)."
+            "Give it when loading, load(path, kernel=...); or, for a picture, denoised=False."
         )
 
     def _diag(self, X: Any) -> Any:
@@ -240,17 +240,21 @@ def _check_words(manifest: dict[str, Any]) -> None:
     numbers = [*(bounds if isinstance(bounds, list) and len(bounds) == 2 else [None]), model["mean"]]
     if model["noise"] != "per row":
         numbers.append(model["noise"])
-    if not all(type(number) is float for number in numbers):
+    if not all(type(number) is float for number in numbers) or not bounds[0] < bounds[1]:
         raise ReleaseFileError("release file: the model's bounds, mean and noise must be numbers.")
     if manifest["unit"] != certificate["unit"]:
         raise ReleaseFileError("release file: two units of protection are named.")
-    if function is not None and (
+    if "function" in manifest and (
         not isinstance(function, dict)
         or set(function) != {"reach", "prior_seed"}
         or type(function["reach"]) is not float
-        or type(function["prior_seed"]) not in (int, type(None))
+        or not (function["prior_seed"] is None or _is_seed(function["prior_seed"]))
     ):
         raise ReleaseFileError("release file: the function's description lacks a key or has one too many.")
+
+
+def _is_seed(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**53
 
 
 def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -273,6 +277,8 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
             )
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             raise ReleaseFileError(f"release file: {name} must be finite.")
+        if name in ("weights", "noise") and not (array > 0).all():
+            raise ReleaseFileError(f"release file: {name} must be above 0.")
     q, N = len(arrays["z"]), manifest["certificate"]["n_rows"]
     P, D = arrays["X_star" if kind == PREDICTIONS else "points"].shape
     shapes = {"X": (N, D), "matrix": (q, N), "noise": (N,), "reconstruction": (P, q), "centre": (q,)}

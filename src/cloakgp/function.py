@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
 
 BOUNDS = ("exact", "infinity", "paper", "input-free", "varah")
 HIDES_INPUTS = ("input-free", "varah")
+UNBIASED = 1e-3  # share of the bounds' width up to which the function counts as the GP's own mean
 _RANK_CUT = 1e-11  # relative to the largest k(x, x)
 _KIND = "function"
 
@@ -90,27 +90,38 @@ class FunctionPlan:
 
         z = measure(self.measurement, y, missing)
         insecure = testing.insecure_generator() is not None
-        return FunctionRelease(
-            replace(self, certificate=replace(self.certificate, insecure=insecure)), frozen(z)
-        )
+        plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
+        if self.X is None:
+            plan, z = plan._without_inputs(z)
+        return FunctionRelease(plan, frozen(z))
 
-    @cached_property
-    def _remainder(self) -> Any:
-        """The prior draw that `prior_noise` adds: g(x) less what the measurements already carry."""
-        assert self.prior_seed is not None
-        draw = draw_prior(self.gp.kernel, self.points.shape[1], self.prior_seed)
-        at_points = draw(self.points)
-        inverse_root = self.reconstruction / self.reach  # R^-1
-        fitted = inverse_root @ (inverse_root.T @ at_points)
-        scale = self.reach * self.measurement.noise_scale
-        kernel, points = self.gp.kernel, self.points
-        return lambda X: scale * (draw(X) - np.asarray(kernel(X, points)) @ fitted)
+    def heights(self, z: IntArray) -> FloatArray:
+        """The measurements less what the prior mean predicts for them, in y's unit."""
+        low, high = self.gp.bounds
+        m = self.measurement
+        shift = low + (high - low) / 2 - self.gp.mean
+        sums = np.ldexp(self.centre.astype(np.float64), -(m.y_bits - 1 + m.matrix_bits))  # B 1
+        result: FloatArray = (z - self.centre).astype(np.float64) * m.step + sums * shift
+        return result
+
+    def _without_inputs(self, z: IntArray) -> tuple[FunctionPlan, IntArray]:
+        """The plan without its matrix, which shows X, and z moved to be about the prior mean instead."""
+        moved = np.rint(self.heights(z) / self.measurement.step).astype(np.int64)
+        bare = replace(self.measurement, matrix=frozen(self.measurement.matrix[:, :0]))
+        return replace(self, measurement=bare, centre=frozen(np.zeros_like(self.centre))), moved
 
     def remainder(self, X: FloatArray) -> FloatArray:
-        """The public part of the noise at `X`: zero unless `prior_noise` was asked for."""
+        """The public part of the noise at `X`: zero unless `prior_noise` was asked for.
+
+        A draw of the prior less its projection on the points, which the measurements carry already.
+        """
         if self.prior_seed is None:
             return np.zeros(len(X))
-        values: FloatArray = self._remainder(X)
+        draw = draw_prior(self.gp.kernel, self.points.shape[1], self.prior_seed)
+        inverse_root = self.reconstruction / self.reach  # R^-1
+        fitted = inverse_root @ (inverse_root.T @ draw(self.points))
+        rest = draw(X) - np.asarray(self.gp.kernel(X, self.points)) @ fitted
+        values: FloatArray = self.reach * self.measurement.noise_scale * rest
         return values
 
     def __repr__(self) -> str:
@@ -147,15 +158,7 @@ def make_function_plan(
         )
     if (margin is not None) != (bound == "varah"):
         raise ValueError("margin must be given for bound='varah', and only for that.")
-    gram = kernel_matrix(gp.kernel, X, X, "X, X")
-    check_covariance(gram)
-    factor, jitter = gentle_cholesky(gram, gp.noise)
-    points = _spanning(gram, X) if basis is None else checks.matrix(basis, "basis", columns=X.shape[1])
-    R = _root(gp, points)
-    cross = kernel_matrix(gp.kernel, points, X, "points, X")
-    B = cho_solve(factor, solve_triangular(R, cross, trans="T").T, check_finite=False).T  # (q, N)
-    exact = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))
-    reach = exact if bound == "exact" else _bound(gp, bound, factor, margin)
+    B, R, points, exact, reach, jitter = _measured(gp, X, basis, bound, margin)
     if exact > reach * (1 + 1e-9):
         raise ValueError(
             "margin: the inputs do not keep the promised margin (they are closer together than it says), so "
@@ -199,7 +202,7 @@ def make_function_plan(
         sensitivity_steps=measurement.sensitivity(),
         jitter=0.0 if hidden else jitter,
         bias=bias,
-        unbiased=basis is None,
+        unbiased=not hidden and bias <= UNBIASED * (gp.bounds[1] - gp.bounds[0]),
     )
     return FunctionPlan(
         gp=gp,
@@ -212,6 +215,27 @@ def make_function_plan(
         prior_seed=_public_seed() if prior_noise else None,
         certificate=certificate,
     )
+
+
+def _measured(
+    gp: GP, X: FloatArray, basis: Any, bound: str, margin: Any
+) -> tuple[FloatArray, FloatArray, FloatArray, float, float, float]:
+    """B, R and the points of the docstring above; the exact sensitivity, the bound's, and the jitter."""
+    gram = kernel_matrix(gp.kernel, X, X, "X, X")
+    check_covariance(gram)
+    factor, jitter = gentle_cholesky(gram, gp.noise)
+    points = _spanning(gram, X) if basis is None else checks.matrix(basis, "basis", columns=X.shape[1])
+    R = _root(gp, points)
+    cross = kernel_matrix(gp.kernel, points, X, "points, X")
+    B = cho_solve(factor, solve_triangular(R, cross, trans="T").T, check_finite=False).T  # (q, N)
+    exact = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))
+    reach = exact if bound == "exact" else _bound(gp, bound, factor, margin)
+    return B, R, points, exact, reach, jitter
+
+
+def reaches(gp: GP, X: FloatArray, points: FloatArray, bound: str) -> tuple[float, float]:
+    """The exact sensitivity and the bound's, for a function that stands on these points."""
+    return _measured(gp, X, points, bound, None)[3:5]
 
 
 def _spanning(gram: FloatArray, X: FloatArray) -> FloatArray:

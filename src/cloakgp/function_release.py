@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
 from cloakgp import checks, files
 from cloakgp.certificate import Certificate
 from cloakgp.checks import FloatArray
@@ -33,12 +31,8 @@ class FunctionRelease:
         values of one function.
         """
         X = checks.matrix(X, "X", columns=self.plan.points.shape[1])
-        m, gp = self.plan.measurement, self.plan.gp
-        low, high = gp.bounds
-        shift = low + (high - low) / 2 - gp.mean
-        centre = np.ldexp(self.plan.centre.astype(np.float64), -(m.y_bits - 1 + m.matrix_bits))  # B 1
-        heights = (self.z - self.plan.centre).astype(np.float64) * m.step + centre * shift
-        values = gp.mean + self.plan.weights(X) @ heights + self.plan.remainder(X)
+        values = self.plan.gp.mean + self.plan.weights(X) @ self.plan.heights(self.z)
+        values = values + self.plan.remainder(X)
         return (values, self.plan.noise_std(X)) if return_std else values
 
     @property

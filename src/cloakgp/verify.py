@@ -25,9 +25,9 @@ from cloakgp.certificate import NEIGHBOURS, SPEND, UNIT
 from cloakgp.container import ReleaseFileError
 from cloakgp.designs import DESIGNS
 from cloakgp.designs.posterior import denoising_gain
-from cloakgp.function import FunctionPlan
+from cloakgp.function import HIDES_INPUTS, UNBIASED, FunctionPlan, reaches
 from cloakgp.plan import Plan, largest_bias, offset
-from cloakgp.smoothers import ExactGP
+from cloakgp.smoothers import ExactGP, kernel_matrix
 
 
 class VerificationError(ValueError):
@@ -77,6 +77,11 @@ def verify(path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any =
     _refuse(claim["insecure"], "it was made in INSECURE mode: its noise came from a seed")
     words = {"unit": UNIT, "neighbours": NEIGHBOURS, "spend": SPEND}
     known = {files.PREDICTIONS: tuple(DESIGNS), files.FUNCTION: ("function",)}[manifest["release"]]
+    shown = ("exact",) if manifest["release"] == files.PREDICTIONS else ("exact", "infinity", "paper")
+    _refuse(
+        claim["bound"] not in (shown if "matrix" in arrays else HIDES_INPUTS),
+        "its bound is not one that this library has for such a release",
+    )
     _refuse(claim["design"] not in known, "its design is not one that this library has")
     for name, word in words.items():
         _refuse(claim[name] != word, f"its {name} is not one that this library promises")
@@ -86,6 +91,10 @@ def verify(path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any =
 
     proven = _check_guarantee(claim, model, arrays)
     done = ["digests and canonical form", "integer sensitivity, noise scale, mu, epsilon and delta"]
+    if "matrix" not in arrays:
+        done[1] = (
+            "noise scale, mu, epsilon and delta, for the bound that is named; the matrix is NOT in the file"
+        )
     if kernel is None and files.is_custom(model["kernel"]):
         done.append("predictions NOT checked: the kernel is a custom one (give kernel=)")
     else:
@@ -116,6 +125,7 @@ def _check_guarantee(claim: dict[str, Any], model: dict[str, Any], arrays: dict[
         sensitivity = longest
     _refuse(sigma < 2**30, "its noise is too small for the lattice's proof")
     _refuse(reach >= 2**62 or max(map(abs, arrays["z"].tolist())) >= 2**62, "its integers could overflow")
+    _refuse(sensitivity == 0, "it measures nothing")
     _refuse(claim["sensitivity_steps"] != sensitivity, "its sensitivity is not that of its matrix")
     exact_mu = Fraction(sensitivity, sigma)
     mu = float(exact_mu) * (1 + 2e-16)
@@ -178,8 +188,10 @@ def _check_predictions(plan: Plan | FunctionPlan) -> str:
     """What the released numbers are made into, against the model, within rounding on another machine."""
     gp, certificate = plan.gp, plan.certificate
     tolerance = 1e-6 * (gp.bounds[1] - gp.bounds[0])
-    if isinstance(plan, FunctionPlan) and plan.X is None:
-        return "the function's values NOT checked: this release does not show X"
+    if isinstance(plan, FunctionPlan):
+        _check_function(plan)
+        if plan.X is None:
+            return "the function's shape, from the model and its points; its values NOT: X is not in the file"
     assert plan.X is not None
     asked = plan.X_star if isinstance(plan, Plan) else plan.points
     reconstruction = plan.reconstruction if isinstance(plan, Plan) else plan.weights(asked)
@@ -187,18 +199,46 @@ def _check_predictions(plan: Plan | FunctionPlan) -> str:
     bias = largest_bias(smoother, plan.measurement, reconstruction)
     near = math.isclose(bias, certificate.bias, rel_tol=1e-3, abs_tol=tolerance)
     _refuse(not near, "its measurements do not add up to its predictions")
-    _refuse(certificate.unbiased and certificate.design == "posterior", "it is not unbiased")
-    if certificate.design == "posterior":
-        _check_denoising(plan, smoother)
     if isinstance(plan, FunctionPlan):
         _refuse(not np.array_equal(plan.centre, plan.measurement.midpoint), "its centre is not its matrix's")
         return "the function's values, from the model and the measurements"
+    _refuse(certificate.unbiased == (certificate.design == "posterior"), "it is not as unbiased as it says")
+    if certificate.design == "posterior":
+        _check_denoising(plan, smoother)
     expected = offset(gp, plan.measurement, reconstruction)
     _refuse(not np.allclose(expected, plan.offset, rtol=0, atol=tolerance), "its offset is not the model's")
     std = np.sqrt(smoother.posterior_variance)
     close = np.allclose(std, plan.gp_std, rtol=1e-3, atol=1e-5 * float(std.max()))
     _refuse(not close, "its GP std is not the model's")
     return "predictions, from the model and the measurements"
+
+
+def _check_function(plan: FunctionPlan) -> None:
+    """Reach, reconstruction and objective of a function, as far as what the file shows determines them."""
+    gp, certificate, bound = plan.gp, plan.certificate, plan.certificate.bound
+    exact = reach = plan.reach
+    _refuse(not 1e-100 < reach < 1e100, "its reach is out of range")
+    if plan.X is not None:
+        exact, reach = reaches(gp, plan.X, plan.points, bound)
+    elif bound == "input-free":
+        exact = reach = 1 / (2 * math.sqrt(float(np.min(gp.noise))))
+    _refuse(not math.isclose(reach, plan.reach, rel_tol=1e-6), "its reach is not its bound's")
+    product = plan.reconstruction.T @ kernel_matrix(gp.kernel, plan.points, plan.points, "points, points")
+    identity = product @ plan.reconstruction / plan.reach**2  # R^-T K_ZZ R^-1
+    near = np.allclose(identity, np.eye(len(identity)), rtol=0, atol=1e-3)
+    triangular = not np.tril(plan.reconstruction, -1).any() and bool(np.all(np.diag(plan.reconstruction) > 0))
+    _refuse(not near or not triangular, "its reconstruction is not its points'")
+    objective = (plan.reach * certificate.noise_scale) ** 2
+    _refuse(
+        not math.isclose(objective, certificate.objective, rel_tol=1e-6), "its objective is not its noise's"
+    )
+    lower = objective * (exact / reach) ** 2
+    _refuse(not math.isclose(lower, certificate.lower_bound, rel_tol=1e-6), "its lower bound is not exact")
+    hidden_bias = certificate.bias != 0 or plan.centre.any()
+    _refuse(plan.X is None and bool(hidden_bias), "it tells of inputs that it says it hides")
+    width = gp.bounds[1] - gp.bounds[0]
+    unbiased = plan.X is not None and certificate.bias <= UNBIASED * width
+    _refuse(certificate.unbiased != unbiased, "it is not as unbiased as it says")
 
 
 def _check_denoising(plan: Plan | FunctionPlan, smoother: ExactGP) -> None:

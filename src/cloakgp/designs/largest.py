@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cloakgp.checks import FloatArray
 from cloakgp.designs.multipliers import Climb, Point, Shape, weighted_gram
 
-_FLOOR = 1e-6  # least weight of a test point, relative to the mean: keeps W invertible
+_FLOOR = 0.03  # least weight of a test point, relative to the mean: keeps the others' noise low too
 
 
 class WorstPoint:

@@ -3,6 +3,8 @@
 import contextlib
 import io
 import re
+import runpy
+from collections import Counter
 from dataclasses import fields
 from pathlib import Path
 
@@ -11,8 +13,12 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp import demo, files
+from cloakgp import demo, estimators, files
 from cloakgp.certificate import Certificate
+from cloakgp.datasets import make_kung_like
+from cloakgp.designs import DESIGNS
+from cloakgp.function import BOUNDS
+from cloakgp.kernels import EQ
 
 mpl.use("Agg")
 
@@ -57,6 +63,7 @@ def run(page):
 @pytest.fixture(autouse=True)
 def _elsewhere(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(estimators, "_fits", Counter())  # each page fits for the first time
     yield
     import matplotlib.pyplot as plt
 
@@ -107,14 +114,56 @@ def test_release_file_page_names_every_member_and_key(tmp_path):
     text = (ROOT / "docs" / "release-file.md").read_text(encoding="utf-8")
     for field in fields(Certificate):
         assert f"`{field.name}`" in text
-    for name, (dtype, _) in files._ARRAYS.items():
+    for name, (dtype, _) in files._DTYPES.items():
         assert f"| `{name}.npy` | `{dtype}` |" in text
     X = np.arange(5.0)
-    plan = demo.MODEL.plan(X, X, epsilon=1.0, delta=0.01)
-    plan.release(X).save(tmp_path / "a.cloak")
-    manifest = files.read((tmp_path / "a.cloak").read_bytes())[0]
-    for key in [*manifest, *manifest["model"]]:
-        assert f"`{key}`" in text
+    promise = {"epsilon": 1.0, "delta": 0.01}
+    plans = [
+        demo.MODEL.plan(X, X, **promise),
+        demo.MODEL.plan_function(X, **promise),
+        demo.MODEL.plan_function(X, bound="input-free", basis=[0.0], **promise),
+    ]
+    for plan in plans:
+        plan.release(X).save(tmp_path / "a.cloak")
+        manifest, arrays, _ = files.read((tmp_path / "a.cloak").read_bytes())
+        words = [manifest["release"], manifest["measurement"]["kind"], manifest["certificate"]["bound"]]
+        for key in [*manifest, *manifest["model"], *manifest["measurement"], *manifest.get("function", {})]:
+            assert f"`{key}`" in text
+        for word in [*words, manifest["certificate"]["design"]]:
+            assert f'`"{word}"`' in text
+        for name in arrays:  # the table says which files have it
+            (row,) = [line for line in text.splitlines() if line.startswith(f"| `{name}.npy`")]
+            assert manifest["release"][0] in row.rsplit("|", 2)[1]
+    for word in [*DESIGNS, *BOUNDS]:
+        assert f'`"{word}"`' in text
+
+
+def test_function_by_hand_is_what_query_gives(tmp_path):
+    X, y = make_kung_like(40)
+    plan = cloakgp.GP(EQ(20.0, variance=625.0), 196.0, (50.0, 170.0), mean=100.0).plan_function(
+        X, epsilon=1.0, delta=0.01
+    )
+    release = plan.release(y)
+    release.save(tmp_path / "a.cloak")
+    manifest, arrays, _ = files.read((tmp_path / "a.cloak").read_bytes())
+    claim, (low, high) = manifest["certificate"], manifest["model"]["bounds"]
+    step = (high - low) / 2 ** (claim["y_bits"] + claim["matrix_bits"])
+    shift = (low + high) / 2 - manifest["model"]["mean"]
+    heights = (arrays["z"] - arrays["centre"]) * step
+    heights += arrays["centre"] / 2.0 ** (claim["y_bits"] - 1 + claim["matrix_bits"]) * shift
+    asked = np.array([[5.0], [33.3]])
+    weights = 625.0 * np.exp(-((asked - arrays["points"].T) ** 2) / 800.0) @ arrays["reconstruction"]
+    values, std = release.query(asked, return_std=True)
+    assert np.allclose(manifest["model"]["mean"] + weights @ heights, values, rtol=1e-9)
+    assert np.allclose(claim["sigma"] * step * np.linalg.norm(weights, axis=1), std, rtol=1e-9)
+
+
+def test_designs_page_shows_what_the_picture_script_prints(tmp_path, capsys):
+    script = runpy.run_path(str(ROOT / "experiments" / "designs_picture.py"))
+    script["main"](tmp_path / "designs.png")
+    blocks = [body for kind, body, _ in _blocks(ROOT / "docs" / "designs.md") if kind == "text"]
+    _same(blocks[0], capsys.readouterr().out)
+    assert (tmp_path / "designs.png").stat().st_size < 150_000
 
 
 @pytest.mark.parametrize(

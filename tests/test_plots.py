@@ -93,7 +93,9 @@ def test_rug_is_the_public_inputs_and_does_not_stretch_the_y_axis(release):
     ax = plots.plot_release(release)
     rug = _line(ax, "training inputs (public)")
     assert np.array_equal(rug[:, 0], np.unique(X[:, 0]))
-    assert ax.get_ylim()[0] > 0.02  # the rug's heights are shares of the axis, not cm
+    (line,) = [line for line in ax.get_lines() if line.get_label() == "training inputs (public)"]
+    where = line.get_transform().transform(rug)  # the rug's heights are shares of the axis, not cm
+    assert np.allclose(where, ax.get_xaxis_transform().transform(rug))
 
 
 def test_insecure_releases_are_marked(insecure):
@@ -135,17 +137,159 @@ def test_y_is_not_kept_in_plan_release_or_their_pictures(plan, release):
     "private_data", [(X,), (X, Y[:-1]), (X, ["secret-172.5"] * len(X)), (X, Y[:, None]), 3, "secret-172.5"]
 )
 def test_bad_private_data_is_refused_without_quoting_it(release, private_data):
-    with pytest.raises(ValueError, match="private_data") as caught:
+    with pytest.raises(
+        (TypeError, ValueError), match=r"private_data|y must (have shape|be a vector)"
+    ) as caught:
         plots.plot_release(release, private_data=private_data)
     assert "secret" not in str(caught.value)
     assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
-def test_two_columns_are_refused():
-    plan = GP_MODEL.plan(np.column_stack([X, X]), [[1.0, 2.0]], epsilon=1.0, delta=0.01)
-    for draw, thing in ((plots.plot_plan, plan), (plots.plot_release, plan.release(Y))):
-        with pytest.raises(ValueError, match="pictures of 1-d inputs only"):
-            draw(thing)
+def test_release_shows_the_denoised_prediction_and_its_band(release):
+    ax = plots.plot_release(release)
+    line = _line(ax, "denoised prediction")
+    mean, std = release.predict(line[:, 0], return_std=True)
+    assert np.allclose(line[:, 1], mean)
+    assert (line[0, 0], line[-1, 0]) == (AGES.min(), AGES.max())
+    (band,) = ax.collections
+    edges = band.get_paths()[0].vertices[:, 1]
+    assert edges.max() == pytest.approx((mean + 1.96 * std).max(), rel=1e-4)
+    assert edges.min() == pytest.approx((mean - 1.96 * std).min(), rel=1e-4)
+    assert "denoised" not in _words(plots.plot_release(release, denoised=False))
+
+
+def test_release_that_is_denoised_already_says_so_and_has_one_curve():
+    release = GP_MODEL.plan(X, AGES, epsilon=1.0, delta=0.01, design="posterior").release(Y)
+    words = _words(plots.plot_release(release))
+    assert "released mean, denoised already" in words
+    assert "denoised prediction" not in words
+
+
+def test_noise_samples_have_the_noise_covariance_and_do_not_change(plan):
+    ax = plots.plot_noise_samples(plan, n=4000)
+    order = np.argsort(AGES)
+    lines = [line.get_xydata() for line in ax.get_lines()][:4000]
+    samples = np.array([line[:, 1] for line in lines])
+    assert np.array_equal(lines[0][:, 0], AGES[order])
+    expected = plan.noise_cov[np.ix_(order, order)]
+    assert np.allclose(np.cov(samples.T), expected, atol=0.1 * expected.max())
+    assert np.allclose(samples.mean(axis=0), 0, atol=0.1 * np.sqrt(expected.max()))
+    again = [_line(plots.plot_noise_samples(plan, seed=s), "simulated noise") for s in (3, 3, 4)]
+    assert np.array_equal(again[0], again[1])
+    assert not np.array_equal(again[0], again[2])
+    assert "(1, 0.01)-DP, unit: one row" in _words(ax)
+
+
+@pytest.fixture(scope="module")
+def map_plan():
+    return MAP_MODEL.plan(PLACES, GRID, epsilon=1.0, delta=0.01)
+
+
+MAP_MODEL = GP(EQ(1.0, variance=100.0**2), noise=40.0**2, bounds=(50.0, 450.0))
+PLACES = np.random.default_rng(0).normal(size=(80, 2))
+PRICES = np.random.default_rng(1).uniform(50.0, 450.0, size=80)
+GRID = np.array([[e, n] for e in (-3.0, 0.0, 0.5, 3.0) for n in (-3.0, 0.0, 3.0)])
+
+
+def test_map_has_area_by_value_and_opacity_by_noise(map_plan):
+    release = map_plan.release(PRICES)
+    ax = plots.plot_map(release)
+    (circles,) = ax.collections
+    assert np.array_equal(circles.get_offsets(), GRID)
+    share = np.clip((release.mean - 50.0) / 400.0, 0, 1)
+    assert np.allclose(circles.get_sizes(), 12.0 + 248.0 * share)
+    opacity = circles.get_facecolors()[:, 3]
+    assert np.allclose(opacity, np.clip(1 - map_plan.noise_std / (0.4 * 400.0), 0, 1))
+    assert opacity.min() == 0.0  # far away
+    assert opacity.max() > 0.5
+    assert np.array_equal(_line(ax, "training inputs (public)"), PLACES)
+    words = _words(ax)
+    for said in ("value 50", "value 250", "value 450", "noise std 40", "noise std 160 or more: not seen"):
+        assert said in words
+    assert "(1, 0.01)-DP, unit: one row" in words
+    assert not np.isin(PRICES, _shown(ax)).any()
+
+
+def test_map_of_a_plan_has_equal_circles_and_no_values(map_plan):
+    ax = plots.plot_map(map_plan)
+    (circles,) = ax.collections
+    assert len(set(circles.get_sizes())) == 1
+    assert "value" not in _words(ax)
+
+
+def test_noise_map_spans_the_noise_and_the_test_points(map_plan):
+    ax = plots.plot_noise_map(map_plan)
+    (contours,) = ax.collections
+    low, high = contours.levels[0], contours.levels[-1]
+    assert low <= map_plan.noise_std.min()
+    assert high >= map_plan.noise_std.max()
+    assert ax.axis() == (-3.0, 3.0, -3.0, 3.0)
+    assert "(1, 0.01)-DP, unit: one row" in _words(ax)
+    (bar,) = [other for other in ax.get_figure().axes if other is not ax]
+    assert "privacy noise" in bar.get_ylabel()
+
+
+@pytest.mark.parametrize("rows", [[0, 1], [0, 1, 2], [0, 0, 0]])
+def test_noise_map_of_points_on_a_line_is_refused(rows):
+    plan = MAP_MODEL.plan(PLACES, GRID[rows], epsilon=1.0, delta=0.01)
+    with pytest.raises(ValueError, match="not all on one line"):
+        plots.plot_noise_map(plan)
+
+
+@pytest.fixture(scope="module")
+def function_plan():
+    return GP_MODEL.plan_function(X, epsilon=1.0, delta=0.01)
+
+
+def test_function_of_a_plan_is_its_noise_and_of_a_release_its_values(function_plan):
+    ages = np.array([60.0, 10.0, 95.0])
+    inside = np.sort(ages)
+    ax = plots.plot_function(function_plan, ages)
+    assert np.allclose(_line(ax, "privacy noise"), np.column_stack([inside, function_plan.noise_std(inside)]))
+    release = function_plan.release(Y)
+    ax = plots.plot_function(release, ages)
+    values, std = release.query(inside, return_std=True)
+    assert np.allclose(_line(ax, "released function"), np.column_stack([inside, values]))
+    heights = [line.get_ydata() for line in ax.get_lines()]
+    for share in (-1, -0.25, 0.25, 1):
+        assert any(len(h) == 3 and np.allclose(h, values + share * std) for h in heights)
+    assert "(1, 0.01)-DP, unit: one row" in _words(ax)
+    assert not np.isin(Y, _shown(ax)).any()
+
+
+def test_function_with_hidden_inputs_shows_its_basis_and_no_inputs():
+    basis = np.linspace(0.0, 90.0, 7)
+    plan = GP_MODEL.plan_function(X, epsilon=1.0, delta=0.01, bound="input-free", basis=basis)
+    for thing in (plan, plan.release(Y)):
+        ax = plots.plot_function(thing, [5.05, 50.05])
+        assert "training inputs" not in _words(ax)
+        assert np.array_equal(_line(ax, "basis points (public)")[:, 0], basis)
+        assert not np.isin(np.setdiff1d(X, basis), _shown(ax)).any()
+
+
+def test_insecure_mark_is_on_every_kind_of_picture(plan, map_plan, function_plan, insecure):
+    assert plots.INSECURE in _words(plots.plot_noise_samples(insecure.plan))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", testing.InsecureWarning)
+        with testing.insecure_seed(0):
+            marked_map, marked_function = map_plan.release(PRICES), function_plan.release(Y)
+    for draw in (plots.plot_map, plots.plot_noise_map):
+        assert plots.INSECURE in _words(draw(marked_map))
+        assert plots.INSECURE not in _words(draw(map_plan))
+    assert plots.INSECURE in _words(plots.plot_function(marked_function, AGES))
+
+
+def test_wrong_number_of_columns_is_refused_and_the_other_pictures_are_named(plan, map_plan):
+    for draw in (plots.plot_plan, plots.plot_noise_samples):
+        with pytest.raises(ValueError, match="plot_map or plot_noise_map"):
+            draw(map_plan)
+    with pytest.raises(ValueError, match="plot_map or plot_noise_map"):
+        plots.plot_release(map_plan.release(PRICES))
+    for draw in (plots.plot_map, plots.plot_noise_map):
+        with pytest.raises(ValueError, match="2 column"):
+            draw(plan)
+    with pytest.raises(ValueError, match="1 column"):
+        plots.plot_function(MAP_MODEL.plan_function(PLACES, epsilon=1.0, delta=0.01), PLACES)
 
 
 def test_draws_on_given_axes_and_returns_them(plan, release):

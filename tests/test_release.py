@@ -144,6 +144,32 @@ def test_saving_where_there_is_no_folder(make_plan, setting, tmp_path):
         make_plan().release(setting.y).save(tmp_path / "none" / "release.cloak")
 
 
+def test_the_unfinished_file_is_in_the_same_folder_and_never_the_same_twice(
+    make_plan, setting, tmp_path, monkeypatch
+):
+    """Two programs that save to one path at once do not write into each other's file."""
+    release, seen, whole = make_plan().release(setting.y), [], Path.write_bytes
+
+    def watched(self, contents):
+        seen.append(self)
+        return whole(self, contents)
+
+    monkeypatch.setattr(Path, "write_bytes", watched)
+    for _ in range(3):
+        release.save(tmp_path / "release.cloak")
+    assert len(set(seen)) == 3
+    assert {path.parent for path in seen} == {tmp_path}
+    assert tmp_path / "release.cloak" not in seen
+    assert [entry.name for entry in tmp_path.iterdir()] == ["release.cloak"]
+
+
+def test_a_saved_file_has_the_permissions_of_any_new_file(make_plan, setting, tmp_path):
+    make_plan().release(setting.y).save(tmp_path / "release.cloak")
+    (tmp_path / "other").write_bytes(b"")
+    modes = {entry.stat().st_mode for entry in tmp_path.iterdir()}
+    assert len(modes) == 1
+
+
 def test_saving_does_not_touch_a_neighbours_file(make_plan, setting, tmp_path):
     """Somebody else's file may have the name that an unfinished one would get."""
     neighbour = tmp_path / "release.cloak.part"

@@ -10,6 +10,7 @@ import pytest
 
 import cloakgp
 from cloakgp import Release, testing
+from cloakgp.function_release import FunctionRelease
 from cloakgp.testing import InsecureWarning, insecure_generator, insecure_seed
 
 
@@ -52,6 +53,20 @@ def test_everything_says_insecure(make_plan, setting, seeded, tmp_path):
     assert b'"insecure": true' in (tmp_path / "file").read_bytes()
     with pytest.raises(cloakgp.VerificationError, match="INSECURE"):
         cloakgp.verify(tmp_path / "file")
+
+
+def test_everything_about_a_function_says_insecure(setting, seeded, tmp_path):
+    plan = setting.gp.plan_function(setting.X, epsilon=1.0, delta=0.01)
+    with seeded(0):
+        release = plan.release(setting.y)
+    release.save(tmp_path / "file")
+    for one in (release, FunctionRelease.load(tmp_path / "file")):
+        assert one.certificate.insecure is True
+        assert repr(one).startswith("<INSECURE FunctionRelease")
+    with pytest.raises(cloakgp.VerificationError, match="INSECURE"):
+        cloakgp.verify(tmp_path / "file")
+    assert not plan.certificate.insecure
+    assert not plan.release(setting.y).certificate.insecure
 
 
 def test_the_plan_itself_stays_secure(make_plan, setting, seeded):

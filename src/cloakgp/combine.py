@@ -28,9 +28,11 @@ def combine(releases: Sequence[Release | FunctionRelease]) -> Posterior:
     if not releases:
         raise ValueError("releases must hold at least one release.")
     first = releases[0].plan
-    if first.X is None:
+    if first.X is None or any(release.plan.X is None for release in releases):
         raise ValueError("releases: one of them does not show X, which combining needs.")
-    for release in releases[1:]:
+    for i, release in enumerate(releases):
+        if any(_same(release, other) for other in releases[:i]):
+            raise ValueError("releases must be different; one is given twice, and would count twice.")
         plan = release.plan
         same_noise = np.array_equal(np.asarray(plan.gp.noise), np.asarray(first.gp.noise))
         same_model = plan.gp.kernel == first.gp.kernel and plan.gp.mean == first.gp.mean and same_noise
@@ -39,3 +41,10 @@ def combine(releases: Sequence[Release | FunctionRelease]) -> Posterior:
         if not same_model or plan.gp.bounds != first.gp.bounds:
             raise ValueError("releases must all have the same kernel, noise, mean and bounds; these differ.")
     return Posterior(first.gp, first.X, [(release.plan.measurement, release.z) for release in releases])
+
+
+def _same(one: Release | FunctionRelease, other: Release | FunctionRelease) -> bool:
+    """Whether two releases hold the very same measurements, not only of the same data."""
+    return np.array_equal(one.z, other.z) and np.array_equal(
+        one.plan.measurement.matrix, other.plan.measurement.matrix
+    )

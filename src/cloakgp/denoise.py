@@ -73,7 +73,7 @@ class Posterior:
     def _factor(self) -> tuple[FloatArray, bool]:
         """Cholesky factor of D."""
         product = self._B * self.gp.noise
-        for rows in _batches(len(self.X), len(self.X)):
+        for rows in batches(len(self.X), len(self.X)):
             product += self._B[:, rows] @ np.asarray(self.gp.kernel(self.X[rows], self.X))
         D = product @ self._B.T
         D = (D + D.T) / 2 + np.diag(self._noise)
@@ -94,26 +94,26 @@ class Posterior:
         X = checks.matrix(X, "X", columns=self.X.shape[1])
         extra = self._observation_variance(include_noise)
         if return_cov:
-            link = np.vstack([self._link(X[rows]) for rows in _batches(len(X), len(self.X))])
+            link = np.vstack([self._link(X[rows]) for rows in batches(len(X), len(self.X))])
             whitened = solve_triangular(self._factor[0], link.T, lower=True)
             prior = np.asarray(self.gp.kernel(X))
             return self._mean(link), prior - whitened.T @ whitened + extra * np.eye(len(X))
         mean, variance = np.empty(len(X)), np.empty(len(X))
-        for rows in _batches(len(X), len(self.X)):
+        for rows in batches(len(X), len(self.X)):
             link = self._link(X[rows])
             mean[rows] = self._mean(link)
             if return_std:
                 variance[rows] = self._variance(X[rows], link)
         return (mean, np.sqrt(variance + extra)) if return_std else mean
 
-    def uncertainty(self, X: Any) -> Uncertainty:
+    def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes."""
         from cloakgp.smoothers import ExactGP
 
         X = checks.matrix(X, "X", columns=self.X.shape[1])
         known = ExactGP(self.gp.kernel, self.gp.noise, self.X, X).posterior_variance
         given = self.predict(X, return_std=True)[1] ** 2
-        observation = np.full(len(X), self._observation_variance(True))
+        observation = np.full(len(X), self._observation_variance(include_noise))
         return Uncertainty(
             privacy=np.sqrt(np.maximum(given - known, 0.0)),
             gp=np.sqrt(known),
@@ -121,14 +121,10 @@ class Posterior:
             total=np.sqrt(given + observation),
         )
 
-    def gain(self, X: FloatArray) -> FloatArray:
-        """How the posterior mean at `X` moves with the measurements: (n, q)."""
-        link = np.vstack([self._link(X[rows]) for rows in _batches(len(X), len(self.X))])
-        result: FloatArray = cho_solve(self._factor, link.T).T
-        return result
-
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f at `X`, by public randomness."""
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
+            raise ValueError(f"n must be a whole number above 0; got {n!r}.")
         mean, cov = self.predict(X, return_cov=True)
         values, vectors = np.linalg.eigh(cov)
         normals = np.random.default_rng(seed).normal(size=(n, len(mean)))
@@ -151,9 +147,9 @@ class Posterior:
         return variance
 
     def _observation_variance(self, include_noise: bool | float) -> float:
-        if include_noise is False:
+        if isinstance(include_noise, (bool, np.bool_)) and not include_noise:
             return 0.0
-        if include_noise is not True:
+        if not isinstance(include_noise, (bool, np.bool_)):
             return checks.positive(include_noise, "include_noise", "Give True, False or a variance.")
         if not isinstance(self.gp.noise, float):
             raise ValueError(
@@ -163,7 +159,7 @@ class Posterior:
         return self.gp.noise
 
 
-def _batches(n_rows: int, n_columns: int) -> Iterator[slice]:
+def batches(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Slices of rows such that a block has a bounded number of entries."""
     step = max(1, _ENTRIES // n_columns)
     for start in range(0, n_rows, step):

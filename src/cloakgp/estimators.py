@@ -11,7 +11,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp import checks
@@ -99,11 +99,12 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             )
         if y is None:
             raise ValueError("PrivateGPRegressor requires y to be passed, but the target y is None.")
-        X = validate_data(self, X, dtype=np.float64)
+        given, X = X, validate_data(clone(self), X, dtype=np.float64)  # a failed fit changes nothing
         gp = GP(self.kernel, self.noise, self.bounds)
         query = cover(X) if self.query is None else self.query
         plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, design=self.design)
         self.release_: Release = plan.release(y)
+        validate_data(self, given, skip_check_array=True)  # notes the number and names of the columns
         self._warn_if_repeated(X.shape)
         return self
 

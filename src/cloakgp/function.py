@@ -25,6 +25,7 @@ from cloakgp import calibration as calibrate
 from cloakgp import checks, testing
 from cloakgp.certificate import NEIGHBOURS, SPEND, UNIT, Certificate
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.denoise import batches
 from cloakgp.lattice import IntArray, Measurement, to_integers
 from cloakgp.plan import largest_bias
 from cloakgp.prior_draws import draw_prior
@@ -68,10 +69,12 @@ class FunctionPlan:
 
     def noise_std(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that a query at `X` will have; public and free."""
-        if self.prior_seed is None:
-            std: FloatArray = self.measurement.noise_scale * np.linalg.norm(self.weights(X), axis=1)
-            return std
         X = checks.matrix(X, "X", columns=self.points.shape[1])
+        if self.prior_seed is None:
+            std = np.empty(len(X))
+            for rows in batches(len(X), len(self.points)):
+                std[rows] = np.linalg.norm(self.weights(X[rows]), axis=1)
+            return self.measurement.noise_scale * std
         prior: FloatArray = np.asarray(self.gp.kernel.diag(X))
         return self.reach * self.measurement.noise_scale * np.sqrt(prior)
 
@@ -94,6 +97,16 @@ class FunctionPlan:
         if self.X is None:
             plan, z = plan._without_inputs(z)
         return FunctionRelease(plan, frozen(z))
+
+    def values(self, X: FloatArray, z: IntArray) -> FloatArray:
+        """The function at `X` for these measurements: the same for an input whatever it is asked with."""
+        coefficients = self.reconstruction @ self.heights(z)
+        values = np.empty(len(X))
+        for rows in batches(len(X), len(self.points)):
+            covariances = np.asarray(self.gp.kernel(X[rows], self.points))
+            values[rows] = np.einsum("ij,j->i", covariances, coefficients)  # row by row, unlike BLAS
+            values[rows] += self.gp.mean + self.remainder(X[rows])
+        return values
 
     def heights(self, z: IntArray) -> FloatArray:
         """The measurements less what the prior mean predicts for them, in y's unit."""
@@ -161,9 +174,11 @@ def make_function_plan(
     B, R, points, exact, reach, jitter = _measured(gp, X, basis, bound, margin)
     if exact > reach * (1 + 1e-9):
         raise ValueError(
-            "margin: the inputs do not keep the promised margin (they are closer together than it says), so "
-            "its bound would not protect y. Promise a smaller margin, or use bound='input-free'."
+            "margin: the inputs do not keep the promised margin (they are closer together than it says), "
+            "so its bound would not protect y. Promise a smaller margin, or use bound='input-free'."
         )
+    if prior_noise:
+        draw_prior(gp.kernel, X.shape[1], 0)  # refuse a kernel without draws now, before anything is spent
     mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
     measurement = to_integers(
         B / reach, gp.bounds, epsilon, delta, mu, full_scale=bound != "exact", hide_inputs=hidden

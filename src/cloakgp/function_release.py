@@ -31,8 +31,7 @@ class FunctionRelease:
         values of one function.
         """
         X = checks.matrix(X, "X", columns=self.plan.points.shape[1])
-        values = self.plan.gp.mean + self.plan.weights(X) @ self.plan.heights(self.z)
-        values = values + self.plan.remainder(X)
+        values = self.plan.values(X, self.z)
         return (values, self.plan.noise_std(X)) if return_std else values
 
     @property
@@ -54,9 +53,9 @@ class FunctionRelease:
         """Denoised predictions, as for :meth:`Release.predict`."""
         return self.posterior.predict(X, **options)
 
-    def uncertainty(self, X: Any) -> Uncertainty:
+    def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes, for denoised predictions."""
-        return self.posterior.uncertainty(X)
+        return self.posterior.uncertainty(X, include_noise=include_noise)
 
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f from its posterior, by public randomness; free."""

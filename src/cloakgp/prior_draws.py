@@ -40,6 +40,11 @@ def _waves(kernel: kernels.Kernel, n_columns: int, rng: np.random.Generator) -> 
     if isinstance(kernel, kernels.Product):
         parts = [_waves(part, n_columns, rng) for part in kernel.kernels]
         return float(np.prod([v for v, _ in parts])), np.sum([w for _, w in parts], axis=0)
+    if isinstance(kernel, kernels.Sum):  # inside a product: each wave from one of the parts
+        parts = [_waves(part, n_columns, rng) for part in kernel.kernels]
+        total = float(np.sum([v for v, _ in parts]))
+        chosen = rng.choice(len(parts), size=_WAVES, p=[v / total for v, _ in parts])
+        return total, np.stack([w for _, w in parts])[chosen, np.arange(_WAVES)]
     if isinstance(kernel, kernels.Constant):
         return kernel.variance, np.zeros((_WAVES, n_columns))
     normals = rng.normal(size=(_WAVES, n_columns)) / _scales(kernel, n_columns)

@@ -107,9 +107,12 @@ class Release:
             X, return_std=return_std, return_cov=return_cov, include_noise=include_noise
         )
 
-    def uncertainty(self, X: Any) -> Uncertainty:
-        """Std at `X` by its causes: privacy noise, GP posterior, observation; and in total."""
-        return self.posterior.uncertainty(X)
+    def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
+        """Std at `X` by its causes: privacy noise, GP posterior, observation; and in total.
+
+        `include_noise` as for :meth:`predict`: a variance, if the model has one per row.
+        """
+        return self.posterior.uncertainty(X, include_noise=include_noise)
 
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f from its posterior, by public randomness; free."""

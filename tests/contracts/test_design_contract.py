@@ -278,6 +278,10 @@ def test_equal_weights_are_no_weights(design, dense, C, factor):
     plain, scaled = solution_of(design, dense, C), solution_of(design, dense, C, np.full(len(C), factor))
     for s in (plain, scaled):
         assert s.status == "converged"
+    if design == "max":  # points that do not bind may have any noise below the largest
+        weighted = scaled.objective / factor
+        assert weighted == pytest.approx(plain.objective, rel=1e-4)
+        return
     M, other = (s.reconstruction @ s.reconstruction.T for s in (plain, scaled))
     np.testing.assert_allclose(other, M, rtol=1e-5, atol=1e-5 * np.abs(M).max())
 

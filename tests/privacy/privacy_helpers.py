@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from cloakgp import GP, Plan, measure
+from cloakgp.function import FunctionPlan
 from cloakgp.kernels import EQ
 
 
@@ -20,21 +21,36 @@ def small_plan(*, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), n_rows=6, n_output
     return gp.plan(X, X_star, epsilon=epsilon, delta=delta, **options)
 
 
-def worst_row(plan: Plan) -> int:
+def small_function_plan(
+    bound="exact", *, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), n_rows=6, **options
+) -> FunctionPlan:
+    """A plan of a whole function, as small; for bounds that hide X, on three public points."""
+    X = np.linspace(0.0, 1.0, n_rows)[:, None]
+    scale = (bounds[1] - bounds[0]) ** 2
+    gp = GP(EQ(0.05 if bound == "varah" else 0.5, variance=scale), 0.3 * scale, bounds)
+    if bound in ("input-free", "varah"):
+        options["basis"] = np.array([[0.1], [0.5], [0.9]])
+    if bound == "varah":
+        off = np.abs(gp.kernel(X)).sum(axis=1) - scale
+        options["margin"] = 0.9 * (1.3 * scale - float(off.max()))
+    return gp.plan_function(X, epsilon=epsilon, delta=delta, bound=bound, **options)
+
+
+def worst_row(plan: Plan | FunctionPlan) -> int:
     """The row of X whose y moves the measurements most, in exact integers."""
     return int(np.argmax([sum(b * b for b in column) for column in plan.measurement.matrix.T.tolist()]))
 
 
-def worst_neighbours(plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+def worst_neighbours(plan: Plan | FunctionPlan) -> tuple[np.ndarray, np.ndarray]:
     """Two data sets that differ in the worst row, from one end of the bounds to the other."""
     low, high = plan.gp.bounds
-    y = np.full(len(plan.X), (low + high) / 2)
+    y = np.full(plan.measurement.n_rows, (low + high) / 2)
     other = y.copy()
     y[worst_row(plan)], other[worst_row(plan)] = low, high
     return y, other
 
 
-def exact_measurements(plan: Plan, y) -> list[int]:
+def exact_measurements(plan: Plan | FunctionPlan, y) -> list[int]:
     """What a release of y would hold if no noise were added, in Python integers."""
     y_int = measure._to_integers(np.asarray(y, dtype=float), plan.measurement, "midpoint").tolist()
     rows = plan.measurement.matrix.tolist()

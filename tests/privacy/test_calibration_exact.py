@@ -119,15 +119,26 @@ def test_the_promise_is_kept_a_little_beyond_the_range(epsilon, delta):
     check_kept(calibrate(epsilon, delta), epsilon, delta)
 
 
-@pytest.mark.xfail(reason="known bug, reported: subnormal numbers round by more than the safety margin")
-@pytest.mark.parametrize("delta", [5e-324, 5e-323])
-def test_a_delta_too_small_for_floating_point_is_refused_or_kept(delta):
-    """Where delta itself is coarser than the margin, calibrate must refuse, or still be right."""
-    try:
-        mu = calibrate(1.0, delta)
-    except ValueError:
-        return
-    check_kept(mu, 1.0, delta)
+@pytest.mark.parametrize("method", ["analytic", "classic"])
+@pytest.mark.parametrize("delta", [5e-324, 5e-323, 1e-310, 1e-300])
+def test_a_delta_too_small_for_floating_point_is_refused(delta, method):
+    """Where delta itself is coarser than the margin, no promise is made."""
+    with pytest.raises(ValueError, match="delta must be between 1e-300 and 1, both excluded"):
+        calibrate(1.0, delta, method)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 300.0])
+def test_the_smallest_delta_that_is_accepted_is_kept(epsilon):
+    """Just above the limit the promise is as good as anywhere."""
+    delta = math.nextafter(1e-300, 1.0)
+    check_kept(calibrate(epsilon, delta), epsilon, delta)
+
+
+@pytest.mark.parametrize("epsilon", [1e6, 1e12, math.inf, math.nan, 0.0, -1.0])
+def test_an_epsilon_out_of_range_is_refused(epsilon):
+    """Above a million, and at or below nothing, no promise is made."""
+    with pytest.raises(ValueError, match=r"epsilon must be between 0 and 1e\+06, both excluded"):
+        calibrate(epsilon, 0.01)
 
 
 def test_the_library_never_understates_delta():

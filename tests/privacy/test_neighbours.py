@@ -14,10 +14,21 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from privacy_helpers import exact_measurements, fails, frozen_noise, small_plan, squared_distance, worst_row
+from privacy_helpers import (
+    exact_measurements,
+    fails,
+    frozen_noise,
+    small_function_plan,
+    small_plan,
+    squared_distance,
+    worst_neighbours,
+    worst_row,
+)
 
 from cloakgp import GP, lattice, measure
 from cloakgp.calibration import total_delta
+from cloakgp.designs import DESIGNS
+from cloakgp.function import BOUNDS as FUNCTION_BOUNDS
 from cloakgp.kernels import EQ, Constant, Linear, Matern32
 from cloakgp.lattice import Measurement
 
@@ -58,7 +69,7 @@ def check_neighbours(plan, y, y_prime, missing="midpoint"):
 def check_tight(plan):
     """The declared sensitivity is reached: the worst row, from one bound to the other."""
     low, high = plan.gp.bounds
-    y = np.full(len(plan.X), low)
+    y = np.full(plan.measurement.n_rows, low)
     y_prime = y.copy()
     y_prime[worst_row(plan)] = high
     moved = check_neighbours(plan, y, y_prime)
@@ -119,11 +130,43 @@ def plans(draw):
             X_star,
             epsilon=draw(st.sampled_from([0.1, 1.0, 8.0])),
             delta=draw(st.sampled_from([1e-8, 0.01])),
-            design=draw(st.sampled_from(["mse", "volume"])),
+            design=draw(st.sampled_from(list(DESIGNS))),
             gap=0.2,
         )
     except ValueError as refused:  # X_star out of the data's reach
         if "nothing to release" not in str(refused):
+            raise
+        assume(False)
+
+
+@st.composite
+def function_plans(draw):
+    """Of every bound; the kernel's lengthscale is short where rows must be far apart."""
+    X, X_star = draw(inputs())
+    low, high = draw(bounds())
+    bound = draw(st.sampled_from(FUNCTION_BOUNDS))
+    noise = draw(st.sampled_from([1e-3, 0.1, 3.0]))
+    if draw(st.booleans()):
+        noise = np.linspace(noise, 2 * noise, len(X))
+    any_kernel = draw(kernels())
+    stationary = draw(st.sampled_from([EQ, Matern32]))(draw(positive), variance=draw(positive))
+    gp = GP(any_kernel if bound in ("exact", "input-free") else stationary, noise, (low, high))
+    options = {}
+    if bound == "varah":
+        covariance = gp.kernel(X) + np.diag(np.broadcast_to(noise, len(X)))
+        margin = float((2 * np.diag(covariance) - np.abs(covariance).sum(axis=1)).min())
+        assume(margin > 1e-6)
+        options["margin"] = margin * draw(st.sampled_from([0.999, 0.1]))
+    if bound in ("input-free", "varah") or draw(st.booleans()):
+        options["basis"] = X_star
+    promise = {
+        "epsilon": draw(st.sampled_from([0.1, 1.0, 8.0])),
+        "delta": draw(st.sampled_from([1e-8, 0.01])),
+    }
+    try:
+        return gp.plan_function(X, bound=bound, **promise, **options)
+    except ValueError as refused:
+        if "too close together" not in str(refused):
             raise
         assume(False)
 
@@ -153,6 +196,54 @@ def test_replacing_one_outcome_by_anything_stays_within_the_declared_sensitivity
     y_prime = y.copy()
     y_prime[data.draw(st.integers(0, len(y) - 1))] = data.draw(outcome)
     check_neighbours(plan, y, y_prime)
+
+
+@examples
+@given(st.data(), function_plans())
+def test_replacing_one_outcome_stays_within_the_declared_sensitivity_of_a_function(data, plan):
+    """The same for releases of whole functions, whichever bound their noise is scaled to."""
+    outcome, n_rows = outcomes(*plan.gp.bounds), plan.measurement.n_rows
+    y = np.array(data.draw(st.lists(outcome, min_size=n_rows, max_size=n_rows)))
+    y_prime = y.copy()
+    y_prime[data.draw(st.integers(0, n_rows - 1))] = data.draw(outcome)
+    check_neighbours(plan, y, y_prime)
+
+
+@examples
+@given(function_plans())
+def test_the_worst_neighbours_stay_within_the_declared_sensitivity_of_a_function(plan):
+    """From one end of the bounds to the other; reached where the bound is the exact one."""
+    check_neighbours(plan, *worst_neighbours(plan))
+    if plan.certificate.bound == "exact":
+        check_tight(plan)
+
+
+@pytest.mark.parametrize("bound", FUNCTION_BOUNDS)
+def test_every_bound_of_a_function_hides_its_worst_neighbours(bound):
+    """None is left out by the luck of the draw above."""
+    plan = small_function_plan(bound)
+    assert plan.certificate.bound == bound
+    assert check_neighbours(plan, *worst_neighbours(plan)) > 0
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_every_design_reaches_its_sensitivity_and_no_more(design):
+    """None is left out by the luck of the draw above."""
+    plan = small_plan(design=design, n_outputs=4)
+    assert plan.certificate.design == design
+    check_tight(plan)
+
+
+def a_row_that_moves_as_far_as_any(noise=0.3):
+    """One row with k(x, x) = noise, on its own input: the bound without inputs is then exact."""
+    gp = GP(EQ(1.0, variance=noise), noise, (0.0, 1.0))
+    return gp.plan_function([[0.5]], epsilon=1.0, delta=0.01, bound="input-free", basis=[[0.5]])
+
+
+@pytest.mark.parametrize("noise", [1e-3, 0.3, 0.7, 5.0, 1e4])
+def test_the_bound_without_inputs_is_reached_and_not_passed(noise):
+    """1 / (2 sqrt(noise)) is no more than needed, and rounding to integers does not break it."""
+    check_tight(a_row_that_moves_as_far_as_any(noise))
 
 
 @examples
@@ -274,13 +365,33 @@ def test_planted_sensitivity_one_percent_too_small_is_caught(monkeypatch):
     assert fails(check_tight, small_plan())
 
 
+def test_planted_sensitivity_of_a_function_one_percent_too_small_is_caught(monkeypatch):
+    """Of the exact one, and of the declared one where it is reached."""
+    right = Measurement.sensitivity
+    exact, declared = small_function_plan(), a_row_that_moves_as_far_as_any()
+    monkeypatch.setattr(Measurement, "sensitivity", lambda m: right(m) * 99 // 100)
+    assert fails(check_neighbours, exact, *worst_neighbours(exact), because="further than the sensitivity")
+    assert fails(check_neighbours, declared, *worst_neighbours(declared), because="further than")
+
+
+def test_planted_bound_that_is_too_small_never_becomes_noise(monkeypatch):
+    """A bound below what one row does move is refused, or the integers' own sensitivity is used."""
+    monkeypatch.setattr("cloakgp.function._bound", lambda *args: 1e-3)
+    for bound in ("infinity", "paper", "input-free", "varah"):
+        with pytest.raises(ValueError, match="margin"):
+            small_function_plan(bound)
+    monkeypatch.undo()
+    monkeypatch.setattr(lattice, "full_scale_sensitivity", lambda *args: 1)
+    plan = a_row_that_moves_as_far_as_any()
+    check_neighbours(plan, *worst_neighbours(plan))
+
+
 def test_planted_sensitivity_of_the_matrix_before_rounding_is_caught(monkeypatch):
     """The norms must be those of the integers that are used: before rounding, some are too small."""
     before_rounding = {}
 
-    def to_integers(reduce, smoother, bounds, epsilon, delta, mu):
-        m = lattice_to_integers(reduce, smoother, bounds, epsilon, delta, mu)
-        B = reduce @ smoother.columns(slice(0, smoother.n_rows))
+    def to_integers(B, bounds, epsilon, delta, mu):
+        m = lattice_to_integers(B, bounds, epsilon, delta, mu)
         largest = float(np.sqrt((B**2).sum(axis=0).max()))
         before_rounding[m.matrix.tobytes()] = int(math.ldexp(largest, m.matrix_bits + m.y_bits))
         return m

@@ -1,9 +1,11 @@
 """Private outcomes have one door: ``measure.py``. Read from the source, so that it holds for every input.
 
 * Outside ``measure.py`` nothing is called y, but where the list below says why.
-* ``Plan.release`` hands y to ``measure`` and does nothing else with it.
-* Only ``measure.py`` uses OpenDP, only ``plan.py`` uses ``measure.py``, and nothing on the way from y to a
-  release draws random numbers but OpenDP and the insecure seed of ``testing.py``.
+* ``Plan.release`` and ``FunctionPlan.release`` hand y to ``measure`` and do nothing else with it;
+  ``PrivateGPRegressor.fit`` hands it to ``plan.release`` and does nothing else with it.
+* Only ``measure.py`` uses OpenDP, only the two plans use ``measure.measure``, and nothing on the way from y
+  to a release draws random numbers but OpenDP and the insecure seed of ``testing.py``.
+* ``measure.custodian_view``, which adds no noise, is for the custodian's own picture alone.
 * ``measure.py`` prints, logs and warns nothing, and its messages quote nothing but shapes.
 
 A new module that must handle y is a decision: it needs a line here, with its reason.
@@ -28,13 +30,28 @@ PUBLIC = {"y_bits"}  # the lattice's, not the data's
 # (file, function): why it may use these names
 ALLOWED = {
     ("plan.py", "release"): "passes y on to measure; looked at closely below",
+    ("function.py", "release"): "passes y on to measure; looked at closely below",
+    ("estimators.py", "fit"): "passes y on to plan.release; looked at closely below",
     ("plots.py", "_draw_private"): "the custodian's own picture, stamped NOT FOR RELEASE",
     ("plots.py", "_stamp"): "a place on the page",
     ("demo.py", "main"): "generated data, nobody's",
 }
+# (file, function), or a whole file as (file, ""): why it may draw random numbers
 RANDOM_ALLOWED = {
-    "testing.py": "the insecure seed, which marks everything it touches",
-    "datasets.py": "generated look-alikes; used by the demo alone",
+    ("testing.py", ""): "the insecure seed, which marks everything it touches",
+    ("datasets.py", ""): "generated look-alikes; used by the demo alone",
+    ("denoise.py", "sample"): "public draws of f from its posterior, after the release",
+    ("prior_draws.py", "draw_prior"): "public draws of the prior, from a public seed in the plan",
+    ("prior_draws.py", "_draw"): "the same",
+    ("prior_draws.py", "_waves"): "the same",
+    ("function.py", "_public_seed"): "that public seed, drawn before y is there",
+    ("plots.py", "plot_noise_samples"): "public pictures of noise like a plan's; no release uses them",
+}
+SEED_READERS = ("measure.py", "plan.py", "function.py")  # where noise is drawn, where releases are marked
+DOORS = {  # what may be imported of the private room, and where
+    "plan.py": "measure",
+    "function.py": "measure",
+    "plots.py": "custodian_view",
 }
 RANDOM = {"default_rng", "Generator", "RandomState", "SeedSequence", "urandom", "getrandbits", "randbytes"}
 RANDOM_MODULES = {"random", "secrets"}
@@ -127,6 +144,53 @@ def check_release_only_passes_y_on(source):
     assert "measure" not in stored, "measure is redefined in release"
 
 
+def check_fit_only_passes_y_on(source):
+    """In fit, y is only ever compared with None or an argument of plan.release, and plan is gp.plan's."""
+    (fit,) = (
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef) and node.name == "fit"
+    )
+    passed = set()
+    for node in ast.walk(fit):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "plan.release":
+            passed |= {id(argument) for argument in node.args}
+        if isinstance(node, ast.Compare) and ast.unparse(node) == "y is None":
+            passed.add(id(node.left))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            name = node.func.id
+            assert name not in ("locals", "vars", "eval", "exec"), f"line {node.lineno}: fit calls {name}"
+    uses = [node for node in ast.walk(fit) if isinstance(node, ast.Name) and node.id == "y"]
+    assert any(isinstance(use.ctx, ast.Load) for use in uses), "fit does not use y"
+    for use in uses:
+        assert id(use) in passed, f"line {use.lineno}: fit does more with y than pass it to plan.release"
+    made = [
+        ast.unparse(node.value.func) if isinstance(node.value, ast.Call) else ast.unparse(node.value)
+        for node in ast.walk(fit)
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["plan"]
+    ]
+    stored = [
+        node.id for node in ast.walk(fit) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    ]
+    assert made == ["gp.plan"], "the plan is not the model's"
+    assert stored.count("plan") == 1, "the plan is redefined"
+
+
+def check_custodian_view(source):
+    """plots.py looks at y itself in _draw_private alone, which stamps the picture."""
+    tree = ast.parse(source)
+    around = functions_around(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == "custodian_view":
+            assert around[node] == ("_draw_private",), (
+                f"line {node.lineno}: a picture of y that is not marked"
+            )
+    (draw,) = (node for node in tree.body if getattr(node, "name", "") == "_draw_private")
+    # At the top level of the function: no condition on it.
+    calls = [ast.unparse(line) for line in draw.body if isinstance(line, ast.Expr)]
+    assert any(c.startswith("_stamp(") and "NOT_FOR_RELEASE" in c for c in calls), "the picture is not marked"
+
+
 def imports(source):
     """Every module that a source imports, in full, wherever in the file."""
     found = []
@@ -141,36 +205,44 @@ def imports(source):
 
 
 def check_imports(files):
-    """OpenDP in measure.py alone; measure.py in plan.py alone; its private parts nowhere else."""
+    """OpenDP in measure.py alone; of measure.py, each of its doors where it is meant to be."""
     for path, source in files.items():
         for module in imports(source):
             parts = module.split(".")
             if parts[0] == "opendp":
                 assert path == "measure.py", f"{path} uses OpenDP"
             if parts[:2] == ["cloakgp", "measure"]:
-                assert path == "plan.py", f"{path} imports the private room"
-                assert parts[2:] == ["measure"], f"{path} reaches past the private room's door"
+                assert path in DOORS, f"{path} imports the private room"
+                assert parts[2:] == [DOORS[path]], f"{path} reaches past the private room's door"
             if parts[:2] == ["cloakgp", "datasets"]:
                 assert path == "demo.py", f"{path} imports generated data"
 
 
 def check_randomness(files):
-    """No source of random numbers but OpenDP's, the insecure seed, and generated data."""
+    """No source of random numbers but OpenDP's, and where the list says why."""
+    check_randomness_but(files, RANDOM_ALLOWED)
+
+
+def check_randomness_but(files, allowed):
     for path, source in files.items():
-        if path in RANDOM_ALLOWED:
+        if (path, "") in allowed:
             continue
         for module in imports(source):
             parts = module.split(".")
             assert parts[0] not in RANDOM_MODULES, f"{path} imports {module}"
             assert parts[:2] != ["numpy", "random"], f"{path} imports {module}"
-        for node in ast.walk(ast.parse(source)):
+        tree = ast.parse(source)
+        around = functions_around(tree)
+        for node in ast.walk(tree):
+            if "insecure_generator" in names_in(node):
+                assert path in SEED_READERS, f"{path} looks at the insecure seed"
+            if any((path, name) in allowed for name in around[node]):
+                continue
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 is_module = node.value.id in ("np", "numpy") and node.attr == "random"
                 assert not is_module, f"{path}, line {node.lineno}: random numbers"
             bad = RANDOM.intersection(names_in(node))
             assert not bad, f"{path}: random numbers ({bad})"
-            if "insecure_generator" in names_in(node):
-                assert path in ("measure.py", "plan.py"), f"{path} looks at the insecure seed"
 
 
 def check_private_room_is_silent(source):
@@ -229,23 +301,40 @@ def test_the_list_of_exceptions_has_no_idle_entries():
     for entry in ALLOWED:
         rest = {key: why for key, why in ALLOWED.items() if key != entry}
         assert fails(check_y_is_nowhere_else, sources(), rest, because=entry[0]), entry
-    assert set(sources()) >= set(RANDOM_ALLOWED)
+    for entry in RANDOM_ALLOWED:
+        rest = {key: why for key, why in RANDOM_ALLOWED.items() if key != entry}
+        assert fails(check_randomness_but, sources(), rest, because=entry[0]), entry
+    for path, door in DOORS.items():
+        assert f"cloakgp.measure.{door}" in imports(sources()[path]), path
+    for path in SEED_READERS:
+        assert "insecure_generator" in sources()[path], path
 
 
-def test_release_does_nothing_with_y_but_pass_it_to_the_private_room():
+@pytest.mark.parametrize("path", ["plan.py", "function.py"])
+def test_release_does_nothing_with_y_but_pass_it_to_the_private_room(path):
     """plan.release(y) is measure(..., y, ...) and what follows sees only noisy integers."""
-    check_release_only_passes_y_on(sources()["plan.py"])
+    check_release_only_passes_y_on(sources()[path])
 
 
-def test_only_the_private_room_adds_noise_and_only_the_plan_enters_it():
-    """OpenDP is imported in measure.py, and measure.measure in plan.py."""
+def test_fit_does_nothing_with_y_but_pass_it_to_the_plan():
+    """PrivateGPRegressor.fit(X, y) is plan.release(y), after a look whether there is a y at all."""
+    check_fit_only_passes_y_on(sources()["estimators.py"])
+
+
+def test_y_without_noise_is_for_the_custodians_marked_picture_alone():
+    """custodian_view is called in plots._draw_private, which always stamps what it draws."""
+    check_custodian_view(sources()["plots.py"])
+
+
+def test_only_the_private_room_adds_noise_and_only_the_plans_enter_it():
+    """OpenDP is imported in measure.py, and measure.measure in plan.py and function.py."""
     files = sources()
     require("opendp" in files["measure.py"], "measure.py does not use OpenDP")
     check_imports(files)
 
 
 def test_no_other_random_numbers_are_drawn_on_the_way():
-    """numpy's generators are for the insecure seed and for generated data."""
+    """numpy's generators are for the insecure seed, generated data, and public draws."""
     check_randomness(sources())
 
 
@@ -312,6 +401,50 @@ def test_planted_use_of_y_in_release_is_caught(body):
     check_release_only_passes_y_on(RELEASE.format("return measure(self.measurement, y, missing)"))
 
 
+FIT = """
+class Regressor:
+    def fit(self, X, y):
+        if y is None: raise ValueError("no y")
+        plan = gp.plan(X)
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "self.y_ = y; self.r = plan.release(y)",
+        "self.r = plan.release(y - y.mean())",
+        "X, y = validate_data(self, X, y); self.r = plan.release(y)",
+        "if len(y) > 3: self.r = plan.release(y)",
+        "plan = other; self.r = plan.release(y)",
+        "self.plan.release(y)",
+        "self.r = plan.release(y); self.score_ = self.score(X, y)",
+        "log(locals()); self.r = plan.release(y)",
+        "for plan in plans: self.r = plan.release(y)",
+    ],
+)
+def test_planted_use_of_y_in_fit_is_caught(body):
+    """Kept, centred, validated, counted, scored, or handed to something else."""
+    assert fails(check_fit_only_passes_y_on, FIT.format(body))
+    check_fit_only_passes_y_on(FIT.format("self.r = plan.release(y)"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def _draw_private(ax, d):\n    custodian_view(d)",
+        "def _draw_private(ax, d):\n    custodian_view(d)\n    if d: _stamp(ax, NOT_FOR_RELEASE)",
+        "def _draw_private(ax, d):\n    _stamp(ax, NOT_FOR_RELEASE)\ndef plot(d):\n    custodian_view(d)",
+        "def _draw_private(ax, d):\n    _stamp(ax, NOT_FOR_RELEASE)\nlook = custodian_view",
+    ],
+)
+def test_planted_picture_of_y_without_its_mark_is_caught(source):
+    """Unmarked, marked on a condition, or drawn elsewhere."""
+    assert fails(check_custodian_view, source)
+    check_custodian_view("def _draw_private(ax, d):\n    custodian_view(d)\n    _stamp(ax, NOT_FOR_RELEASE)")
+
+
 @pytest.mark.parametrize(
     "source",
     [
@@ -331,10 +464,14 @@ def test_planted_imports_are_caught(source):
 
 
 def test_planted_entry_past_the_door_is_caught():
-    """plan.py may use measure.measure, and nothing else of the private room."""
-    assert fails(check_imports, {"plan.py": "from cloakgp.measure import _to_integers"})
-    assert fails(check_imports, {"plan.py": "from cloakgp import measure"})
-    assert not fails(check_imports, {"plan.py": "from cloakgp.measure import measure"})
+    """The plans may use measure.measure, plots custodian_view, and nothing else of the private room."""
+    for path, door in DOORS.items():
+        assert not fails(check_imports, {path: f"from cloakgp.measure import {door}"})
+        for other in {"measure", "custodian_view", "_to_integers", "_numeric"} - {door}:
+            assert fails(check_imports, {path: f"from cloakgp.measure import {other}"})
+        assert fails(check_imports, {path: "from cloakgp import measure"})
+    for path in ("estimators.py", "function_release.py", "combine.py"):
+        assert fails(check_imports, {path: "from cloakgp.measure import measure"})
 
 
 @pytest.mark.parametrize(
@@ -352,7 +489,18 @@ def test_planted_entry_past_the_door_is_caught():
 def test_planted_random_numbers_are_caught(source):
     """numpy's, Python's or the system's."""
     assert fails(check_randomness, {"measure.py": source})
+    assert fails(check_randomness, {"function.py": source})
+    assert fails(check_randomness, {"denoise.py": source})
     assert not fails(check_randomness, {"testing.py": source})
+
+
+def test_planted_random_numbers_beside_an_exception_are_caught():
+    """What one function of a file may do, the others may not."""
+    for path, name in RANDOM_ALLOWED:
+        if name:
+            source = "def {}(n):\n    return np.random.default_rng(n)"
+            assert not fails(check_randomness, {path: source.format(name)})
+            assert fails(check_randomness, {path: source.format("release")})
 
 
 def test_planted_look_at_the_insecure_seed_is_caught():

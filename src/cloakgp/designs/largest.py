@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from cloakgp.checks import FloatArray
 from cloakgp.designs.multipliers import Climb, Point, Shape, weighted_gram
 
-_FLOOR = 0.03  # least weight of a test point, relative to the mean: keeps the others' noise low too
+_FLOOR = 1e-6  # least weight of a test point, relative to the mean: keeps W invertible
+_SHARES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # of the mean weight, tried for points that do not bind
 
 
 class WorstPoint:
@@ -29,11 +30,15 @@ class WorstPoint:
         self.weights = np.ones(len(points))
 
     def shape(self, Q: FloatArray) -> Shape:
-        return self.shape_for(Q, self.weights)[0]
+        return self.shape_for(Q, self.floored(self.weights))[0]
+
+    def floored(self, weights: FloatArray) -> FloatArray:
+        """Weights that leave no test point out."""
+        result: FloatArray = np.maximum(weights, _FLOOR * weights.mean())
+        return result
 
     def shape_for(self, Q: FloatArray, weights: FloatArray) -> tuple[Shape, FloatArray]:
         """The shape for these weights, and M_jj at every test point."""
-        weights = np.maximum(weights, _FLOOR * weights.mean())
         # W = G'G, N = G Q G', M = G^-1 N^(1/2) G^-T
         G = np.asarray(np.linalg.qr(np.sqrt(weights)[:, None] * self.points, mode="r"))
         eigenvalues, vectors = np.linalg.eigh(G @ Q @ G.T)
@@ -52,6 +57,10 @@ class JointClimb(Climb):
 
     criterion: WorstPoint
 
+    def __init__(self, part: FloatArray, criterion: WorstPoint, gap: float) -> None:
+        super().__init__(part, criterion, gap / 2)  # the rest is for being kinder
+        self.allowed_gap = gap
+
     def start(self, v: FloatArray) -> FloatArray:
         weights = self.criterion.weights
         # Both parts sum to the number of rows, so that one step suits both.
@@ -60,7 +69,7 @@ class JointClimb(Climb):
 
     def negative(self, theta: FloatArray) -> tuple[float, FloatArray]:
         n = self.part.shape[1]
-        v, weights = theta[:n] ** 2, theta[n:] ** 2
+        v, weights = theta[:n] ** 2, self.criterion.floored(theta[n:] ** 2)
         shape, variances = self.criterion.shape_for(weighted_gram(self.part, v), weights)
         moved = shape.transform @ self.part
         g: FloatArray = np.einsum("ij,ij->j", moved, moved)
@@ -72,6 +81,22 @@ class JointClimb(Climb):
         return -float(np.log(lower)) * n, -2 * theta * slope * n
 
     def run(self, v: FloatArray) -> tuple[Point, NDArray[np.intp]]:
-        found = super().run(v)
+        point, kept = super().run(v)
         self.criterion.weights = self.best_weights
-        return found
+        return self._kinder(point), kept
+
+    def _kinder(self, point: Point) -> Point:
+        """The same multipliers with more weight on test points that do not bind, where the gap allows.
+
+        How noisy those points are does not count for the objective, but it does for people.
+        """
+        Q = weighted_gram(self.part, point.v)
+        allowed = max(point.upper, self.lower * (1 + self.allowed_gap))
+        for share in _SHARES:
+            weights = self.best_weights + share * self.best_weights.mean()
+            shape = self.criterion.shape_for(Q, weights)[0]
+            moved = shape.transform @ self.part
+            kinder = Point(point.v, shape, np.einsum("ij,ij->j", moved, moved))
+            if kinder.upper <= allowed:
+                return kinder
+        return point

@@ -134,3 +134,19 @@ def test_unknown_events_are_refused(spec):
 def test_events_that_make_no_sense_are_refused(make):
     with pytest.raises(ValueError, match="must be"):
         make()
+
+
+def test_what_is_no_event_is_refused():
+    """A certificate has an epsilon too: counted as a pure event, its delta would be lost."""
+    with pytest.raises(TypeError, match=r"events must be .*Gaussian\(certificate\.mu"):
+        compose([Approximate(1.0), calibration])
+
+
+def test_whole_numbers_of_every_kind_count_measurements():
+    assert Gaussian(0.5, np.int64(3)) == Gaussian(0.5, 3)
+    with pytest.raises(ValueError, match="n_measurements"):
+        Gaussian(0.5, True)
+
+
+def test_tiny_deltas_have_a_price_too():
+    assert compose([Gaussian(0.5, 3)]).epsilon(1e-100) < 20

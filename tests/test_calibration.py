@@ -142,3 +142,8 @@ def test_an_unknown_calibration_lists_the_known_ones():
         with pytest.raises(ValueError, match="calibration must be one of 'analytic', 'classic'"):
             calibrate(1.0, 0.01, word)
     assert CALIBRATIONS == ("analytic", "classic")
+
+
+@pytest.mark.parametrize("epsilon", [699.0, 705.0, 724.0, 741.0, 900.0])
+def test_huge_epsilons_do_not_overflow(epsilon):
+    assert math.sqrt(epsilon) < calibrate(epsilon, 3e-5) < 2 * math.sqrt(epsilon)

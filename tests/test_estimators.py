@@ -246,7 +246,7 @@ def test_the_second_fit_on_the_same_shape_warns(data):
     X, y = data
     model = PrivateGPRegressor(EQ(1.5), **SETTINGS).fit(X, y)
     PrivateGPRegressor(EQ(1.5), **SETTINGS).fit(X[:-1], y[:-1])  # other data: no warning, or this would fail
-    with pytest.warns(RepeatedFitWarning, match=r"fit number 2 .*\(40, 1\).*\(2, 0.001\) has been") as seen:
+    with pytest.warns(RepeatedFitWarning, match=r"fit number 2 .*\(40, 1\).*\(2, 0.001\) is spent") as seen:
         model.fit(X, y)
     assert seen[0].filename == __file__
     with pytest.warns(RepeatedFitWarning, match="fit number 3"):

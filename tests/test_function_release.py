@@ -314,3 +314,31 @@ def test_it_is_read_only(setting, plans):
     for name in ("points", "reconstruction", "centre", "X"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(release.plan, name)[...] = 0
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_whatever_can_be_released_can_be_verified(tmp_path, seed):
+    """A release that its own verify refuses would be a spend for nothing."""
+    rng = np.random.default_rng(seed)
+    n, width = int(rng.integers(1, 30)), int(rng.integers(1, 3))
+    kernel = [EQ(float(rng.uniform(0.3, 20)), variance=3.0), Matern52(2.0) + Constant(2.0)][seed % 2]
+    bound = ["exact", "infinity", "paper", "input-free"][seed % 4]
+    X, y = rng.uniform(0, 10, (n, width)), rng.uniform(0, 1, n)
+    crowded = np.repeat(rng.uniform(0, 10, (int(rng.integers(1, 25)), width)), 2, axis=0)
+    basis = {"basis": crowded} if bound == "input-free" or seed % 3 == 0 else {}
+    plan = GP(kernel, float(rng.uniform(0.01, 2)), (0.0, 1.0)).plan_function(
+        X, bound=bound, **basis, **PROMISE
+    )
+    plan.release(y).save(tmp_path / "function.cloak")
+    cloakgp.verify(tmp_path / "function.cloak")
+
+
+def test_a_hidden_function_with_a_far_mean_is_refused_before_anything_is_spent(setting):
+    gp = GP(EQ(1.0), 0.1, (0.0, 1.0), mean=1e6)
+    with pytest.raises(ValueError, match="mean must lie within the bounds"):
+        gp.plan_function(setting.X, bound="input-free", basis=BASIS, **PROMISE)
+
+
+def test_a_basis_without_influence_is_refused(setting):
+    with pytest.raises(ValueError, match="basis: the data have no influence"):
+        setting.gp.plan_function(setting.X, basis=[[1e6]], **PROMISE)

@@ -5,8 +5,9 @@ together, as a :class:`Spend` with views in (epsilon, delta), in rho (zero-conce
 (Gaussian DP). Each view is an upper bound with a proof in ``docs/proofs.md`` (theorem 9), and the
 smallest is reported. A rho never becomes a mu: zCDP does not give back a Gaussian curve.
 
-The events of one data set may be chosen one after another, each with knowledge of the earlier
-answers; only the exact bound for a selection asks that the selection came first.
+Which questions the events answer may be chosen one after another, each with knowledge of the earlier
+answers. What each may cost (its mu or epsilon) must not depend on them, except that spending may
+stop before a limit fixed in advance. The exact bound for a selection asks that it came first.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from numbers import Integral
 from typing import Any
 
 from cloakgp import checks
@@ -29,8 +31,10 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         checks.positive(self.mu, "mu")
-        if not isinstance(self.n_measurements, int) or self.n_measurements < 1:
-            raise ValueError(f"n_measurements must be a whole number above 0; got {self.n_measurements!r}.")
+        count = self.n_measurements
+        if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
+            raise ValueError(f"n_measurements must be a whole number above 0; got {count!r}.")
+        object.__setattr__(self, "n_measurements", int(count))
 
 
 @dataclass(frozen=True)
@@ -79,10 +83,11 @@ def to_spec(event: Event) -> dict[str, Any]:
 
 def from_spec(spec: dict[str, Any]) -> Event:
     """An event from :func:`to_spec`'s description."""
-    values = dict(spec)
-    kind = _KINDS.get(values.pop("kind", ""))
+    values = dict(spec) if isinstance(spec, dict) else {}
+    name = values.pop("kind", None)
+    kind = _KINDS.get(name) if isinstance(name, str) else None
     if kind is None:
-        raise ValueError(f"event kind must be one of {', '.join(_KINDS)}; got {spec.get('kind')!r}.")
+        raise ValueError(f"event kind must be one of {', '.join(_KINDS)}; got {name!r}.")
     try:
         event: Event = kind(**values)
     except TypeError:
@@ -95,6 +100,14 @@ class Spend:
     """What events cost together."""
 
     events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        for event in self.events:
+            if not isinstance(event, tuple(_KINDS.values())):
+                raise TypeError(
+                    f"events must be {', '.join(_KINDS)}; got {type(event).__name__}. For a release, use "
+                    "Gaussian(certificate.mu, certificate.n_measurements)."
+                )
 
     @property
     def mu(self) -> float | None:
@@ -162,8 +175,8 @@ class Spend:
     def _basic(self, epsilon: float) -> float:
         """Gaussians by adding mu^2; everything else by adding its epsilon and delta on top."""
         others = [event for event in self.events if not isinstance(event, Gaussian)]
-        left = epsilon - sum(event.epsilon for event in others)
-        delta = sum(event.delta for event in others if isinstance(event, Approximate))
+        left = epsilon - math.fsum(event.epsilon for event in others)  # exact but for one rounding
+        delta = math.fsum(event.delta for event in others if isinstance(event, Approximate))
         mu, q = self._gaussians()
         if left < 0 or (left == 0 and q):
             return 1.0
@@ -189,7 +202,9 @@ def compose(events: Iterable[Event]) -> Spend:
     return Spend(tuple(events))
 
 
-def split(epsilon: float, delta: float, selection: float = 0.3) -> tuple[float, Gaussian]:
+def split(
+    epsilon: float, delta: float, selection: float = 0.3, n_measurements: int = 1000
+) -> tuple[float, Gaussian]:
     """Share one (epsilon, delta) between a private selection and the release that follows it.
 
     Parameters
@@ -198,25 +213,27 @@ def split(epsilon: float, delta: float, selection: float = 0.3) -> tuple[float, 
         The whole budget.
     selection : float
         Share of epsilon that the selection may use, between 0 and 1.
+    n_measurements : int
+        At most how many numbers the release will hold; each adds a tiny slack.
 
     Returns
     -------
     float
         The selection's epsilon.
     Gaussian
-        The largest single-measurement Gaussian event that still fits; use its mu.
+        The largest Gaussian event that still fits; use its mu.
     """
     epsilon, delta = promise(epsilon, delta)
     share = checks.number(selection, "selection", above=0.0, below=1.0)
     chosen = Exponential(share * epsilon)
     low, high = 0.0, 1.0
-    while compose([chosen, Gaussian(high, 1)]).fits(epsilon, delta):
+    while compose([chosen, Gaussian(high, n_measurements)]).fits(epsilon, delta):
         low, high = high, 2 * high
     for _ in range(60):
         middle = (low + high) / 2
-        fits = compose([chosen, Gaussian(middle, 1)]).fits(epsilon, delta)
+        fits = compose([chosen, Gaussian(middle, n_measurements)]).fits(epsilon, delta)
         low, high = (middle, high) if fits else (low, middle)
-    return chosen.epsilon, Gaussian(low, 1)
+    return chosen.epsilon, Gaussian(low, n_measurements)
 
 
 def _discrete(mu: float, epsilon: float, q: int) -> float:
@@ -227,7 +244,7 @@ def _with_slack(continuous: Callable[[float], float], epsilon: float, q: int) ->
     """A bound for continuous noise, carried over to noise on the lattice (theorem 1)."""
     if q == 0:
         return continuous(epsilon)
-    share = 1e-40  # of probability, for the noise to leave its ball
+    share = 1e-290  # of probability, for the noise to leave its ball
     s = slack(q, epsilon, share)
     left = math.nextafter(epsilon - (s.eta + s.eta_ball), 0.0)
     if left <= 0:

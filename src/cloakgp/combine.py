@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,12 +11,12 @@ from cloakgp.function_release import FunctionRelease
 from cloakgp.release import Release
 
 
-def combine(releases: Sequence[Release | FunctionRelease]) -> Posterior:
+def combine(releases: Iterable[Release | FunctionRelease]) -> Posterior:
     """Condition the GP on several releases of the same outcomes: free, like all post-processing.
 
     Parameters
     ----------
-    releases : sequence of Release or FunctionRelease
+    releases : iterable of Release or FunctionRelease
         Of the same y at the same X, under the same model. What they spent adds up as it does anyway.
 
     Returns
@@ -24,9 +24,13 @@ def combine(releases: Sequence[Release | FunctionRelease]) -> Posterior:
     Posterior
         With `predict`, `uncertainty` and `sample`.
     """
+    if not isinstance(releases, Iterable):
+        raise TypeError(f"releases must be a list of releases; got {type(releases).__name__}.")
     releases = list(releases)
     if not releases:
         raise ValueError("releases must hold at least one release.")
+    if not all(isinstance(release, (Release, FunctionRelease)) for release in releases):
+        raise TypeError("releases must hold nothing but releases.")
     first = releases[0].plan
     if first.X is None or any(release.plan.X is None for release in releases):
         raise ValueError("releases: one of them does not show X, which combining needs.")

@@ -103,9 +103,10 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         gp = GP(self.kernel, self.noise, self.bounds)
         query = cover(X) if self.query is None else self.query
         plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, design=self.design)
+        self._warn_if_repeated(X.shape)
         self.release_: Release = plan.release(y)
         validate_data(self, given, skip_check_array=True)  # notes the number and names of the columns
-        self._warn_if_repeated(X.shape)
+        _fits[X.shape] += 1
         return self
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
@@ -130,11 +131,10 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "release_")
 
     def _warn_if_repeated(self, shape: tuple[int, ...]) -> None:
-        _fits[shape] += 1
-        if _fits[shape] > 1:
+        if _fits[shape]:
             warnings.warn(
-                f"fit number {_fits[shape]} on data of shape {shape} in this process: if it is the same "
-                f"data, ({self.epsilon:g}, {self.delta:g}) has been spent each time.",
+                f"fit number {_fits[shape] + 1} on data of shape {shape} in this process: if it is the same "
+                f"data, ({float(self.epsilon):g}, {float(self.delta):g}) is spent each time.",
                 RepeatedFitWarning,
                 stacklevel=3,
             )

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.linalg import cho_solve, solve_triangular
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from cloakgp import calibration as calibrate
@@ -169,6 +169,10 @@ def make_function_plan(
             f"basis: bound={bound!r} is for inputs that are not to be shown, so the function must stand on "
             "public points. Give basis=, an array of inputs that covers where queries will be made."
         )
+    if hidden and not gp.bounds[0] <= gp.mean <= gp.bounds[1]:
+        raise ValueError(
+            f"mean must lie within the bounds for bound={bound!r}; got {gp.mean:g}. Give GP another mean."
+        )
     if (margin is not None) != (bound == "varah"):
         raise ValueError("margin must be given for bound='varah', and only for that.")
     B, R, points, exact, reach, jitter = _measured(gp, X, basis, bound, margin)
@@ -207,8 +211,8 @@ def make_function_plan(
         design=_KIND,
         bound=bound,
         objective=variance,
-        lower_bound=variance if hidden else variance * (exact / reach) ** 2,
-        gap=0.0 if hidden else (reach / exact) ** 2 - 1,
+        lower_bound=variance if hidden else variance * min(1.0, (exact / reach) ** 2),
+        gap=0.0 if hidden else 1 / min(1.0, (exact / reach) ** 2) - 1,
         iterations=0,
         status="closed form",
         y_bits=measurement.y_bits,
@@ -239,11 +243,20 @@ def _measured(
     gram = kernel_matrix(gp.kernel, X, X, "X, X")
     check_covariance(gram)
     factor, jitter = gentle_cholesky(gram, gp.noise)
-    points = _spanning(gram, X) if basis is None else checks.matrix(basis, "basis", columns=X.shape[1])
+    if basis is None:
+        points = _spanning(gram, X, "X")
+    else:
+        basis = checks.matrix(basis, "basis", columns=X.shape[1])
+        points = _spanning(kernel_matrix(gp.kernel, basis, basis, "basis, basis"), basis, "basis")
     R = _root(gp, points)
     cross = kernel_matrix(gp.kernel, points, X, "points, X")
     B = cho_solve(factor, solve_triangular(R, cross, trans="T").T, check_finite=False).T  # (q, N)
     exact = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))
+    if exact < 1e-100 and bound not in HIDES_INPUTS:
+        raise ValueError(
+            "basis: the data have no influence on the function at these points, so there is nothing to "
+            "release. Choose points nearer to X, or a kernel that reaches further."
+        )
     reach = exact if bound == "exact" else _bound(gp, bound, factor, margin)
     return B, R, points, exact, reach, jitter
 
@@ -253,21 +266,27 @@ def reaches(gp: GP, X: FloatArray, points: FloatArray, bound: str) -> tuple[floa
     return _measured(gp, X, points, bound, None)[3:5]
 
 
-def _spanning(gram: FloatArray, X: FloatArray) -> FloatArray:
+def _spanning(gram: FloatArray, X: FloatArray, name: str) -> FloatArray:
     """Inputs whose kernels span all others', to rounding: the pivots of a pivoted Cholesky."""
-    _, pivots, rank, _ = dpstrf(gram, tol=_RANK_CUT * float(np.diag(gram).max()))
+    largest = float(np.diag(gram).max())
+    if largest <= 0:
+        raise ValueError(
+            f"{name}: the kernel is zero at all of these inputs, so there is nothing to release."
+        )
+    _, pivots, rank, _ = dpstrf(gram, tol=_RANK_CUT * largest)
     return frozen(X[np.sort(pivots[:rank] - 1)])
 
 
 def _root(gp: GP, points: FloatArray) -> FloatArray:
     """R with R'R = the kernel matrix at the points, upper triangular."""
     gram = kernel_matrix(gp.kernel, points, points, "points, points")
-    (root, _), jitter = gentle_cholesky(gram, 0.0)
-    if jitter > 1e-9 * float(np.diag(gram).max()):
+    try:
+        root: FloatArray = cholesky(gram, check_finite=False)
+    except LinAlgError:
         raise ValueError(
             "basis: some of these points are too close together for this kernel. Use fewer, further apart."
-        )
-    return np.tril(root).T
+        ) from None
+    return root
 
 
 def _bound(gp: GP, bound: str, factor: Any, margin: Any) -> float:

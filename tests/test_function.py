@@ -228,7 +228,7 @@ def test_bad_arguments_are_refused(setting, changes, words):
 def test_a_basis_on_which_the_kernel_breaks_down_is_refused(setting):
     gp = GP(lambda X, Z: np.exp(-((X - Z.T) ** 2) / 8).astype(np.float32), 0.4, bounds=(-1.0, 4.0))
     dense = np.linspace(0, 10, 60)
-    with pytest.raises(ValueError, match="too close together|positive semi-definite"):
+    with pytest.raises(ValueError, match=r"too close together|positive semi-definite"):
         gp.plan_function([[0.0], [4.0], [9.0]], basis=dense, **PROMISE)
     gp.plan_function([[0.0], [4.0], [9.0]], basis=dense[::12], **PROMISE)
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from cloakgp.calibration import delta_slack
+from cloakgp.lattice import Measurement
+
 UNIT = "one row"
 NEIGHBOURS = "y of one row replaced by any other value; X and all else the same"
 SPEND = "each release made from a plan spends this once more"
@@ -81,6 +84,31 @@ class Certificate:
             f"jitter {self.jitter:.2g}",
         ]
         return "\n".join(lines)
+
+
+def certify(measurement: Measurement, calibration: str, **reached: Any) -> Certificate:
+    """The certificate of a measurement: its guarantee, and `reached`, how that came about."""
+    m = measurement
+    return Certificate(
+        epsilon=m.epsilon,
+        delta=m.delta,
+        unit=UNIT,
+        neighbours=NEIGHBOURS,
+        spend=SPEND,
+        insecure=False,
+        calibration=calibration,
+        mu=m.mu(),
+        sensitivity=m.sensitivity() * m.step,
+        noise_scale=m.noise_scale,
+        delta_slack=delta_slack(m.mu(), m.epsilon, m.delta, m.n_measurements),
+        n_rows=m.n_rows,
+        n_measurements=m.n_measurements,
+        y_bits=m.y_bits,
+        matrix_bits=m.matrix_bits,
+        sigma=m.sigma,
+        sensitivity_steps=m.sensitivity(),
+        **reached,
+    )
 
 
 FIELDS = tuple(field.name for field in fields(Certificate))

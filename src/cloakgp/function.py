@@ -23,7 +23,7 @@ from scipy.linalg.lapack import dpstrf
 
 from cloakgp import calibration as calibrate
 from cloakgp import checks, testing
-from cloakgp.certificate import NEIGHBOURS, SPEND, UNIT, Certificate
+from cloakgp.certificate import Certificate, certify
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.denoise import batches
 from cloakgp.lattice import IntArray, Measurement, to_integers
@@ -194,20 +194,9 @@ def make_function_plan(
     if not hidden:
         smoother = ExactGP(gp.kernel, gp.noise, X, points)
         bias = largest_bias(smoother, measurement, np.asarray(gp.kernel(points)) @ reconstruction)
-    certificate = Certificate(
-        epsilon=epsilon,
-        delta=delta,
-        unit=UNIT,
-        neighbours=NEIGHBOURS,
-        spend=SPEND,
-        insecure=False,
-        calibration=calibration,
-        mu=measurement.mu(),
-        sensitivity=measurement.sensitivity() * measurement.step,
-        noise_scale=measurement.noise_scale,
-        delta_slack=calibrate.delta_slack(measurement.mu(), epsilon, delta, measurement.n_measurements),
-        n_rows=len(X),
-        n_measurements=measurement.n_measurements,
+    certificate = certify(
+        measurement,
+        calibration,
         design=_KIND,
         bound=bound,
         objective=variance,
@@ -215,10 +204,6 @@ def make_function_plan(
         gap=0.0 if hidden else 1 / min(1.0, (exact / reach) ** 2) - 1,
         iterations=0,
         status="closed form",
-        y_bits=measurement.y_bits,
-        matrix_bits=measurement.matrix_bits,
-        sigma=measurement.sigma,
-        sensitivity_steps=measurement.sensitivity(),
         jitter=0.0 if hidden else jitter,
         bias=bias,
         unbiased=not hidden and bias <= UNBIASED * (gp.bounds[1] - gp.bounds[0]),

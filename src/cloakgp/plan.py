@@ -9,7 +9,7 @@ import numpy as np
 
 from cloakgp import calibration as calibrate
 from cloakgp import checks, designs, testing
-from cloakgp.certificate import NEIGHBOURS, SPEND, UNIT, Certificate
+from cloakgp.certificate import Certificate, certify
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.posterior import denoising_gain
 from cloakgp.lattice import Measurement, to_integers
@@ -125,20 +125,9 @@ def make_plan(
         else denoising_gain(smoother, measurement.real_matrix(), measurement.noise_scale**2)
     )
     noise_variance = measurement.noise_scale**2
-    certificate = Certificate(
-        epsilon=epsilon,
-        delta=delta,
-        unit=UNIT,
-        neighbours=NEIGHBOURS,
-        spend=SPEND,
-        insecure=False,
-        calibration=calibration,
-        mu=measurement.mu(),
-        sensitivity=measurement.sensitivity() * measurement.step,
-        noise_scale=measurement.noise_scale,
-        delta_slack=calibrate.delta_slack(measurement.mu(), epsilon, delta, measurement.n_measurements),
-        n_rows=len(X),
-        n_measurements=measurement.n_measurements,
+    certificate = certify(
+        measurement,
+        calibration,
         design=design,
         bound="exact",
         objective=solution.objective * noise_variance,
@@ -146,10 +135,6 @@ def make_plan(
         gap=solution.gap,
         iterations=solution.iterations,
         status=solution.status,
-        y_bits=measurement.y_bits,
-        matrix_bits=measurement.matrix_bits,
-        sigma=measurement.sigma,
-        sensitivity_steps=measurement.sensitivity(),
         jitter=smoother.jitter,
         bias=largest_bias(smoother, measurement, reconstruction),
         unbiased=solution.unbiased,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.integrate import trapezoid
 from scipy.stats import norm
 
 from cloakgp import calibration
@@ -68,7 +69,7 @@ def two_point_selection_delta(t, chosen, mu, epsilon):
     total = 0.0
     for share, loss in ((p, t), (1 - p, t - chosen)):
         first, second = norm.pdf(z, mu), math.exp(epsilon - loss) * norm.pdf(z)
-        total += share * np.trapezoid(np.maximum(first - second, 0.0), z)
+        total += share * trapezoid(np.maximum(first - second, 0.0), z)
     return total
 
 

@@ -20,7 +20,7 @@ def number(
     value: Any, name: str, *, above: float = -math.inf, below: float = math.inf, remedy: str = ""
 ) -> float:
     """A finite real number strictly between `above` and `below`."""
-    if isinstance(value, (bool, np.bool_, str, bytes)) or value is None or getattr(value, "ndim", 0):
+    if isinstance(value, (bool, np.bool_, str, bytes)) or value is None or getattr(value, "ndim", 0) > 0:
         raise TypeError(_message(f"{name} must be a number", repr(value), remedy))
     try:
         result = float(value)

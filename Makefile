@@ -15,7 +15,7 @@ demo: $(VENV)/.plots  ## plan, release, verify and draw generated heights, into 
 	$(VENV)/bin/python -m cloakgp.demo
 
 # One BLAS thread for each test process: the processes fill the cores already.
-test: lint  ## lint, then all tests
+test: lint $(VENV)/.tools  ## lint, then all tests
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.all  ## style and types
@@ -49,3 +49,7 @@ $(VENV)/.all: pyproject.toml | $(VENV)/bin/python
 	@echo "installing cloakgp and its development tools into $(VENV)"
 	@$(PIP) --editable '.[all,dev]'
 	@touch $@ $(VENV)/.plots
+
+$(VENV)/.tools: tests/install_tools.sh $(VENV)/.all
+	@tests/install_tools.sh $(PIP)
+	@touch $@

@@ -55,11 +55,23 @@ def test_no_rho_is_made_of_a_delta():
 
 def test_one_selection_then_a_release_known_value():
     """At (1, 0.01) a selection with 0.3 leaves mu = 0.511; zCDP alone would leave 0.429."""
-    chosen, gaussian = split(1.0, 0.01, 0.3)
-    assert chosen == pytest.approx(0.3)
+    parts = split(1.0, 0.01, 0.3)
+    gaussian = parts.release
+    assert parts.selection == pytest.approx(0.3)
+    assert parts.delta == 0.01
     assert gaussian.mu == pytest.approx(0.511, abs=5e-4)
     assert compose([Exponential(0.3), gaussian]).fits(1.0, 0.01)
     assert not compose([Exponential(0.3), Gaussian(gaussian.mu * 1.001, 1)]).fits(1.0, 0.01)
+
+
+def test_split_gives_epsilons_for_the_two_plans():
+    """A release planned with the split's epsilon fits after the selection, and nearly fills the budget."""
+    for epsilon, delta in ((1.0, 0.01), (0.1, 1e-6), (5.0, 1e-9)):
+        parts = split(epsilon, delta)
+        mu = calibration.calibrate(parts.epsilon, parts.delta, n_measurements=50)
+        assert mu <= parts.release.mu
+        assert mu == pytest.approx(parts.release.mu, rel=1e-5)
+        assert compose([Exponential(parts.selection), Gaussian(mu, 50)]).fits(epsilon, delta)
 
 
 def two_point_selection_delta(t, chosen, mu, epsilon):

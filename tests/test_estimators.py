@@ -202,7 +202,8 @@ def test_it_learns(data):
 
 
 def test_parameters_and_clones(fitted):
-    assert set(fitted.get_params()) == {"kernel", "noise", "bounds", "epsilon", "delta", "query", "design"}
+    settings = {"kernel", "noise", "bounds", "epsilon", "delta", "query", "design", "ledger", "dataset"}
+    assert set(fitted.get_params()) == settings
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
     assert not hasattr(copy, "release_")

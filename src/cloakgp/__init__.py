@@ -9,6 +9,7 @@ A plan is public, a release is private, a prediction is free::
     cloakgp.verify("heights.cloak")                        # anyone can check the promise
 """
 
+from importlib import import_module
 from typing import Any
 
 from cloakgp import kernels, testing
@@ -21,6 +22,7 @@ from cloakgp.function_release import FunctionRelease
 from cloakgp.gp import GP
 from cloakgp.plan import Plan
 from cloakgp.release import Release
+from cloakgp.selection import Selection, SelectionPlan, grid, plan_selection
 from cloakgp.signing import SignatureError
 from cloakgp.verify import Verification, VerificationError, verify
 
@@ -31,24 +33,33 @@ __all__ = [
     "Certificate",
     "FunctionPlan",
     "FunctionRelease",
+    "Ledger",
     "Plan",
     "PrivateGPRegressor",
     "Release",
     "ReleaseFileError",
+    "Selection",
+    "SelectionPlan",
     "SignatureError",
     "Uncertainty",
     "Verification",
     "VerificationError",
     "combine",
+    "grid",
     "kernels",
+    "plan_selection",
     "testing",
     "verify",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "PrivateGPRegressor":  # scikit-learn is imported only when it is asked for
-        from cloakgp.estimators import PrivateGPRegressor
+_LATE = {  # imported only when asked for: scikit-learn is slow, SQLAlchemy an extra
+    "PrivateGPRegressor": "cloakgp.estimators",
+    "Ledger": "cloakgp.ledger",
+}
 
-        return PrivateGPRegressor
+
+def __getattr__(name: str) -> Any:
+    if name in _LATE:
+        return getattr(import_module(_LATE[name]), name)
     raise AttributeError(f"module 'cloakgp' has no attribute {name!r}")

@@ -70,6 +70,8 @@ class Approximate:
             raise ValueError(f"delta must be at least 0 and below 1; got {self.delta!r}.")
 
 
+MOST_MEASUREMENTS = 10**7
+"""How many numbers may ever be released about one data set: fixes the lattice's slack beforehand."""
 _CELLS = 1000  # of the grid in the exact bound for a selection
 
 Event = Gaussian | Exponential | Laplace | Approximate
@@ -202,9 +204,22 @@ def compose(events: Iterable[Event]) -> Spend:
     return Spend(tuple(events))
 
 
+@dataclass(frozen=True)
+class Split:
+    """A budget shared between a selection and the release that follows it: see :func:`split`."""
+
+    selection: float
+    """epsilon of the selection."""
+    epsilon: float
+    """epsilon of the release, for its plan, at the whole budget's delta."""
+    delta: float
+    release: Gaussian
+    """The largest Gaussian event that may follow the selection."""
+
+
 def split(
-    epsilon: float, delta: float, selection: float = 0.3, n_measurements: int = 1000
-) -> tuple[float, Gaussian]:
+    epsilon: float, delta: float, selection: float = 0.3, n_measurements: int = MOST_MEASUREMENTS
+) -> Split:
     """Share one (epsilon, delta) between a private selection and the release that follows it.
 
     Parameters
@@ -216,24 +231,30 @@ def split(
     n_measurements : int
         At most how many numbers the release will hold; each adds a tiny slack.
 
-    Returns
-    -------
-    float
-        The selection's epsilon.
-    Gaussian
-        The largest Gaussian event that still fits; use its mu.
+    Examples
+    --------
+    >>> parts = split(1.0, 0.01)
+    >>> round(parts.selection, 3), round(parts.epsilon, 3), round(parts.release.mu, 3)
+    (0.3, 0.946, 0.511)
     """
     epsilon, delta = promise(epsilon, delta)
     share = checks.number(selection, "selection", above=0.0, below=1.0)
     chosen = Exponential(share * epsilon)
+    mu = largest(lambda mu: compose([chosen, Gaussian(mu, n_measurements)]).fits(epsilon, delta))
+    # The plan's own calibration must not come out above mu, so its epsilon is rounded down.
+    own = compose([Gaussian(mu, n_measurements)]).epsilon(delta) * (1 - 1e-9)
+    return Split(chosen.epsilon, own, delta, Gaussian(mu, n_measurements))
+
+
+def largest(fits: Callable[[float], bool]) -> float:
+    """The largest size that fits, rounded down; sizes from 1e-18 on are tried."""
     low, high = 0.0, 1.0
-    while compose([chosen, Gaussian(high, n_measurements)]).fits(epsilon, delta):
+    while fits(high):
         low, high = high, 2 * high
     for _ in range(60):
         middle = (low + high) / 2
-        fits = compose([chosen, Gaussian(middle, n_measurements)]).fits(epsilon, delta)
-        low, high = (middle, high) if fits else (low, middle)
-    return chosen.epsilon, Gaussian(low, n_measurements)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def _discrete(mu: float, epsilon: float, q: int) -> float:

@@ -44,6 +44,13 @@ def choice(value: Any, name: str, options: Collection[str]) -> str:
     return value
 
 
+def text(value: Any, name: str) -> str:
+    """Some printable words, at most 1000 characters of them."""
+    if not isinstance(value, str) or not value.strip() or len(value) > 1000 or not value.isprintable():
+        raise ValueError(f"{name} must be printable text of 1 to 1000 characters; got {value!r:.100}.")
+    return value
+
+
 def vector(
     value: Any, name: str, length: int | None = None, *, positive: bool = False, remedy: str = ""
 ) -> FloatArray:

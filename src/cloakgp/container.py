@@ -75,6 +75,17 @@ def _open(contents: bytes) -> tuple[dict[str, Any], dict[str, bytes], dict[str, 
     return manifest, data, signature
 
 
+def manifest_digest(contents: bytes) -> str:
+    """The manifest's own SHA-256, which covers everything but a signature, of bytes from :func:`pack`."""
+    sha256: str = unpack(contents)[0]["sha256"]
+    return sha256
+
+
+def digest(array: Array) -> str:
+    """SHA-256 of an array as a file holds it: what the manifest lists for it."""
+    return _sha256(_npy(array))
+
+
 def _array(name: str, data: bytes) -> Array:
     try:
         array = np.lib.format.read_array(io.BytesIO(data), allow_pickle=False)

@@ -54,6 +54,10 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         can be asked anywhere all the same.
     design : {"mse", "max", "posterior", "volume"}
         See :meth:`cloakgp.GP.plan`.
+    ledger : Ledger or its URL, optional
+        Pays for each fit, and refuses one that does not fit into what is left.
+    dataset : str, optional
+        Which of the ledger's data sets pays.
 
     Attributes
     ----------
@@ -73,6 +77,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         delta: Any = None,
         query: Any = None,
         design: str = "mse",
+        ledger: Any = None,
+        dataset: Any = None,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -81,6 +87,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.delta = delta
         self.query = query
         self.design = design
+        self.ledger = ledger
+        self.dataset = dataset
 
     def fit(self, X: Any, y: Any) -> PrivateGPRegressor:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).
@@ -104,7 +112,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         query = cover(X) if self.query is None else self.query
         plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, design=self.design)
         self._warn_if_repeated(X.shape)
-        self.release_: Release = plan.release(y)
+        self.release_: Release = plan.release(y, ledger=self.ledger, dataset=self.dataset)
         validate_data(self, given, skip_check_array=True)  # notes the number and names of the columns
         _fits[X.shape] += 1
         return self

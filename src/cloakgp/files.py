@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import numpy as np
 
 from cloakgp import container, signing
 from cloakgp.certificate import FIELDS, Certificate
+from cloakgp.charging import Receipt
 from cloakgp.container import Array, ReleaseFileError
 from cloakgp.function import FunctionPlan
 from cloakgp.gp import GP
@@ -47,9 +50,27 @@ _ALLOWED = {
 }
 
 
-def encode(plan: Plan | FunctionPlan, z: IntArray, sign_with: Any = None) -> bytes:
+def encode(
+    plan: Plan | FunctionPlan, z: IntArray, receipt: Receipt | None = None, sign_with: Any = None
+) -> bytes:
     """The bytes of a release file."""
-    arrays: dict[str, Array] = {"z": z, "reconstruction": plan.reconstruction}
+    manifest, arrays = _described(plan)
+    manifest["ledger"] = None if receipt is None else asdict(receipt)
+    arrays["z"] = np.asarray(z, dtype=_DTYPES["z"][0])
+    contents = container.pack(manifest, arrays)
+    if sign_with is None:
+        return contents
+    return container.pack(manifest, arrays, signing.sign(container.manifest_digest(contents), sign_with))
+
+
+def digest(plan: Plan | FunctionPlan) -> str:
+    """SHA-256 of everything that the plan's release file will hold but the answer and the receipt."""
+    return container.manifest_digest(container.pack(*_described(plan)))
+
+
+def _described(plan: Plan | FunctionPlan) -> tuple[dict[str, Any], dict[str, Array]]:
+    """A plan as words and arrays."""
+    arrays: dict[str, Array] = {"reconstruction": plan.reconstruction}
     manifest: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "unit": plan.certificate.unit}
     if isinstance(plan, Plan):
         manifest["release"] = PREDICTIONS
@@ -75,19 +96,19 @@ def encode(plan: Plan | FunctionPlan, z: IntArray, sign_with: Any = None) -> byt
             "mean": plan.gp.mean,
         },
     }
-    arrays = {name: np.asarray(array, dtype=_DTYPES[name][0]) for name, array in arrays.items()}
-    contents = container.pack(manifest, arrays)
-    if sign_with is None:
-        return contents
-    digest = container.unpack(contents)[0]["sha256"]
-    return container.pack(manifest, arrays, signing.sign(digest, sign_with))
+    return manifest, {name: np.asarray(array, dtype=_DTYPES[name][0]) for name, array in arrays.items()}
 
 
-def decode(contents: bytes, kernel: Any = None) -> tuple[Plan | FunctionPlan, IntArray]:
-    """The plan and the noisy measurements in a release file's bytes."""
+Contents = tuple[Plan | FunctionPlan, IntArray, Receipt | None]
+"""What a release file holds: the plan, the noisy measurements, and where they stand in a ledger."""
+
+
+def decode(contents: bytes, kernel: Any = None) -> Contents:
+    """What is in a release file's bytes."""
     manifest, arrays, _ = read(contents)
     certificate, model = Certificate(**manifest["certificate"]), manifest["model"]
     z = arrays["z"]
+    receipt = None if manifest["ledger"] is None else Receipt(**manifest["ledger"])
     given = None if kernel is None else as_kernel(kernel)
     try:
         gp = GP(
@@ -120,7 +141,7 @@ def decode(contents: bytes, kernel: Any = None) -> tuple[Plan | FunctionPlan, In
             reach=manifest["function"]["reach"],
             prior_seed=manifest["function"]["prior_seed"],
             certificate=certificate,
-        ), z
+        ), z, receipt  # fmt: skip
     return Plan(
         gp=gp,
         X=arrays["X"],
@@ -131,7 +152,7 @@ def decode(contents: bytes, kernel: Any = None) -> tuple[Plan | FunctionPlan, In
         offset=arrays["offset"],
         gp_std=arrays["gp_std"],
         certificate=certificate,
-    ), z
+    ), z, receipt  # fmt: skip
 
 
 def write(path: str | os.PathLike[str], contents: bytes) -> None:
@@ -155,8 +176,8 @@ def _umask() -> int:
     return mask
 
 
-def load(path: str | os.PathLike[str], kernel: Any = None) -> tuple[Plan | FunctionPlan, IntArray]:
-    """The plan and the noisy measurements in a release file."""
+def load(path: str | os.PathLike[str], kernel: Any = None) -> Contents:
+    """What is in a release file."""
     return decode(Path(path).read_bytes(), kernel)
 
 
@@ -178,6 +199,7 @@ def read(contents: bytes) -> tuple[dict[str, Any], dict[str, Array], dict[str, s
         "certificate",
         "measurement",
         "model",
+        "ledger",
         "members",
         "sha256",
     }
@@ -244,6 +266,7 @@ def _check_words(manifest: dict[str, Any]) -> None:
         raise ReleaseFileError("release file: the model's bounds, mean and noise must be numbers.")
     if manifest["unit"] != certificate["unit"]:
         raise ReleaseFileError("release file: two units of protection are named.")
+    _check_receipt(manifest["ledger"])
     if "function" in manifest and (
         not isinstance(function, dict)
         or set(function) != {"reach", "prior_seed"}
@@ -251,6 +274,19 @@ def _check_words(manifest: dict[str, Any]) -> None:
         or not (function["prior_seed"] is None or _is_seed(function["prior_seed"]))
     ):
         raise ReleaseFileError("release file: the function's description lacks a key or has one too many.")
+
+
+def _check_receipt(receipt: Any) -> None:
+    if receipt is None:
+        return
+    if not isinstance(receipt, dict) or {key: type(value) for key, value in receipt.items()} != {
+        "dataset": str,
+        "entry": int,
+        "head": str,
+    }:
+        raise ReleaseFileError("release file: the ledger's receipt lacks a key or has one too many.")
+    if receipt["entry"] < 0 or not re.fullmatch("[0-9a-f]{64}", receipt["head"]):
+        raise ReleaseFileError("release file: the ledger's receipt makes no sense.")
 
 
 def _is_seed(value: Any) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +24,9 @@ from scipy.linalg.lapack import dpstrf
 
 from cloakgp import calibration as calibrate
 from cloakgp import checks, testing
+from cloakgp.accounting import Gaussian
 from cloakgp.certificate import Certificate, certify
+from cloakgp.charging import Account, Charge, as_ledger, charged
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.denoise import batches
 from cloakgp.lattice import IntArray, Measurement, to_integers
@@ -78,25 +81,55 @@ class FunctionPlan:
         prior: FloatArray = np.asarray(self.gp.kernel.diag(X))
         return self.reach * self.measurement.noise_scale * np.sqrt(prior)
 
-    def release(self, y: Any, *, missing: str = "error") -> FunctionRelease:
+    @property
+    def cost(self) -> Gaussian:
+        """What a release will spend, for :mod:`cloakgp.accounting` and a ledger."""
+        return Gaussian(self.measurement.mu(), self.measurement.n_measurements)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what the plan shows: the same settings and inputs give the same."""
+        from cloakgp import files
+
+        return files.digest(self._shown())
+
+    def release(
+        self,
+        y: Any,
+        *,
+        missing: str = "error",
+        ledger: Any = None,
+        dataset: str | None = None,
+        why: str = "",
+        request: str | None = None,
+    ) -> FunctionRelease:
         """Release the function: the one private step. Each call is a new spend.
 
         Parameters
         ----------
         y : (N,) array
             Private outcomes, in the order of X's rows; clipped to the bounds.
-        missing : {"error", "midpoint"}
+        missing, ledger, dataset, why, request
             As for :meth:`Plan.release`.
         """
-        from cloakgp.function_release import FunctionRelease
         from cloakgp.measure import measure
 
-        z = measure(self.measurement, y, missing)
+        with charged(self, Account(ledger, dataset, why, request)) as charge:
+            if charge.answer is None:
+                charge.answer = self._shown_answer(measure(self.measurement, y, missing))
+        return self._released(charge)
+
+    def recover(self, ledger: Any, entry: int) -> FunctionRelease:
+        """The release that an entry of the ledger paid for, as for :meth:`Plan.recover`."""
+        return self._released(as_ledger(ledger).fetch(entry, self))
+
+    def _released(self, charge: Charge) -> FunctionRelease:
+        from cloakgp.function_release import FunctionRelease
+
+        assert charge.answer is not None
         insecure = testing.insecure_generator() is not None
-        plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
-        if self.X is None:
-            plan, z = plan._without_inputs(z)
-        return FunctionRelease(plan, frozen(z))
+        plan = replace(self._shown(), certificate=replace(self.certificate, insecure=insecure))
+        return FunctionRelease(plan, frozen(charge.answer), charge.receipt)
 
     def values(self, X: FloatArray, z: IntArray) -> FloatArray:
         """The function at `X` for these measurements: the same for an input whatever it is asked with."""
@@ -117,11 +150,19 @@ class FunctionPlan:
         result: FloatArray = (z - self.centre).astype(np.float64) * m.step + sums * shift
         return result
 
-    def _without_inputs(self, z: IntArray) -> tuple[FunctionPlan, IntArray]:
-        """The plan without its matrix, which shows X, and z moved to be about the prior mean instead."""
-        moved = np.rint(self.heights(z) / self.measurement.step).astype(np.int64)
+    def _shown(self) -> FunctionPlan:
+        """The plan as published: without its matrix, which shows X, where X is not to be shown."""
+        if self.X is not None:
+            return self
         bare = replace(self.measurement, matrix=frozen(self.measurement.matrix[:, :0]))
-        return replace(self, measurement=bare, centre=frozen(np.zeros_like(self.centre))), moved
+        return replace(self, measurement=bare, centre=frozen(np.zeros_like(self.centre)))
+
+    def _shown_answer(self, z: IntArray) -> IntArray:
+        """z as published: about the prior mean, where the middle of the bounds would show X."""
+        if self.X is not None:
+            return z
+        moved: IntArray = np.rint(self.heights(z) / self.measurement.step).astype(np.int64)
+        return moved
 
     def remainder(self, X: FloatArray) -> FloatArray:
         """The public part of the noise at `X`: zero unless `prior_noise` was asked for.

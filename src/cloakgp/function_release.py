@@ -9,6 +9,7 @@ from typing import Any
 
 from cloakgp import checks, files
 from cloakgp.certificate import Certificate
+from cloakgp.charging import Receipt
 from cloakgp.checks import FloatArray
 from cloakgp.container import ReleaseFileError
 from cloakgp.denoise import Posterior, Uncertainty
@@ -23,6 +24,8 @@ class FunctionRelease:
     plan: FunctionPlan
     z: IntArray
     """(q,) noisy integer measurements: all that y left behind."""
+    receipt: Receipt | None = None
+    """Where the release stands in the ledger that paid for it."""
 
     def query(self, X: Any, *, return_std: bool = False) -> Any:
         """The released function at `X`, with the std of its privacy noise if asked.
@@ -63,15 +66,15 @@ class FunctionRelease:
 
     def save(self, path: str | os.PathLike[str], *, sign_with: Any = None) -> None:
         """Write the release file, as for :meth:`Release.save`."""
-        files.write(path, files.encode(self.plan, self.z, sign_with))
+        files.write(path, files.encode(self.plan, self.z, self.receipt, sign_with))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> FunctionRelease:
         """Read a release file, as for :meth:`Release.load`."""
-        plan, z = files.load(path, kernel)
+        plan, z, receipt = files.load(path, kernel)
         if not isinstance(plan, FunctionPlan):
             raise ReleaseFileError("path: this file holds predictions; read it with Release.load.")
-        return cls(plan, z)
+        return cls(plan, z, receipt)
 
     def __repr__(self) -> str:
         c = self.certificate

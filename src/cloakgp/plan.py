@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cloakgp import calibration as calibrate
 from cloakgp import checks, designs, testing
+from cloakgp.accounting import Gaussian
 from cloakgp.certificate import Certificate, certify
+from cloakgp.charging import Account, Charge, as_ledger, charged
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.posterior import denoising_gain
 from cloakgp.lattice import Measurement, to_integers
@@ -52,7 +55,28 @@ class Plan:
         cov: FloatArray = scaled @ scaled.T
         return cov
 
-    def release(self, y: Any, *, missing: str = "error") -> Release:
+    @property
+    def cost(self) -> Gaussian:
+        """What a release will spend, for :mod:`cloakgp.accounting` and a ledger."""
+        return Gaussian(self.measurement.mu(), self.measurement.n_measurements)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan: the same settings and inputs give the same."""
+        from cloakgp import files
+
+        return files.digest(self)
+
+    def release(
+        self,
+        y: Any,
+        *,
+        missing: str = "error",
+        ledger: Any = None,
+        dataset: str | None = None,
+        why: str = "",
+        request: str | None = None,
+    ) -> Release:
         """Release predictions from the private outcomes: the one private step.
 
         Each call draws fresh noise and is a new spend of the certificate's (epsilon, delta), also
@@ -66,13 +90,38 @@ class Plan:
         missing : {"error", "midpoint"}
             NaN and infinities are refused before anything is spent, or replaced row by row by the
             middle of the bounds, which protects missingness too.
+        ledger : Ledger or its URL, optional
+            Pays for the release: refused before y is read if it does not fit, and on record, answer
+            included, before this returns. See :class:`cloakgp.Ledger`.
+        dataset : str
+            Which of the ledger's data sets pays.
+        why : str
+            For the record.
+        request : str, optional
+            A name for this request, unlike any other of the data set's. Asked again after a crash, the
+            ledger gives the same answer for nothing.
         """
         from cloakgp.measure import measure
+
+        with charged(self, Account(ledger, dataset, why, request)) as charge:
+            if charge.answer is None:
+                charge.answer = measure(self.measurement, y, missing)
+        return self._released(charge)
+
+    def recover(self, ledger: Any, entry: int) -> Release:
+        """The release that an entry of the ledger paid for, once more and for nothing; y is not needed.
+
+        For when a program died after the charge: ``ledger.entries(dataset)`` shows the number.
+        """
+        return self._released(as_ledger(ledger).fetch(entry, self))
+
+    def _released(self, charge: Charge) -> Release:
         from cloakgp.release import Release
 
-        z = measure(self.measurement, y, missing)
+        assert charge.answer is not None
         insecure = testing.insecure_generator() is not None
-        return Release(replace(self, certificate=replace(self.certificate, insecure=insecure)), frozen(z))
+        plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
+        return Release(plan, frozen(charge.answer), charge.receipt)
 
     def __repr__(self) -> str:
         std, c = self.noise_std, self.certificate

@@ -11,6 +11,7 @@ import numpy as np
 
 from cloakgp import files
 from cloakgp.certificate import Certificate
+from cloakgp.charging import Receipt
 from cloakgp.checks import FloatArray
 from cloakgp.container import ReleaseFileError
 from cloakgp.denoise import Posterior, Uncertainty
@@ -29,6 +30,8 @@ class Release:
     plan: Plan
     z: IntArray
     """(q,) noisy integer measurements: all that y left behind."""
+    receipt: Receipt | None = None
+    """Where the release stands in the ledger that paid for it."""
 
     @property
     def X_star(self) -> FloatArray:
@@ -129,7 +132,7 @@ class Release:
             From the `cryptography` package (extra ``sign``). The signature lets a reader check
             that the custodian made this file: see :func:`cloakgp.verify`.
         """
-        files.write(path, files.encode(self.plan, self.z, sign_with))
+        files.write(path, files.encode(self.plan, self.z, self.receipt, sign_with))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> Release:
@@ -142,12 +145,12 @@ class Release:
             The kernel, needed for new predictions if the file was made with a custom one, which
             no file can hold.
         """
-        plan, z = files.load(path, kernel)
+        plan, z, receipt = files.load(path, kernel)
         if not isinstance(plan, Plan):
             raise ReleaseFileError(
                 "path: this file holds a whole function; read it with FunctionRelease.load."
             )
-        return cls(plan, z)
+        return cls(plan, z, receipt)
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std

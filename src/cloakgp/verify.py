@@ -104,6 +104,12 @@ def verify(path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any =
             raise
         except ValueError as error:
             raise VerificationError(f"do not trust this release file: its model fails: {error}") from None
+    if manifest["ledger"] is not None:
+        receipt = manifest["ledger"]
+        done.append(
+            f"ledger receipt: entry {receipt['entry']} of {receipt['dataset']!r}, NOT checked here "
+            "(Ledger.verify(releases=[...]) does)"
+        )
     return Verification(claim["epsilon"], claim["delta"], claim["unit"], proven, tuple(done), signer)
 
 

@@ -1,0 +1,123 @@
+"""A budget that holds whatever was asked, and however the questions were chosen.
+
+:mod:`cloakgp.accounting` says what events cost whose sizes were settled beforehand. A ledger cannot
+rely on that: people look at one answer and then decide how much the next may cost. Mixing several
+composition bounds then gives less privacy than each of them promises. So a budget fixes its rule
+before any answer is known, and keeps to it (theorem 10 of ``docs/proofs.md``):
+
+* the part of epsilon that was *set aside* at the start pays for pure mechanisms, epsilon by epsilon;
+* all else is counted in mu, whose squares add up to a limit that only the first event can change. A
+  pure mechanism counts with the smallest mu for which it is Gaussian-DP too;
+* or nothing but pure mechanisms happened, and their epsilons add up to no more than the whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+
+from cloakgp import accounting, checks
+from cloakgp.accounting import MOST_MEASUREMENTS, Event, Exponential, Gaussian, compose
+from cloakgp.calibration import promise
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A total (epsilon, delta), with `pure` of its epsilon set aside for pure mechanisms."""
+
+    epsilon: float
+    delta: float
+    pure: float = 0.0
+
+    def __post_init__(self) -> None:
+        epsilon, delta = promise(self.epsilon, self.delta)
+        pure = checks.number(self.pure, "pure")
+        if not 0 <= pure < epsilon:
+            raise ValueError(f"pure must be at least 0 and below epsilon ({epsilon:g}); got {pure:g}.")
+        for name, value in (("epsilon", epsilon), ("delta", delta), ("pure", pure)):
+            object.__setattr__(self, name, value)
+
+    def allows(self, spent: Sequence[Event], event: Event) -> bool:
+        """Whether `event` may follow the events `spent`, which were allowed one after another."""
+        events = [*spent, event]
+        if all(is_pure(e) for e in events) and _total(events) <= self.epsilon:
+            return True
+        if _measurements(events) > MOST_MEASUREMENTS:
+            return False
+        first, later = self._counted(events)
+        if not later:
+            return first is None or compose([first]).fits(self._rest, self.delta)
+        mus = [gaussian_mu(e) for e in later]
+        limit = _limit_after(self._rest, self.delta, first)
+        return math.inf not in mus and sum(Fraction(mu) ** 2 for mu in mus) <= Fraction(limit) ** 2
+
+    def largest(self, spent: Sequence[Event], kind: Callable[[float], Event]) -> float:
+        """The largest size for which ``kind(size)`` may follow, rounded down; 0 if there is none."""
+        return accounting.largest(lambda size: self.allows(spent, kind(size)))
+
+    @property
+    def _rest(self) -> float:
+        """The epsilon that is not set aside."""
+        return self.epsilon - self.pure
+
+    def _counted(self, events: Sequence[Event]) -> tuple[Event | None, list[Event]]:
+        """What is not paid from the part set aside: the very first event, if it has a rule of its own,
+        and those to be counted in mu."""
+        first, later, aside = None, [], self.pure
+        for position, event in enumerate(events):
+            if is_pure(event) and event.epsilon <= aside:  # type: ignore[union-attr]
+                aside = math.nextafter(aside - event.epsilon, 0.0)  # type: ignore[union-attr]
+            elif position == 0 and not isinstance(event, Gaussian):
+                first = event
+            else:
+                later.append(event)
+        return first, later
+
+
+def is_pure(event: Event) -> bool:
+    """Whether an event is pure DP: it has an epsilon, and no delta."""
+    return not isinstance(event, Gaussian) and getattr(event, "delta", 0.0) == 0
+
+
+def gaussian_mu(event: Event) -> float:
+    """The smallest mu for which an event is mu-Gaussian-DP (lattice aside), rounded up; inf if none."""
+    if isinstance(event, Gaussian):
+        return event.mu
+    if not is_pure(event):
+        return math.inf
+    # A selection's loss spans epsilon, that of other pure mechanisms up to twice as much.
+    half_span = event.epsilon / 2 if isinstance(event, Exponential) else event.epsilon
+    if half_span > 600:
+        return math.inf
+    if half_span < 1e-3:  # where the formula below cancels: its tangent at 0, which lies above it
+        return half_span * math.sqrt(math.pi / 2) * (1 + 1e-9)
+    return -2 * NormalDist().inv_cdf(1 / (1 + math.exp(half_span))) * (1 + 1e-9)
+
+
+def _total(events: Sequence[Event]) -> float:
+    return math.fsum(event.epsilon for event in events if not isinstance(event, Gaussian))
+
+
+def _measurements(events: Sequence[Event]) -> int:
+    return sum(event.n_measurements for event in events if isinstance(event, Gaussian))
+
+
+@lru_cache(maxsize=1024)
+def _limit_after(epsilon: float, delta: float, first: Event | None) -> float:
+    """The largest total mu that may follow `first`."""
+    if first is None:
+        return _largest_mu(lambda mu: [Gaussian(mu, MOST_MEASUREMENTS)], epsilon, delta)
+    if isinstance(first, Exponential):
+        return _largest_mu(lambda mu: [first, Gaussian(mu, MOST_MEASUREMENTS)], epsilon, delta)
+    left = epsilon - first.epsilon, delta - getattr(first, "delta", 0.0)  # type: ignore[union-attr]
+    basic = _limit_after(*left, None) if min(left) > 0 else 0.0
+    squares = _limit_after(epsilon, delta, None) ** 2 - gaussian_mu(first) ** 2
+    return max(basic, math.sqrt(max(0.0, squares * (1 - 1e-12))))
+
+
+def _largest_mu(events: Callable[[float], list[Event]], epsilon: float, delta: float) -> float:
+    return accounting.largest(lambda mu: compose(events(mu)).fits(epsilon, delta))

@@ -1,0 +1,10 @@
+"""A budget ledger: who spent what of whose privacy, and why. It cannot be overspent or quietly edited.
+
+Needs the extra ``ledger`` (SQLAlchemy), and ``postgres`` for a database that several machines share.
+"""
+
+from cloakgp.ledger.book import Audit, Balance, Ledger
+from cloakgp.ledger.chain import Entry
+from cloakgp.ledger.errors import BudgetExceeded, LedgerError, LedgerTampered
+
+__all__ = ["Audit", "Balance", "BudgetExceeded", "Entry", "Ledger", "LedgerError", "LedgerTampered"]

@@ -1,0 +1,420 @@
+"""The ledger as people use it: data sets with a budget, what was spent of it, and what is left."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloakgp import checks, container
+from cloakgp.accounting import Approximate, Event, Exponential, Gaussian, compose, from_spec, to_spec
+from cloakgp.budget import Budget
+from cloakgp.charging import Charge, Chargeable, Receipt
+from cloakgp.lattice import IntArray
+from cloakgp.ledger.chain import BEFORE_ALL, CREATED, OPENED, SPENT, Entry, check_chain, sha256
+from cloakgp.ledger.errors import BudgetExceeded, LedgerError, LedgerTampered
+
+if TYPE_CHECKING:
+    from cloakgp.ledger.store import Store
+
+_NUMBERS = 1000  # a release of so many numbers stands for any in what is said to be left
+
+
+@dataclass(frozen=True)
+class Balance:
+    """What a data set's budget was, what was spent, and what may still be spent."""
+
+    dataset: str
+    budget: Budget
+    events: tuple[Event, ...]
+
+    def left_for_release(self, delta: float | None = None) -> float:
+        """The largest epsilon of one more release planned with `delta` (the budget's, if absent)."""
+        delta = self.budget.delta if delta is None else delta
+        mu = self.budget.largest(self.events, lambda mu: Gaussian(mu, _NUMBERS))
+        return compose([Gaussian(mu, _NUMBERS)]).epsilon(delta) * (1 - 1e-9) if mu > 1e-6 else 0.0
+
+    def left_for_selection(self) -> float:
+        """The largest epsilon of one more private selection."""
+        return self.budget.largest(self.events, Exponential)
+
+    @property
+    def spent(self) -> float:
+        """The smallest epsilon proven for what was spent, at the budget's delta."""
+        return compose(self.events).epsilon(self.budget.delta)
+
+    def __str__(self) -> str:
+        b, n = self.budget, len(self.events)
+        aside = f", {b.pure:g} of epsilon set aside for pure mechanisms" if b.pure else ""
+        return (
+            f"{self.dataset}: ({b.epsilon:g}, {b.delta:g}) in all{aside}; {n} spend{'' if n == 1 else 's'}, "
+            f"together epsilon {self.spent:.4g} at delta {b.delta:g}; left for one more release: "
+            f"epsilon {_down(self.left_for_release())} at delta {b.delta:g}, or for a selection: "
+            f"epsilon {_down(self.left_for_selection())}"
+        )
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What :meth:`Ledger.verify` found to be in order."""
+
+    entries: int
+    head: str
+    datasets: tuple[str, ...]
+    releases: int
+
+    def __str__(self) -> str:
+        return (
+            f"verified: {self.entries} entries in an unbroken chain, budgets of {len(self.datasets)} data "
+            f"set(s) kept, {self.releases} release(s) found in it; head {self.head}"
+        )
+
+
+class Ledger:
+    """A budget for each data set, kept in a database that several processes may share.
+
+    A data set stands for a set of *people*: everything about them, whatever the column or the subset
+    of rows, is paid from its one budget.
+
+    Parameters
+    ----------
+    url : str
+        ``"sqlite:///budget.db"`` for a file, ``"postgresql://user:password@host/name"`` for a server.
+    who : str, optional
+        Who is spending; the name of the user who runs this program, if absent.
+    timeout : float
+        Seconds to wait for another request to finish.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> ledger = Ledger(f"sqlite:///{tempfile.mkdtemp()}/budget.db", who="an example")
+    >>> print(ledger.create("kung", epsilon=1.0, delta=0.01))
+    kung: (1, 0.01) in all; 0 spends, together epsilon 0 at delta 0.01; left for one more release: \
+epsilon 1 at delta 0.01, or for a selection: epsilon 1
+    """
+
+    def __init__(self, url: str, *, who: str | None = None, timeout: float = 60.0) -> None:
+        from cloakgp.ledger.store import Store
+
+        self._url = checks.text(url, "url")
+        self._timeout = checks.positive(timeout, "timeout")
+        self.who = _user() if who is None else checks.text(who, "who")
+        self._store: Store = Store(self._url, self._timeout)
+
+    def create(
+        self, dataset: str, *, epsilon: float, delta: float, pure: float = 0.0, why: str = ""
+    ) -> Balance:
+        """Open a budget for a data set, for good: it cannot be raised later.
+
+        Parameters
+        ----------
+        dataset : str
+            A name for the people that the data are about.
+        epsilon, delta : float
+            All that may ever be spent on them.
+        pure : float
+            Part of epsilon set aside for pure mechanisms: selections and Laplace noise. Not needed
+            for one selection that comes first. ``docs/ledger.md`` says when it pays.
+        why : str
+            For the record.
+        """
+        budget = Budget(epsilon, delta, pure)
+        dataset = checks.text(dataset, "dataset")
+        with self._store.writing(create=True) as connection:
+            self._store.lock_head(connection)
+            entries = self._checked(connection)
+            if not entries:
+                self._append(connection, [], OPENED, what={"id": uuid.uuid4().hex})
+                self._store.lock_head(connection)
+                entries = self._checked(connection)
+            if dataset in _budgets(entries):
+                raise LedgerError(f"dataset {dataset!r} is in this ledger already, and its budget stands.")
+            self._append(connection, entries, CREATED, dataset=dataset, why=why, what=asdict(budget))
+        return Balance(dataset, budget, ())
+
+    def datasets(self) -> list[str]:
+        """The names of the data sets, in the order in which they were created."""
+        return list(_budgets(self._read()))
+
+    def balance(self, dataset: str) -> Balance:
+        """A data set's budget, what was spent of it, and what is left."""
+        return _balance(self._read(), checks.text(dataset, "dataset"))
+
+    def entries(self, dataset: str | None = None) -> list[Entry]:
+        """All entries, or those of one data set, in order."""
+        entries = self._read()
+        if dataset is not None:
+            _balance(entries, dataset)
+        return [entry for entry in entries if dataset in (None, entry.dataset)]
+
+    @property
+    def head(self) -> str:
+        """The last entry's hash. Note it elsewhere: it stands for the whole ledger."""
+        return self._read()[-1].hash
+
+    def record(self, dataset: str, event: Event, why: str) -> Receipt:
+        """Charge for an answer that was given elsewhere, about the same people.
+
+        Parameters
+        ----------
+        event : Gaussian, Exponential, Laplace or Approximate
+            From :mod:`cloakgp.accounting`.
+        why : str
+            What it was.
+        """
+        compose([event])  # refuses what is not an event
+        charge = Charge()
+        with self._spending(charge, dataset, checks.text(why, "why"), event):
+            pass
+        assert charge.receipt is not None
+        return charge.receipt
+
+    @contextmanager
+    def charge(
+        self, plan: Chargeable, dataset: str, why: str = "", request: str | None = None
+    ) -> Iterator[Charge]:
+        """Charge for an answer made inside the block; see :mod:`cloakgp.charging`."""
+        if request is not None:
+            checks.text(request, "request")
+        inputs = "" if plan.X is None else container.digest(plan.X)
+        charge = Charge()
+        try:
+            with self._spending(charge, dataset, why, plan.cost, plan.digest, inputs, request):
+                yield charge
+                if charge.answer is None:
+                    raise LedgerError("ledger: no answer was given to the charge. Nothing was charged.")
+        except BaseException:
+            charge.answer = None  # not on record, so it must not be had
+            raise
+
+    def fetch(self, entry: int, plan: Chargeable) -> Charge:
+        """The answer of an earlier entry, for nothing; `plan` must be the plan that it was made from."""
+        with self._store.reading() as connection:
+            entries = self._checked(connection)
+            if not 0 <= entry < len(entries) or entries[entry].kind != SPENT:
+                raise LedgerError(f"entry: there is no spend number {entry} in this ledger.")
+            return self._fetched(connection, entries[entry], plan.digest)
+
+    def verify(self, releases: Iterable[Any] = ()) -> Audit:
+        """Check the whole ledger, and that releases made from it are still in it; or raise.
+
+        Parameters
+        ----------
+        releases : paths of release files, or releases
+            A ledger whose end was cut off, or that was replaced by an old copy, is a good chain in
+            itself. The releases that it has forgotten show it.
+
+        Raises
+        ------
+        LedgerTampered
+            If an entry was changed, removed or put in, or the ledger is older than a release.
+        """
+        receipts = [_receipt(release) for release in releases]
+        with self._store.reading() as connection:
+            entries = self._checked(connection)
+            for entry in entries:
+                contents = self._store.contents(connection, entry.number)
+                if entry.answer != ("" if contents is None else sha256(contents)):
+                    raise LedgerTampered(f"ledger: the answer of entry {entry.number} was changed.")
+        budgets = _budgets(entries)
+        spent: dict[str, list[Event]] = {name: [] for name in budgets}
+        for entry in entries:
+            if entry.kind != SPENT:
+                continue
+            event = from_spec(entry.what)
+            if entry.dataset not in spent or not budgets[entry.dataset].allows(spent[entry.dataset], event):
+                raise LedgerTampered(f"ledger: entry {entry.number} is not covered by its budget.")
+            spent[entry.dataset].append(event)
+        for receipt, plan, answer in receipts:
+            _find(entries, receipt, plan, answer)
+        return Audit(len(entries), entries[-1].hash, tuple(budgets), len(receipts))
+
+    @contextmanager
+    def _spending(
+        self,
+        charge: Charge,
+        dataset: str,
+        why: str,
+        event: Event,
+        plan: str = "",
+        inputs: str = "",
+        request: str | None = None,
+    ) -> Iterator[None]:
+        dataset = checks.text(dataset, "dataset")
+        with self._store.writing() as connection:
+            self._store.lock_dataset(connection, dataset)
+            entries = self._checked(connection)
+            balance = _balance(entries, dataset)
+            known = [
+                e for e in entries if request is not None and (e.dataset, e.request) == (dataset, request)
+            ]
+            if known:
+                fetched = self._fetched(connection, known[0], plan)
+                charge.answer, charge.receipt = fetched.answer, fetched.receipt
+                yield
+                return
+            if not balance.budget.allows(balance.events, event):
+                raise BudgetExceeded(_refusal(balance, event))
+            yield
+            contents = None if charge.answer is None else np.asarray(charge.answer, dtype="<i8").tobytes()
+            self._store.lock_head(connection)
+            entry = self._append(
+                connection,
+                self._checked(connection),
+                SPENT,
+                dataset=dataset,
+                why=why,
+                what=to_spec(event),
+                plan=plan,
+                inputs=inputs,
+                request=request,
+                contents=contents,
+            )
+        charge.receipt = Receipt(dataset, entry.number, entry.hash)
+
+    def _fetched(self, connection: Any, entry: Entry, plan: str) -> Charge:
+        contents = self._store.contents(connection, entry.number)
+        if entry.plan != plan:
+            raise LedgerError(
+                f"ledger: entry {entry.number} was made from another plan. Use the same inputs and settings "
+                "as then, or another request name. Nothing was spent."
+            )
+        if contents is None or sha256(contents) != entry.answer:
+            raise LedgerTampered(f"ledger: the answer of entry {entry.number} was changed.")
+        answer: IntArray = np.frombuffer(contents, dtype="<i8").astype(np.int64)
+        return Charge(answer, Receipt(entry.dataset, entry.number, entry.hash))
+
+    def _append(
+        self,
+        connection: Any,
+        entries: Sequence[Entry],
+        kind: str,
+        *,
+        what: dict[str, Any],
+        dataset: str = "",
+        why: str = "",
+        plan: str = "",
+        inputs: str = "",
+        request: str | None = None,
+        contents: bytes | None = None,
+    ) -> Entry:
+        entry = Entry(
+            number=len(entries),
+            kind=kind,
+            dataset=dataset,
+            who=self.who,
+            why=why,
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
+            what=what,
+            plan=plan,
+            inputs=inputs,
+            request=request,
+            answer="" if contents is None else sha256(contents),
+            previous=entries[-1].hash if entries else BEFORE_ALL,
+        ).sealed()
+        self._store.append(connection, entry, contents)
+        return entry
+
+    def _checked(self, connection: Any) -> list[Entry]:
+        entries = self._store.entries(connection)
+        check_chain(entries)
+        return entries
+
+    def _read(self) -> list[Entry]:
+        with self._store.reading() as connection:
+            entries = self._checked(connection)
+        if not entries:
+            raise LedgerError("ledger: it is empty. Ledger(...).create(...) makes a data set.")
+        return entries
+
+    def __reduce__(self) -> Any:  # copied and sent to other processes without its connections
+        return _reopened, (self._url, self.who, self._timeout)
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self._store.shown}, as {self.who}>"
+
+
+def _reopened(url: str, who: str, timeout: float) -> Ledger:
+    return Ledger(url, who=who, timeout=timeout)
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container without a user table
+        return f"user {os.getuid()}"
+
+
+def _budgets(entries: Sequence[Entry]) -> dict[str, Budget]:
+    return {entry.dataset: Budget(**entry.what) for entry in entries if entry.kind == CREATED}
+
+
+def _balance(entries: Sequence[Entry], dataset: str) -> Balance:
+    budgets = _budgets(entries)
+    if dataset not in budgets:
+        known = ", ".join(map(repr, budgets)) or "none yet"
+        raise LedgerError(
+            f"dataset {dataset!r} is not in this ledger (there: {known}). Ledger.create makes one. "
+            "Nothing was spent."
+        )
+    spends = (entry for entry in entries if entry.kind == SPENT and entry.dataset == dataset)
+    return Balance(dataset, budgets[dataset], tuple(from_spec(entry.what) for entry in spends))
+
+
+def _refusal(balance: Balance, event: Event) -> str:
+    if isinstance(event, Gaussian):
+        delta = balance.budget.delta
+        asked = f"Gaussian noise, epsilon {compose([event]).epsilon(delta):.4g} at delta {delta:g}"
+    else:
+        asked = f"{type(event).__name__} mechanism, epsilon {event.epsilon:.4g}"
+    message = f"the request ({asked}) does not fit into what is left. {balance}. y was not read."
+    if isinstance(event, Approximate) and event.delta > 0 and balance.events:
+        message += " An approximate mechanism can only be the first: what follows must not choose its delta."
+    return message
+
+
+def _down(value: float) -> str:
+    """Four digits, rounded down: what is said to be left must fit (plans calibrate with a margin of 1e-8)."""
+    if value <= 0:
+        return "0"
+    unit = 10.0 ** (np.floor(np.log10(value)) - 3)
+    return f"{np.floor(value / unit * (1 + 2e-9)) * unit:.4g}"
+
+
+def _receipt(release: Any) -> tuple[Receipt, str, IntArray]:
+    """A release's receipt, its plan's digest and its answer; from a file if it is a path."""
+    if isinstance(release, (str, os.PathLike)):
+        from cloakgp import files
+
+        plan, answer, receipt = files.load(release)
+    else:
+        plan, answer, receipt = release.plan, release.z, release.receipt
+    if receipt is None:
+        raise LedgerTampered(f"releases: {release!r} carries no receipt; it was not made through a ledger.")
+    return receipt, plan.digest, answer
+
+
+def _find(entries: Sequence[Entry], receipt: Receipt, plan: str, answer: IntArray) -> None:
+    name = f"entry {receipt.entry} of data set {receipt.dataset!r}"
+    if receipt.entry >= len(entries):
+        raise LedgerTampered(
+            f"ledger: {name}, which a release carries, is not there any more: the end was cut off, or an old "
+            "copy was put in its place. Restore the newest one; until then spend nothing from this one."
+        )
+    entry = entries[receipt.entry]
+    if entry.hash != receipt.head or entry.dataset != receipt.dataset:
+        raise LedgerTampered(
+            f"ledger: {name} is not the one that a release carries: this is another ledger, or its history "
+            "was written anew."
+        )
+    contents = np.asarray(answer, dtype="<i8").tobytes()
+    if entry.answer != sha256(contents) or entry.plan != plan:
+        raise LedgerTampered(f"ledger: {name} was made from another plan or gave another answer.")

@@ -1,0 +1,74 @@
+"""The ledger's entries, and the chain of hashes that shows when one was changed or removed.
+
+Each entry's hash covers all its words, the digest of its answer, and the hash of the entry before it.
+So a hash stands for the whole ledger up to there: a release file that carries one can tell later
+whether that ledger still holds what it held then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from cloakgp.ledger.errors import LedgerTampered
+
+OPENED, CREATED, SPENT = "opened", "created", "spent"
+BEFORE_ALL = "0" * 64
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the ledger. Nothing in it depends on y but the digest of the released answer."""
+
+    number: int
+    kind: str
+    """`opened` (the ledger itself, entry 0), `created` (a data set and its budget) or `spent`."""
+    dataset: str
+    who: str
+    why: str
+    when: str
+    """UTC, ISO 8601."""
+    what: dict[str, Any]
+    """The budget of a `created` entry; the event of a `spent` one."""
+    plan: str
+    """SHA-256 of the public plan."""
+    inputs: str
+    """SHA-256 of X, as in the release file; empty where the plan does not show X."""
+    request: str | None
+    """The caller's name for the request: asked for again, the same answer is given again."""
+    answer: str
+    """SHA-256 of what was released."""
+    previous: str
+    hash: str = ""
+
+    def sealed(self) -> Entry:
+        """The same with its hash."""
+        words = {name: value for name, value in asdict(self).items() if name != "hash"}
+        text = json.dumps(words, sort_keys=True, ensure_ascii=True, allow_nan=False)
+        return replace(self, hash=sha256(text.encode()))
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def check_chain(entries: Sequence[Entry]) -> None:
+    """Raise unless these are all the entries, unchanged, from the first on."""
+    previous = BEFORE_ALL
+    for position, entry in enumerate(entries):
+        if entry.number != position:
+            raise LedgerTampered(
+                f"ledger: entry {position} is missing. Restore the ledger from a backup; until then spend "
+                "nothing from it."
+            )
+        if entry.previous != previous or entry.sealed().hash != entry.hash:
+            raise LedgerTampered(
+                f"ledger: entry {position} was changed after it was written, or the one before it was. "
+                "Restore the ledger from a backup; until then spend nothing from it."
+            )
+        previous = entry.hash
+    if entries and entries[0].kind != OPENED:
+        raise LedgerTampered("ledger: it does not begin with its opening entry.")

@@ -1,0 +1,13 @@
+"""What can go wrong with a ledger. Whenever one of these is raised, no answer has left."""
+
+
+class LedgerError(RuntimeError):
+    """The ledger could not be used as asked."""
+
+
+class BudgetExceeded(LedgerError):
+    """The request does not fit into what is left. y was not read."""
+
+
+class LedgerTampered(LedgerError):
+    """The ledger is not what it was: an entry was changed, removed or put in, or it is an old copy."""

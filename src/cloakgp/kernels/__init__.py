@@ -3,7 +3,8 @@
 A kernel is a small frozen value. It is built from public numbers, compares and hashes by those
 numbers, prints as the Python that rebuilds it, and is stored as plain JSON (:meth:`Kernel.to_spec`,
 :func:`from_spec`), never as a pickle. Kernels add and multiply with ``+`` and ``*``, and any function
-``k(X, Z)``, a scikit-learn kernel included, can take part.
+``k(X, Z)``, a scikit-learn kernel included, can take part. :class:`Integral` takes means over boxes, as
+observed in bins, and relates them to each other and to points.
 
 The arithmetic follows the array API standard, so inputs may be numpy arrays or torch tensors, and the
 kernel matrix comes back as the same kind. Distances are summed from coordinate differences, never
@@ -23,14 +24,17 @@ from cloakgp.kernels.families import (
     RationalQuadratic,
     Stationary,
 )
+from cloakgp.kernels.integral import Boxes, Integral, Points
 from cloakgp.kernels.specs import KINDS, from_spec
 
 __all__ = [
     "EQ",
     "KINDS",
     "MAX_DEPTH",
+    "Boxes",
     "Constant",
     "Custom",
+    "Integral",
     "Kernel",
     "Linear",
     "Matern",
@@ -38,6 +42,7 @@ __all__ = [
     "Matern32",
     "Matern52",
     "Periodic",
+    "Points",
     "Polynomial",
     "Product",
     "RationalQuadratic",

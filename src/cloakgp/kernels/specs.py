@@ -17,9 +17,10 @@ from cloakgp.kernels.families import (
     Polynomial,
     RationalQuadratic,
 )
+from cloakgp.kernels.integral import Integral
 
 _STATIONARY: list[type[Kernel]] = [EQ, Matern12, Matern32, Matern52, Periodic, RationalQuadratic]
-_OTHERS: list[type[Kernel]] = [Linear, Polynomial, Constant, Sum, Product]
+_OTHERS: list[type[Kernel]] = [Linear, Polynomial, Constant, Integral, Sum, Product]
 KINDS = {kind.__name__: kind for kind in [*_STATIONARY, *_OTHERS]}  # all that a spec may name
 
 
@@ -63,11 +64,20 @@ def _from_spec(spec: Any, depth: int) -> Kernel:
         if not isinstance(values["kernels"], list):
             raise ValueError(f"kernels must be a list; got {reprlib.repr(values['kernels'])}.")
         return kind([_from_spec(part, depth + 1) for part in values["kernels"]])
-    for name, value in values.items():
-        entries = value if isinstance(value, list) else [value]
-        if not all(type(entry) in (int, float, type(None)) for entry in entries):
-            raise ValueError(f"{name} in a kernel spec must hold numbers; got {reprlib.repr(value)}.")
+    if kind is Integral:
+        if type(values["normalise"]) is not bool:
+            raise ValueError(f"normalise must be true or false; got {reprlib.repr(values['normalise'])}.")
+        values["kernel"] = _from_spec(values["kernel"], depth + 1)
+    else:
+        _check_numbers(values)
     try:
         return kind(**values)
     except (TypeError, OverflowError) as error:
         raise ValueError(f"kernel spec of kind {kind.__name__} is not valid: {error}") from error
+
+
+def _check_numbers(values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        entries = value if isinstance(value, list) else [value]
+        if not all(type(entry) in (int, float, type(None)) for entry in entries):
+            raise ValueError(f"{name} in a kernel spec must hold numbers; got {reprlib.repr(value)}.")

@@ -1,0 +1,386 @@
+"""Averages and integrals over boxes: covariances between bins, and between bins and points.
+
+When an outcome is observed only as a bin's mean, what it tells about the function is the mean over
+that box, not the value at its centre. :class:`Integral` gives the covariances that this takes.
+
+Boxes and points are typed, :class:`Boxes` and :class:`Points`, because an array of numbers alone could
+mean either. Both become plain arrays of one shape, (N, 2 D): the D lower edges, then the D upper
+edges, a point being a box whose edges coincide. That array is what a plan and a release file hold.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_torch_array, to_device
+from numpy.typing import NDArray
+from scipy.special import erf, erfcx
+
+from cloakgp import checks
+from cloakgp.checks import FloatArray
+from cloakgp.kernels.base import Array, Kernel, set_frozen
+from cloakgp.kernels.families import EQ
+
+_IN_CACHE = 2**15  # entries worked on at once, of about 20 arrays
+_FARTHEST = 1e300  # lengthscales; farther is cut here, so that no difference of edges is infinite
+_THINNEST = 1e-100  # lengthscales; a thinner side is a point to within 1e-200
+_HALF_ROOT = math.sqrt(math.pi / 2)
+
+
+class _Rows:
+    """Typed inputs, one per row, that know their own encoding as (N, 2 D) numbers."""
+
+    __slots__ = ()
+
+    def _edges(self) -> tuple[FloatArray, FloatArray]:
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self._edges()[0])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError(f"{type(self).__name__} cannot become an array without a copy.")
+        return np.hstack(self._edges()).astype(dtype or np.float64, copy=False)
+
+    def __repr__(self) -> str:
+        rows, dimensions = self._edges()[0].shape
+        return f"<{type(self).__name__}: {rows} in {dimensions} dimension{'s' * (dimensions > 1)}>"
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Points(_Rows):
+    """Single places in the input space, for :class:`Integral` and models that use it.
+
+    ``np.asarray(points)`` has shape (N, 2 D): every point as the box that starts and ends there. Other
+    kernels take `x` itself.
+
+    Parameters
+    ----------
+    x : array of shape (N, D)
+        One point per row. A vector is read as one column.
+    """
+
+    x: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "x", checks.matrix(self.x, "x"))
+
+    def _edges(self) -> tuple[FloatArray, FloatArray]:
+        return self.x, self.x
+
+    def __getitem__(self, rows: Any) -> Points:
+        """Return some of the points: a slice, a mask, a list of row numbers, or one row number."""
+        return Points(self.x[_several(rows)])
+
+    def __reduce__(self) -> tuple[type[Points], tuple[FloatArray]]:
+        return Points, (self.x,)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Boxes(_Rows):
+    """Boxes in the input space, such as the bins of a histogram, for :class:`Integral`.
+
+    ``np.asarray(boxes)`` has shape (N, 2 D): the lower edges, then the upper edges.
+
+    Parameters
+    ----------
+    lower, upper : arrays of shape (N, D)
+        The edges, one box per row, with ``lower < upper`` everywhere. Vectors are read as one column.
+
+    Examples
+    --------
+    >>> Boxes([0.0, 10.0], [10.0, 25.0])
+    <Boxes: 2 in 1 dimension>
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+
+    def __post_init__(self) -> None:
+        lower, upper = checks.matrix(self.lower, "lower"), checks.matrix(self.upper, "upper")
+        if lower.shape != upper.shape:
+            raise ValueError(
+                f"upper must have the shape of lower, {lower.shape}; got {upper.shape}. "
+                "Both hold one box per row and one dimension per column."
+            )
+        bad = np.argwhere(~(lower < upper))
+        if len(bad):
+            row, dimension = bad[0]
+            raise ValueError(
+                f"lower must be below upper everywhere; in row {row}, dimension {dimension}, got "
+                f"{lower[row, dimension]!s} and {upper[row, dimension]!s}. For single places use Points."
+            )
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+
+    def _edges(self) -> tuple[FloatArray, FloatArray]:
+        return self.lower, self.upper
+
+    def __getitem__(self, rows: Any) -> Boxes:
+        """Return some of the boxes: a slice, a mask, a list of row numbers, or one row number."""
+        return Boxes(self.lower[_several(rows)], self.upper[_several(rows)])
+
+    def __reduce__(self) -> tuple[type[Boxes], tuple[FloatArray, FloatArray]]:
+        return Boxes, (self.lower, self.upper)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Integral(Kernel):
+    """The kernel of a function's means (or integrals) over boxes, the function itself having `kernel`.
+
+    It gives the covariance of a box with a box, of a box with a point, and of a point with a point,
+    where it is `kernel`'s own. Each is within a relative 1e-10 of the integral of `kernel` over the
+    box or boxes, also for tiny, huge and far boxes.
+
+    Parameters
+    ----------
+    kernel : EQ
+        The kernel of the function at points. Its `active_dims` count the boxes' dimensions, and its
+        lengthscale has one entry for each of those, if several.
+    normalise : bool, default True
+        True: each box stands for the function's mean over it, which is what a bin's mean observes, in
+        the outcome's own unit. False: for its integral, the mean times the box's volume, in that unit
+        times those of the inputs. A side of no length is evaluated, not integrated, in both cases.
+
+    Notes
+    -----
+    Inputs are :class:`Boxes` and :class:`Points`. An array is always their encoding, of shape
+    (N, 2 D): lower edges, then upper edges, equal for a point. A plan takes either form::
+
+        gp = cloakgp.GP(Integral(EQ(25.0)), noise=1.0, bounds=(0.0, 100.0))
+        plan = gp.plan(Boxes(lower, upper), Points(x), epsilon=1.0, delta=0.01)
+
+    A plan protects one row of y. To protect people whose inputs are known by bin, give one row per
+    person, with the person's bin as its box; with a row per bin, one bin's mean is what is protected.
+
+    Numbers scale it, and it adds to other `Integral` kernels, one per part of the function. With
+    `normalise` a :class:`Constant` is the same for boxes and points, so it may be added too. Another
+    kernel in a sum or product reads the 2 D columns of the encoding, which is seldom what is meant.
+
+    Arrays of other libraries are accepted, but the arithmetic is numpy's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel = Integral(EQ(25.0))
+    >>> kernel
+    Integral(kernel=EQ(lengthscale=25.0, variance=1.0), normalise=True)
+    >>> np.round(kernel(Boxes([0.0, 10.0], [10.0, 20.0]), Points([5.0])), 3)
+    array([[0.993],
+           [0.918]])
+    """
+
+    kernel: EQ
+    _: KW_ONLY
+    normalise: bool = True
+
+    def __post_init__(self) -> None:
+        if type(self.kernel) is not EQ:  # nor one derived from it, which may be another function
+            raise TypeError(
+                f"kernel must be EQ, the one kernel whose means over boxes are known here; got "
+                f"{reprlib.repr(self.kernel)}. Write a sum as Integral(a) + Integral(b), and a scale as "
+                "EQ's variance."
+            )
+        if not isinstance(self.normalise, (bool, np.bool_)):
+            raise TypeError(f"normalise must be True or False; got {reprlib.repr(self.normalise)}.")
+        set_frozen(self, normalise=bool(self.normalise))
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        return self.kernel.range if self.normalise else None  # volumes have no limit
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": "Integral", "kernel": self.kernel.to_spec(), "normalise": self.normalise}
+
+    def _by_rows(self, X: Array, Z: Array) -> Array:
+        return self._matrix(X, Z)  # which bounds its own temporaries
+
+    def _matrix(self, X: Array, Z: Array) -> Array:
+        x_lower, x_upper = _split(X, "X")
+        z_lower, z_upper = (x_lower, x_upper) if Z is X else _split(Z, "Z")
+        values = np.full((len(x_lower), len(z_lower)), self.kernel.variance)
+        for column, scale in self.kernel._columns(x_lower):
+            # Bins on a grid share their sides: one value per pair of distinct sides, then look up.
+            xs, x_side = _sides(x_lower[:, column], x_upper[:, column])
+            zs, z_side = _sides(z_lower[:, column], z_upper[:, column])
+            values *= _table(xs, zs, scale)[:, z_side][x_side]
+        if not self.normalise:
+            values *= _volume(x_lower, x_upper)[:, None] * _volume(z_lower, z_upper)
+        return _like(X, values)
+
+    def _diag(self, X: Array) -> Array:
+        lower, upper = _split(X, "X")
+        values = np.full(len(lower), self.kernel.variance)
+        for column, scale in self.kernel._columns(lower):
+            sides = lower[:, column], upper[:, column]
+            values *= _mean_covariance(sides, sides, scale)
+        if not self.normalise:
+            values *= _volume(lower, upper) * _volume(lower, upper)
+        return _like(X, values)
+
+
+# One dimension: sides are intervals, given by their lower and upper ends; a point's ends are equal
+
+_Sides = tuple[FloatArray, FloatArray]
+
+
+def _table(xs: _Sides, zs: _Sides, scale: float) -> FloatArray:
+    """The mean of EQ(scale) over every pair of sides, a few rows at a time."""
+    table = np.empty((len(xs[0]), len(zs[0])))
+    step = max(1, _IN_CACHE // table.shape[1])
+    for start in range(0, len(table), step):
+        rows = slice(start, start + step)
+        table[rows] = _mean_covariance((xs[0][rows, None], xs[1][rows, None]), zs, scale)
+    return table
+
+
+def _mean_covariance(first: _Sides, second: _Sides, scale: float) -> FloatArray:
+    """The mean of k(t) = exp(−t²/2) over t = (x − z)/scale, x in the first sides and z in the second.
+
+    For x and z uniform on sides of widths w ≥ v, the density of t is a trapezoid: over the four
+    differences of ends e0 ≤ e1 ≤ e2 ≤ e3 it rises from 0 to 1/w, stays, and falls back to 0. So the mean
+    is the sum of three integrals of k times a straight line. (The textbook form, a second difference
+    of t erf(t/√2) + ..., loses all digits for small sides and for distant ones.) None of the three is
+    negative, so each with a small relative error gives the sum a small relative error.
+
+    Differences are taken between ends, each rounded once, never between centres: the tails need
+    e0 to a relative accuracy, which c − w/2 − v/2 would not keep for wide sides.
+    """
+    (p, q), (r, s) = first, second
+    one, other = _scaled(q - p, scale), _scaled(s - r, scale)
+    low, high, across, back = (_scaled(gap, scale) for gap in (p - r, q - s, p - s, q - r))
+    # Mirror until the first side is the one to the right: exact, so the result is symmetric to the bit.
+    lean, lean_ends = low + high, across + back
+    mirror = (lean < 0) | ((lean == 0) & (lean_ends < 0))
+    low, high = np.where(mirror, -low, low), np.where(mirror, -high, high)
+    e0, e3 = np.where(mirror, -back, across), np.where(mirror, -across, back)
+    e1, e2 = np.minimum(low, high), np.maximum(low, high)
+
+    w, v = np.broadcast_arrays(np.maximum(one, other), np.minimum(one, other))
+    result = np.exp(-0.5 * e1 * e1)  # where both are points
+    wide = w > 0
+    e0, e1, e2, e3, w, v = (values[wide] for values in (e0, e1, e2, e3, w, v))
+    ramps = np.zeros(len(w))
+    is_box = v > 0  # otherwise the trapezoid is a rectangle
+    v = v[is_box]
+    ramps[is_box] = _segment(e0[is_box], e1[is_box], v, 0.0, 1.0)
+    ramps[is_box] += _segment(e2[is_box], e3[is_box], v, 1.0, 0.0)
+    w_flat = w.copy()
+    w_flat[is_box] -= v
+    result[wide] = np.minimum((ramps + _segment(e1, e2, w_flat, 1.0, 1.0)) / w, 1.0)
+    return np.asarray(result)
+
+
+# The integral over [a, b] of a line times exp(−t²/2) is in closed form, but for short intervals the form
+# is a small difference of large terms. With h = b − a and m = max(|a|, |b|), the exponent changes by at
+# most h m over the interval. Where h m ≤ 2, Gauss–Legendre quadrature is exact to rounding: the
+# integrand is smooth and changes by less than e², and 10 nodes leave a relative error of 5e-16. Where
+# h m > 2, the interval is long and the closed form's terms differ: mirrored to a + b ≥ 0,
+#   a < 0:  the integral of k is a sum of two erf, and that of (t − a) k is k(a) − k(b) − a ∫k, a sum of
+#           non-negative terms, since b ≥ |a|;
+#   a ≥ 0:  k(b)/k(a) = exp(−h (a + b)/2) < e⁻¹, so that in differences of the form
+#           f(a) k(a) − f(b) k(b) the first term stands out. With Mills' ratio R(t) = ∫_t^∞ k / k(t),
+#           1 − a R(a) is near 1/a² and loses a factor a², at most 1,500 before k(a) underflows.
+# The error is then a few hundred roundings at worst, 1e-12; test_integral_kernel.py measures it.
+_LONG = 2.0
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
+
+
+def _segment(a: FloatArray, b: FloatArray, h: FloatArray, at_a: float, at_b: float) -> FloatArray:
+    """∫ from a to b = a + h of line(t) exp(−t²/2) dt, the line going from 0 or 1 at a to 0 or 1 at b."""
+    mirror = a + b < 0
+    a, b = np.where(mirror, -b, a), np.where(mirror, -a, b)
+    start = np.where(mirror, at_b, at_a)
+    rise = np.where(mirror, at_a - at_b, at_b - at_a)
+    long = h * b > _LONG  # b = max(|a|, |b|) now
+    result = np.empty(len(a))
+    for rule, which in (
+        (_quadrature, ~long),
+        (_across_zero, long & (a < 0)),
+        (_beyond_zero, long & (a >= 0)),
+    ):
+        if which.any():
+            result[which] = rule(a[which], b[which], h[which], start[which], rise[which])
+    return result
+
+
+def _quadrature(
+    a: FloatArray, b: FloatArray, h: FloatArray, start: FloatArray, rise: FloatArray
+) -> FloatArray:
+    total = np.zeros(len(a))
+    for node, weight in zip(0.5 + 0.5 * _NODES, 0.5 * _WEIGHTS, strict=True):
+        t = a + node * h
+        t *= t
+        t *= -0.5
+        np.exp(t, out=t)
+        t *= weight * start + (weight * node) * rise
+        total += t
+    return np.asarray(h * total)
+
+
+def _across_zero(
+    a: FloatArray, b: FloatArray, h: FloatArray, start: FloatArray, rise: FloatArray
+) -> FloatArray:
+    flat = _HALF_ROOT * (erf(b * math.sqrt(0.5)) + erf(-a * math.sqrt(0.5)))
+    ramp = (np.exp(-0.5 * a * a) - np.exp(-0.5 * b * b) - a * flat) / h
+    return np.asarray(start * flat + rise * ramp)
+
+
+def _beyond_zero(
+    a: FloatArray, b: FloatArray, h: FloatArray, start: FloatArray, rise: FloatArray
+) -> FloatArray:
+    drop = np.exp(-0.5 * h * (a + b))
+    mills_a, mills_b = (_HALF_ROOT * erfcx(t * math.sqrt(0.5)) for t in (a, b))
+    flat = mills_a - drop * mills_b
+    ramp = ((1.0 - a * mills_a) - drop * (1.0 - a * mills_b)) / h
+    return np.asarray(np.exp(-0.5 * a * a) * np.maximum(start * flat + rise * ramp, 0.0))
+
+
+def _scaled(gap: FloatArray, scale: float) -> FloatArray:
+    gap = np.clip(gap / scale, -_FARTHEST, _FARTHEST)
+    return np.where(np.abs(gap) < _THINNEST, 0.0, gap)
+
+
+def _sides(lower: FloatArray, upper: FloatArray) -> tuple[_Sides, NDArray[np.intp]]:
+    """The distinct sides, and which of them each row has."""
+    distinct, which = np.unique(lower + 1j * upper, return_inverse=True)
+    return (distinct.real, distinct.imag), which
+
+
+def _volume(lower: FloatArray, upper: FloatArray) -> FloatArray:
+    """Each box's volume; sides of no length are not integrated over, and do not count."""
+    return np.asarray(np.prod(np.where(upper > lower, upper - lower, 1.0), axis=1))
+
+
+def _split(X: Array, name: str) -> _Sides:
+    """The lower and the upper edges in an (N, 2 D) encoding, checked."""
+    edges: FloatArray = np.asarray(to_device(X, "cpu") if is_torch_array(X) else X, dtype=np.float64)
+    remedy = "Give Boxes(lower, upper) or Points(x): an array must hold lower edges, then upper edges."
+    if edges.shape[1] % 2:
+        raise ValueError(
+            f"{name} must have two columns per dimension for an Integral kernel; got {edges.shape[1]}. "
+            f"{remedy}"
+        )
+    lower, upper = np.hsplit(edges, 2)
+    bad = np.argwhere(lower > upper)
+    if len(bad):
+        row, dimension = bad[0]
+        raise ValueError(
+            f"{name} must have no lower edge above its upper edge for an Integral kernel; in row {row}, "
+            f"dimension {dimension}, got {lower[row, dimension]!s} and {upper[row, dimension]!s}. {remedy}"
+        )
+    return lower, upper
+
+
+def _like(X: Array, values: FloatArray) -> Array:
+    return array_namespace(X).asarray(values, dtype=X.dtype, device=device(X))
+
+
+def _several(rows: Any) -> Any:
+    """A row number as a list of one, so that rows stay rows."""
+    return [rows] if isinstance(rows, (int, np.integer)) and not isinstance(rows, bool) else rows

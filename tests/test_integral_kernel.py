@@ -1,0 +1,594 @@
+"""The integral kernel: its values against high-precision ones, typed inputs, and models of bins."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import json
+import math
+import pickle
+from dataclasses import FrozenInstanceError, replace
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import cloakgp
+from cloakgp.kernels import EQ, Boxes, Constant, Integral, Matern32, Points, from_spec, integral
+
+UNIT = Integral(EQ(1.0))
+
+
+def side(lower, upper):
+    """One side in one dimension; a point if its ends are equal."""
+    return np.array([[lower, upper]])
+
+
+def random_boxes(count, dimensions, seed=0):
+    rng = np.random.default_rng(seed)
+    lower = rng.normal(scale=2.0, size=(count, dimensions))
+    return Boxes(lower, lower + 10.0 ** rng.uniform(-3, 1, (count, dimensions)))
+
+
+def boxes_and_points(seed=0):
+    """Seven boxes and five points in two dimensions, encoded."""
+    points = Points(np.random.default_rng(seed + 100).normal(size=(5, 2)))
+    return np.vstack([random_boxes(7, 2, seed), points])
+
+
+# Values. The reference is the textbook formula with so many digits that its cancellation is harmless.
+
+
+def exact(first, second):
+    """The mean of exp(−(x − z)²/2) over x in the first side and z in the second, as an mpf."""
+    gap = max(0.0, second[0] - first[1], first[0] - second[1])
+    with mp.workdps(50 + int(gap * gap / 4)):
+        (p, q), (r, s) = ([mp.mpf(float(end)) for end in ends] for ends in (first, second))
+        if p == q and r == s:
+            return mp.exp(-((p - r) ** 2) / 2)
+        if p == q:
+            p, q, r, s = r, s, p, q
+        if r == s:
+            return (_once(q - r) - _once(p - r)) / (q - p)
+        return (_twice(q - r) - _twice(q - s) - _twice(p - r) + _twice(p - s)) / ((q - p) * (s - r))
+
+
+def _once(t):
+    return mp.sqrt(mp.pi / 2) * mp.erf(t / mp.sqrt(2))
+
+
+def _twice(t):
+    return t * _once(t) + mp.exp(-t * t / 2)
+
+
+def assert_accurate(kernel, first, second, expected, rtol):
+    value = kernel(side(*first), side(*second))[0, 0]
+    assert value == kernel(side(*second), side(*first))[0, 0]
+    if expected < mp.mpf("1e-300"):
+        assert abs(value - expected) < 1e-300
+    else:
+        assert abs(value / expected - 1) < rtol, (first, second, value, float(expected))
+
+
+SIZES = [0.0, 1e-7, 1e-5, 1e-3, 0.1, 0.7, 1.5, 3.0, 10.0, 100.0, 1000.0]
+GAPS = [0.0, 1e-8, 1e-3, 0.3, 1.0, 2.0, 5.0, 12.3, 20.0, 30.0, 36.0]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_relative_accuracy_at_any_size_and_separation(size):
+    for other in [s for s in SIZES if s <= size]:
+        apart = [size + gap for gap in GAPS]  # the first of them touches
+        before = [-other - gap for gap in GAPS[:4]]
+        within = [share * (size - other) for share in (0.0, 0.1, 0.5, 1.0)]
+        overlapping = [size - share * other for share in (0.1, 0.9)]
+        for start in {*apart, *before, *within, *overlapping}:
+            first, second = (0.0, size), (start, start + other)
+            assert_accurate(UNIT, first, second, exact(first, second), rtol=1e-12)
+
+
+def test_relative_accuracy_where_the_formulas_meet():
+    rng = np.random.default_rng(4)
+    for _ in range(150):  # the length times the distance of a ramp is near 2, where the rule changes
+        width, gap = 10.0 ** rng.uniform(-7, 3), rng.uniform(0, 36)
+        start = width + gap
+        first, second = (0.0, width), (start, start + 2.0 / (gap + 1.4) * rng.uniform(0.9, 1.1))
+        assert_accurate(UNIT, first, second, exact(first, second), rtol=2e-12)
+
+
+def test_relative_accuracy_of_random_pairs_away_from_the_origin():
+    rng = np.random.default_rng(5)
+    for _ in range(150):
+        widths, origin = 10.0 ** rng.uniform(-4, 3, 2), rng.choice([1e3, -1e6])
+        start = rng.uniform(-widths[1] - 5, widths[0] + 30)
+        first, second = (origin, origin + widths[0]), (origin + start, origin + start + widths[1])
+        assert_accurate(UNIT, first, second, exact(first, second), rtol=2e-12)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((0.0, 1.3), (0.4, 0.4)),
+        ((-0.2, 2.0), (0.3, 1.1)),
+        ((0.0, 0.5), (3.0, 4.5)),
+        ((0.0, 1e-3), (1.0, 3.0)),
+    ],
+)
+def test_agrees_with_quadrature(first, second):
+    def k(x, z):
+        return mp.exp(-((x - z) ** 2) / 2)
+
+    with mp.workdps(20):
+        if second[0] == second[1]:
+            mean = mp.quad(lambda x: k(x, second[0]), first) / (first[1] - first[0])
+        else:
+            mean = mp.quad(k, first, second) / ((first[1] - first[0]) * (second[1] - second[0]))
+    assert_accurate(UNIT, first, second, mean, rtol=1e-10)
+
+
+def test_lengthscales_and_variance_multiply_over_dimensions():
+    X, Z, scales = random_boxes(6, 3), random_boxes(4, 3, seed=1), (0.4, 2.5, 1.0)
+    expected = np.full((6, 4), 3.0)
+    for d, scale in enumerate(scales):
+        one, other = (Boxes(B.lower[:, d] / scale, B.upper[:, d] / scale) for B in (X, Z))
+        expected *= UNIT(one, other)
+    np.testing.assert_allclose(Integral(EQ(scales, variance=3.0))(X, Z), expected, rtol=1e-12)
+
+
+def test_is_the_average_of_the_kernel_over_many_points():
+    kernel, boxes, x = EQ([0.8, 2.0], variance=3.0), random_boxes(4, 2), np.array([[0.3, -1.0], [4.0, 2.0]])
+    nodes, weights = np.polynomial.legendre.leggauss(32)
+    share = np.array(list(itertools.product(nodes, nodes))) / 2 + 0.5
+    weight = np.outer(weights, weights).ravel() / 4
+    inside = [low + share * (high - low) for low, high in zip(boxes.lower, boxes.upper, strict=True)]
+    between = [[weight @ kernel(a, b) @ weight for a in inside] for b in inside]
+    np.testing.assert_allclose(Integral(kernel)(boxes), between, rtol=1e-10)
+    to_points = [weight @ kernel(a, x) for a in inside]
+    np.testing.assert_allclose(Integral(kernel)(boxes, Points(x)), to_points, rtol=1e-10)
+
+
+def test_points_have_the_base_kernel():
+    rng = np.random.default_rng(2)
+    x, z = rng.normal(size=(9, 3)), rng.normal(size=(5, 3))
+    kernel = EQ([0.5, 1.0, 3.0], variance=2.0)
+    np.testing.assert_allclose(Integral(kernel)(Points(x), Points(z)), kernel(x, z), rtol=1e-14)
+    np.testing.assert_array_equal(Integral(kernel).diag(Points(x)), np.full(9, 2.0))
+
+
+@pytest.mark.parametrize("width", [1e-3, 1e-6, 1e-12, 1e-90, 1e-110, 5e-324])
+def test_small_boxes_become_points(width):
+    z = np.linspace(0.0, 20.0, 7)
+    zero = np.zeros(1)
+    near, points = UNIT(Boxes(zero, zero + width), Points(z)), UNIT(Points(zero), Points(z))
+    np.testing.assert_allclose(near, points, rtol=max(1e-14, 25 * width))
+    assert UNIT.diag(Boxes(zero, zero + width)) == pytest.approx(1.0, abs=max(1e-15, width))
+
+
+@given(
+    cut=st.floats(0.01, 0.99),
+    lower=st.floats(-3, 3),
+    width=st.floats(1e-3, 50),
+    other=st.floats(0, 20),
+)
+def test_a_union_of_neighbours_is_their_mean_by_size(cut, lower, width, other):
+    middle, upper = lower + cut * width, lower + width
+    K = UNIT([[lower, middle], [middle, upper], [lower, upper]], [[0.5, 0.5 + other]])[:, 0]
+    expected = ((middle - lower) * K[0] + (upper - middle) * K[1]) / (upper - lower)
+    np.testing.assert_allclose(K[2], expected, rtol=1e-11)
+
+
+def test_far_thin_and_endless_boxes_never_warn_or_give_nan():
+    ends = [(0.0, 0.0), (-1e300, 1e300), (-1.7e308, 1.7e308), (1.6e308, 1.7e308), (0.0, 5e-324), (-1e9, 0.0)]
+    for scale in (1e-300, 1e-5, 1.0, 1e300):
+        kernel = Integral(EQ(scale))
+        K = kernel(np.array(ends))
+        assert (K >= 0).all()
+        assert (K <= 1).all()
+        np.testing.assert_array_equal(K, K.T)
+        np.testing.assert_array_equal(kernel.diag(np.array(ends)), np.diagonal(K))
+    assert UNIT([[-1e9, 0.0]], [[0.0, 0.0]])[0, 0] == pytest.approx(math.sqrt(math.pi / 2) / 1e9, rel=1e-14)
+
+
+# What makes it a kernel
+
+quarters = st.integers(-4000, 4000).map(lambda n: n / 64)  # sums and differences of these are exact
+sides = st.tuples(quarters, st.one_of(st.just(0.0), st.integers(1, 6000).map(lambda n: n / 64)))
+boxes_1d = st.lists(sides, min_size=1, max_size=8).map(lambda b: np.array([[low, low + w] for low, w in b]))
+
+
+@given(X=boxes_1d, shift=quarters)
+def test_only_differences_matter(X, shift):
+    np.testing.assert_array_equal(UNIT(X + shift), UNIT(X))
+    np.testing.assert_array_equal(UNIT(-X[:, ::-1]), UNIT(X))
+
+
+@given(X=boxes_1d, Z=boxes_1d)
+def test_is_exactly_symmetric(X, Z):
+    for kernel in (UNIT, Integral(EQ(0.37), normalise=False)):
+        np.testing.assert_array_equal(kernel(X), kernel(X).T)
+        np.testing.assert_array_equal(kernel(X, Z), kernel(Z, X).T)
+        np.testing.assert_array_equal(kernel(X), kernel(X, X.copy()))
+        np.testing.assert_array_equal(kernel.diag(X), np.diagonal(kernel(X)))
+
+
+@given(X=boxes_1d)
+def test_is_positive_semi_definite_within_its_range(X):
+    K = Integral(EQ(3.7, variance=2.5))(X)
+    eigenvalues = np.linalg.eigvalsh(K)
+    assert eigenvalues[0] >= -1e-12 * eigenvalues[-1]
+    assert K.min() >= 0.0
+    assert K.max() <= 2.5
+
+
+@pytest.mark.parametrize("normalise", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_boxes_mixed_with_points_are_positive_semi_definite(normalise, seed):
+    X = boxes_and_points(seed)
+    eigenvalues = np.linalg.eigvalsh(Integral(EQ([0.8, 5.0]), normalise=normalise)(X))
+    assert eigenvalues[0] >= -1e-13 * eigenvalues[-1]
+
+
+@given(order=st.permutations(range(12)), seed=st.integers(0, 9))
+def test_the_order_of_rows_does_not_matter(order, seed):
+    X, order = boxes_and_points(seed), list(order)
+    K = Integral(EQ([0.8, 2.0]))(X)
+    np.testing.assert_array_equal(Integral(EQ([0.8, 2.0]))(X[order]), K[np.ix_(order, order)])
+
+
+def test_the_order_of_dimensions_does_not_matter():
+    X = random_boxes(6, 3)
+    turned = Boxes(X.lower[:, ::-1], X.upper[:, ::-1])
+    np.testing.assert_allclose(Integral(EQ([1, 2, 3]))(X), Integral(EQ([3, 2, 1]))(turned), rtol=1e-15)
+
+
+@given(
+    X=arrays(np.float64, (4, 2), elements=st.floats(-20, 20)),
+    width=arrays(np.float64, (4, 2), elements=st.just(0.0) | st.floats(1e-6, 20)),
+)
+def test_any_boxes_agree_with_the_reference(X, width):
+    X = np.hstack([X, X + width])
+    K = UNIT(X)
+    for i, j in ((0, 1), (2, 3), (0, 0)):
+        pairs = [((X[i, d], X[i, d + 2]), (X[j, d], X[j, d + 2])) for d in (0, 1)]
+        expected = exact(*pairs[0]) * exact(*pairs[1])
+        assert abs(K[i, j] - expected) <= max(1e-10 * expected, mp.mpf("1e-300"))
+
+
+# Means and integrals
+
+
+def test_integrals_are_means_times_volumes():
+    X, Z = random_boxes(5, 2), random_boxes(3, 2, seed=1)
+    mean, total = Integral(EQ(1.3, variance=2.0)), Integral(EQ(1.3, variance=2.0), normalise=False)
+    volumes = [np.prod(B.upper - B.lower, axis=1) for B in (X, Z)]
+    np.testing.assert_allclose(total(X, Z), mean(X, Z) * np.outer(*volumes), rtol=1e-14)
+    np.testing.assert_allclose(total.diag(X), mean.diag(X) * volumes[0] ** 2, rtol=1e-14)
+    points = Points(np.zeros((1, 2)))
+    np.testing.assert_allclose(total(X, points), mean(X, points) * volumes[0][:, None], rtol=1e-14)
+    np.testing.assert_array_equal(total(points), [[2.0]])
+
+
+def test_a_side_of_no_length_is_evaluated():
+    X = np.array([[0.0, 1.0, 2.0, 1.0]])  # from 0 to 2, at 1
+    total = Integral(EQ(1.0), normalise=False)
+    expected = total([[0.0, 2.0]]) * EQ(1.0)([[1.0]], [[1.5]])
+    np.testing.assert_allclose(total(X, [[0.0, 1.5, 2.0, 1.5]]), expected, rtol=1e-14)
+
+
+def test_dimensions_that_are_not_read_count_in_the_volume_only():
+    X = random_boxes(5, 2)
+    mean = Integral(EQ(1.3, active_dims=[1]))
+    one = Boxes(X.lower[:, 1], X.upper[:, 1])
+    np.testing.assert_array_equal(mean(X), Integral(EQ(1.3))(one))
+    volume = np.prod(X.upper - X.lower, axis=1)
+    np.testing.assert_allclose(
+        replace(mean, normalise=False)(X), mean(X) * np.outer(volume, volume), rtol=1e-14
+    )
+
+
+def test_range():
+    assert Integral(EQ(1.0, variance=3.0)).range == (0.0, 3.0)
+    assert Integral(EQ(1.0), normalise=False).range is None
+    with pytest.raises(ValueError, match="kernel must be finite on these inputs"):
+        Integral(EQ(1e200), normalise=False)(Boxes([0.0], [1e200]))
+
+
+# As a kernel among others
+
+
+def test_sums_products_and_scales():
+    X = boxes_and_points()
+    a, b = Integral(EQ(0.5, variance=2.0)), Integral(EQ([3.0, 1.0]))
+    np.testing.assert_array_equal((a + b)(X), a(X) + b(X))
+    np.testing.assert_array_equal((a + Constant(2.0)).diag(X), a.diag(X) + 2.0)
+    np.testing.assert_allclose((2.5 * a)(X), Integral(EQ(0.5, variance=5.0))(X), rtol=1e-14)
+    parts = Integral(EQ(0.5, active_dims=[0])) * Integral(EQ(2.0, active_dims=[1]))
+    np.testing.assert_allclose(parts(X), Integral(EQ([0.5, 2.0]))(X), rtol=1e-14)
+    many = np.vstack([boxes_and_points(seed) for seed in range(25)])  # so that sums go block by block
+    np.testing.assert_array_equal((a + b)(many), a(many) + b(many))
+
+
+@pytest.mark.parametrize(
+    "kernel", [Integral(EQ([0.1, 2.0], variance=math.pi)), Integral(EQ(1), normalise=False)]
+)
+def test_it_is_a_value(kernel):
+    X = boxes_and_points()
+    names = {"__builtins__": {}, "EQ": EQ, "Integral": Integral}
+    twins = [
+        from_spec(json.loads(json.dumps(kernel.to_spec(), allow_nan=False))),
+        eval(repr(kernel), names),  # noqa: S307 (our own text, no builtins)
+        pickle.loads(pickle.dumps(kernel)),  # noqa: S301
+        copy.deepcopy(kernel),
+    ]
+    for twin in twins:
+        assert type(twin) is Integral
+        assert twin == kernel
+        assert hash(twin) == hash(kernel)
+        np.testing.assert_array_equal(twin(X), kernel(X))
+    assert kernel != replace(kernel, normalise=not kernel.normalise) != kernel.kernel
+    combined = 0.1 * kernel + Constant(1 / 3)
+    assert from_spec(json.loads(json.dumps(combined.to_spec()))) == combined
+    with pytest.raises(FrozenInstanceError):
+        kernel.normalise = False
+    assert not hasattr(kernel, "__dict__")
+
+
+def test_spec_and_repr():
+    kernel = Integral(EQ(25.0))
+    assert kernel.to_spec() == {"kind": "Integral", "kernel": EQ(25.0).to_spec(), "normalise": True}
+    assert repr(kernel) == "Integral(kernel=EQ(lengthscale=25.0, variance=1.0), normalise=True)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"kernel": None}, "must be a dict with a kind"),
+        ({"kernel": Matern32(1.0).to_spec()}, "kind Integral is not valid: kernel must be EQ"),
+        ({"kernel": Integral(EQ(1.0)).to_spec()}, "kind Integral is not valid: kernel must be EQ"),
+        ({"kernel": (EQ(1.0) + EQ(2.0)).to_spec()}, "kind Integral is not valid: kernel must be EQ"),
+        ({"kernel": {"kind": "Custom", "name": "f"}}, "cannot be rebuilt from a file"),
+        ({"kernel": EQ(1.0).to_spec() | {"lengthscale": -1.0}}, "lengthscale must be finite and above 0"),
+        ({"normalise": 1}, "normalise must be true or false; got 1"),
+        ({"normalise": None}, "normalise must be true or false"),
+        ({"boxes": True}, "exactly the keys"),
+    ],
+)
+def test_malformed_specs_are_refused(changes, match):
+    with pytest.raises(ValueError, match=match) as caught:
+        from_spec(UNIT.to_spec() | changes)
+    assert len(str(caught.value)) < 500
+
+
+def test_deep_specs_are_refused():
+    spec = EQ(1.0).to_spec()
+    for _ in range(10_000):
+        spec = {"kind": "Integral", "kernel": spec, "normalise": True}
+    with pytest.raises(ValueError, match="nested at most 32 deep"):
+        from_spec(spec)
+
+
+class Derived(EQ):
+    """Might be another function."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    "kernel", [Matern32(1.0), EQ(1.0) + EQ(2.0), 2.0 * EQ(1.0), Derived(1.0), UNIT, EQ, None, 1.0, np.minimum]
+)
+def test_other_kernels_are_refused_with_the_remedy(kernel):
+    with pytest.raises(TypeError, match=r"kernel must be EQ.*Integral\(a\) \+ Integral\(b\)"):
+        Integral(kernel)
+
+
+def test_normalise_is_a_yes_or_no():
+    assert Integral(EQ(1.0), normalise=np.bool_(False)) == Integral(EQ(1.0), normalise=False)
+    with pytest.raises(TypeError, match="normalise must be True or False; got 'mean'"):
+        Integral(EQ(1.0), normalise="mean")
+    with pytest.raises(TypeError, match="positional"):
+        Integral(EQ(1.0), False)
+
+
+def test_bins_on_a_grid_are_computed_once_per_pair_of_sides(monkeypatch):
+    sizes = []
+
+    def counted(first, second, scale):
+        result = original(first, second, scale)
+        sizes.append(result.size)
+        return result
+
+    original = integral._mean_covariance
+    monkeypatch.setattr(integral, "_mean_covariance", counted)
+    lower = np.array(list(itertools.product(range(6), repeat=3)), dtype=float)
+    K = Integral(EQ([1.0, 2.0, 3.0]))(Boxes(lower, lower + 1))
+    assert K.shape == (216, 216)
+    assert sizes == [36, 36, 36]
+
+
+# Inputs
+
+
+def test_encoding():
+    boxes, points = Boxes([[0, 1], [2, 3]], [[5, 6], [7, 8]]), Points([[1, 2]])
+    np.testing.assert_array_equal(np.asarray(boxes), [[0, 1, 5, 6], [2, 3, 7, 8]])
+    np.testing.assert_array_equal(np.asarray(points), [[1, 2, 1, 2]])
+    assert np.asarray(boxes).dtype == np.float64
+    assert np.asarray(points, dtype=np.float32).dtype == np.float32
+    for rows in (boxes, points):
+        with pytest.raises(ValueError, match="cannot become an array without a copy"):
+            rows.__array__(copy=False)
+        np.asarray(rows)[...] = 9.0  # a copy: nothing inside changes
+    np.testing.assert_array_equal(points.x, [[1, 2]])
+    np.testing.assert_array_equal(UNIT(boxes, points), UNIT(np.asarray(boxes), np.asarray(points)))
+    np.testing.assert_array_equal(UNIT.diag(boxes), UNIT.diag(np.asarray(boxes)))
+    np.testing.assert_array_equal(UNIT(boxes), UNIT(boxes, boxes))
+
+
+def test_rows():
+    boxes, points = random_boxes(5, 2), Points([1.0, 2.0, 3.0])
+    assert (len(boxes), len(points)) == (5, 3)
+    assert repr(boxes) == "<Boxes: 5 in 2 dimensions>"
+    assert repr(points) == "<Points: 3 in 1 dimension>"
+    for rows in (slice(1, 3), [0, 4], np.array([True, False, False, True, False]), np.array([2])):
+        np.testing.assert_array_equal(np.asarray(boxes[rows]), np.asarray(boxes)[rows])
+        assert type(boxes[rows]) is Boxes
+    np.testing.assert_array_equal(np.asarray(boxes[-1]), np.asarray(boxes)[-1:])
+    np.testing.assert_array_equal(points[np.int64(1)].x, [[2.0]])
+    assert [float(point.x[0, 0]) for point in points] == [1.0, 2.0, 3.0]
+    with pytest.raises(IndexError):
+        boxes[5]
+
+
+def test_typed_inputs_are_frozen_and_pickle():
+    lower = np.zeros(3)
+    boxes, points = Boxes(lower, lower + 1), Points(lower)
+    lower[0] = 9.0
+    for rows in (boxes, points):
+        for twin in (rows, pickle.loads(pickle.dumps(rows)), copy.deepcopy(rows)):  # noqa: S301
+            np.testing.assert_array_equal(np.asarray(twin)[:, 0], np.zeros(3))
+            for name in type(rows).__slots__:
+                assert not getattr(twin, name).flags.writeable
+                with pytest.raises(FrozenInstanceError):
+                    setattr(twin, name, lower)
+
+
+@pytest.mark.parametrize(
+    ("build", "error", "match"),
+    [
+        (lambda: Boxes([0.0], [0.0]), ValueError, r"lower must be below upper .* row 0, dimension 0.*Points"),
+        (
+            lambda: Boxes([[0, 1], [0, 3]], [[1, 2], [1, 2]]),
+            ValueError,
+            "row 1, dimension 1, got 3.0 and 2.0",
+        ),
+        (lambda: Boxes([0.0], [1.0, 2.0]), ValueError, r"upper must have the shape of lower, \(1, 1\); got"),
+        (lambda: Boxes([math.nan], [1.0]), ValueError, "lower must be finite"),
+        (lambda: Boxes([0.0], [math.inf]), ValueError, "upper must be finite"),
+        (lambda: Boxes(["a"], [1.0]), TypeError, "lower must hold real numbers"),
+        (lambda: Boxes(np.zeros((1, 1, 1)), [1.0]), ValueError, "lower must be a matrix"),
+        (
+            lambda: Boxes(np.zeros((0, 2)), np.zeros((0, 2))),
+            ValueError,
+            "lower must be a matrix with at least",
+        ),
+        (lambda: Points([[math.inf]]), ValueError, "x must be finite"),
+        (lambda: Points(np.zeros((2, 2, 2))), ValueError, "x must be a matrix"),
+        (lambda: Points(["a"]), TypeError, "x must hold real numbers"),
+        (lambda: UNIT([1.0, 2.0]), ValueError, r"X must have two columns per dimension.*Points\(x\)"),
+        (lambda: UNIT.diag(np.zeros((2, 3))), ValueError, "X must have two columns per dimension .* got 3"),
+        (lambda: UNIT([[0, 1], [2, 1]]), ValueError, "X must have no lower edge above .* row 1, dimension 0"),
+        (lambda: UNIT([[0, 1]], [[2, 1]]), ValueError, r"Z must have no lower edge above .*Points\(x\)"),
+        (lambda: UNIT(Points([1.0]), Points([[1.0, 2.0]])), ValueError, r"Z must have 2 column\(s\)"),
+        (lambda: UNIT([[0.0, math.nan]]), ValueError, "X must be finite"),
+        (lambda: Integral(EQ([1.0, 2.0]))(Points([1.0])), ValueError, "lengthscale must have one entry per"),
+        (
+            lambda: Integral(EQ(1.0, active_dims=[1]))([[0.0, 1.0]]),
+            ValueError,
+            "active_dims must name columns",
+        ),
+    ],
+)
+def test_bad_inputs_are_named(build, error, match):
+    with pytest.raises(error, match=match):
+        build()
+
+
+def test_strict_array_api():
+    xp = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    X = boxes_and_points()
+    K = UNIT(xp.asarray(X))
+    assert type(K) is type(xp.asarray(X))
+    np.testing.assert_array_equal(np.asarray(K), UNIT(X))
+    np.testing.assert_array_equal(np.asarray(UNIT.diag(xp.asarray(X))), UNIT.diag(X))
+
+
+def test_torch():
+    torch = pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
+    X = boxes_and_points()
+    for dtype, rtol in ((torch.float64, 1e-15), (torch.float32, 1e-4)):
+        K = UNIT(torch.asarray(X, dtype=dtype), torch.asarray(X[:3], dtype=dtype))
+        assert K.dtype == dtype
+        np.testing.assert_allclose(K.numpy(), UNIT(X, X[:3]), rtol=rtol, atol=rtol)
+
+
+# Models of bins
+
+KERNELS = {
+    "mean": Integral(EQ(2.0, variance=1.5)),
+    "integral": Integral(EQ(2.0, variance=1.5), normalise=False),
+    "sum": Integral(EQ(2.0)) + Integral(EQ(0.5)) * 0.3 + Constant(2.0),
+}
+
+
+def bins(n=12):
+    edges = np.concatenate([[0.0], np.cumsum(np.random.default_rng(3).uniform(0.3, 2.0, n))])
+    return Boxes(edges[:-1], edges[1:])
+
+
+def model(kernel):
+    return cloakgp.GP(kernel, noise=0.4, bounds=(-1.0, 4.0), mean=0.7)
+
+
+@pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+@pytest.mark.parametrize("design", ["mse", "volume"])
+def test_releases_of_binned_outcomes(kernel, design, tmp_path, noiseless, textbook):
+    boxes, points = bins(), Points(np.linspace(0.0, 12.0, 5))
+    y = np.random.default_rng(4).uniform(-1.0, 4.0, len(boxes))
+    gp = model(kernel)
+    plan = gp.plan(np.asarray(boxes), np.asarray(points), epsilon=1.0, delta=0.01, design=design)
+    np.testing.assert_array_equal(plan.X, np.asarray(boxes))
+    np.testing.assert_array_equal(plan.X_star, np.asarray(points))
+    expected, std = textbook(kernel, 0.4, 0.7, np.asarray(boxes), np.asarray(points), y)
+    np.testing.assert_allclose(noiseless(plan, y).mean, expected, atol=2e-4)
+    np.testing.assert_allclose(plan.gp_std, std, rtol=1e-8)
+
+    release, path = plan.release(y), tmp_path / "bins.cloak"
+    release.save(path)
+    loaded = cloakgp.Release.load(path)
+    assert loaded.plan.gp.kernel == kernel
+    np.testing.assert_array_equal(loaded.mean, release.mean)
+    elsewhere = Points([0.5, 7.0])
+    np.testing.assert_array_equal(loaded.predict(elsewhere), release.predict(np.asarray(elsewhere)))
+    np.testing.assert_array_equal(loaded.predict(boxes[:2]), release.predict(np.asarray(boxes)[:2]))
+    assert not any("NOT" in check for check in cloakgp.verify(path).checks)
+
+
+def test_plans_take_typed_inputs():
+    boxes, points, gp = bins(), Points([1.0, 2.0]), model(KERNELS["mean"])
+    typed = gp.plan(boxes, points, epsilon=1.0, delta=0.01)
+    plain = gp.plan(np.asarray(boxes), np.asarray(points), epsilon=1.0, delta=0.01)
+    np.testing.assert_array_equal(typed.noise_std, plain.noise_std)
+    with pytest.raises(ValueError, match="must have two columns per dimension"):
+        gp.plan([0.0, 1.0], [2.0], epsilon=1.0, delta=0.01)
+
+
+def test_whole_functions_of_binned_outcomes(tmp_path):
+    boxes, path = bins(), tmp_path / "function.cloak"
+    for bound in ("exact", "paper"):
+        plan = model(Integral(EQ(0.5))).plan_function(boxes, epsilon=1.0, delta=0.01, bound=bound)
+        release = plan.release(np.linspace(0, 3, len(boxes)))
+        release.save(path)
+        points = Points([1.0, 5.0])
+        loaded = cloakgp.FunctionRelease.load(path)
+        np.testing.assert_array_equal(loaded.query(points), release.query(np.asarray(points)))
+        cloakgp.verify(path)
+
+
+def test_bins_as_boxes_predict_better_than_bins_as_centres():
+    """Means over wide bins, of a function from the prior: its values at points are then underestimated
+    in size when a mean is taken for the value at the bin's centre."""
+    kernel, fine = EQ(1.0), np.linspace(0, 12, 241)[:, None]
+    root = np.linalg.cholesky(kernel(fine) + 1e-10 * np.eye(len(fine)))
+    f = root @ np.random.default_rng(0).normal(size=(241, 40))
+    boxes = Boxes(np.arange(0.0, 12.0, 2.0), np.arange(2.0, 14.0, 2.0))
+    inside = (boxes.lower <= fine.T) & (boxes.upper >= fine.T)
+    y = (inside / inside.sum(axis=1, keepdims=True)) @ f
+
+    def error(k, X, X_star):
+        return np.sqrt(np.mean((k(X_star, X) @ np.linalg.solve(k(X) + 1e-3 * np.eye(6), y) - f) ** 2))
+
+    as_boxes = error(Integral(kernel), boxes, Points(fine))
+    as_centres = error(kernel, (boxes.lower + boxes.upper) / 2, fine)
+    assert as_boxes < 0.95 * as_centres

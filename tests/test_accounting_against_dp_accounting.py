@@ -1,4 +1,4 @@
-"""Our bounds beside those of Google's dp-accounting, which goes by other ways (a grid of losses, Renyi orders).
+"""Our bounds beside those of Google's dp-accounting, which goes other ways (grids of losses, Renyi orders).
 
 Its privacy loss distributions are the tightest there are, up to their grid; so ours may not be below its
 optimistic estimates, and where ours is exact it may not be above its pessimistic ones by more than the grid.

@@ -1,19 +1,558 @@
-"""Generated data: reproducible, and plausible as heights by age."""
+"""Data sets: formats as published, downloads with checksums, and look-alikes; no network, no real data."""
+
+import builtins
+import gzip
+import http.server
+import io
+import json
+import threading
+import zipfile
+from contextlib import contextmanager
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from cloakgp.datasets import make_kung_like
+from cloakgp.datasets import (
+    CITIBIKE_BOX,
+    LONDON_BOX,
+    Dataset,
+    DatasetError,
+    citibike,
+    fetch_citibike,
+    fetch_kung,
+    fetch_london_prices,
+    kung,
+    london,
+    make_bike_like,
+    make_city_like,
+    make_kung_like,
+    tables,
+)
+
+# ------------------------------------------------------------------------------- made-up files
+
+HOWELL = '"height";"weight";"age";"male"\n150.5;40.1;30;0\n160.25;50;31;1\n90;12;3.5;0\n'
+
+LOWER = (
+    '"tripduration","starttime","stoptime","start station id","start station name","start station latitude",'
+    '"start station longitude","end station id","end station name","end station latitude",'
+    '"end station longitude","bikeid","usertype","birth year","gender"'
+)
+UPPER = (
+    "Trip Duration,Start Time,Stop Time,Start Station ID,Start Station Name,Start Station Latitude,"
+    "Start Station Longitude,End Station ID,End Station Name,End Station Latitude,End Station Longitude,"
+    "Bike ID,User Type,Birth Year,Gender"
+)
+PREPARED_TRIPS = (
+    "start_lat,start_lon,end_lat,end_lon,tripduration,start_ts,in_paper_box\n"
+    "40.7,-73.99,40.71,-73.98,300,2016-06-03 00:00:02,True\n"
+    "40.66,-73.99,40.71,-73.98,400,2016-06-03 00:00:03,False\n"
+)
+PREPARED_SALES = (
+    "easting,northing,lat,lon,price,date,type\n"
+    "530000,180000,51.5,-0.1,250000,2016-01-07,T\n"
+    "531000,181000,51.5,-0.1,350000,2014-02-07,F\n"
+    "700000,181000,51.5,-0.1,450000,2014-02-07,F\n"
+)
 
 
-def test_shapes_and_public_seed():
-    X, y = make_kung_like()
-    assert X.shape == (287, 1)
-    assert y.shape == (287,)
-    again = make_kung_like(seed=0)
-    assert np.array_equal(again[0], X)
-    assert np.array_equal(again[1], y)
-    assert not np.array_equal(make_kung_like(seed=1)[1], y)
+def trip(seconds, time, start=(40.70, -73.99), end=(40.72, -73.98)):
+    cells = [
+        seconds,
+        time,
+        time,
+        72,
+        "W 52 St, 11 Ave",
+        *start,
+        79,
+        "Franklin St",
+        *end,
+        1,
+        "Subscriber",
+        1980,
+        1,
+    ]
+    return ",".join(f'"{cell}"' for cell in cells)
+
+
+def lines(*rows):
+    return "".join(f"{row}\r\n" for row in rows)
+
+
+def sale(price, date, postcode):
+    cells = [
+        "{AA-1}",
+        price,
+        f"{date} 00:00",
+        postcode,
+        "T",
+        "N",
+        "F",
+        "1",
+        "",
+        "A ROAD",
+        "",
+        "B",
+        "C",
+        "D",
+        "A",
+    ]
+    return ",".join(f'"{cell}"' for cell in [*cells, "A"])
+
+
+def postcode(name, easting, northing):
+    return f'"{name}",10,{easting},{northing},"E92000001","E19","E18","","E09","E05"'
+
+
+def packed(members, kind=zipfile.ZIP_DEFLATED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", kind) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def _elsewhere(tmp_path, monkeypatch):
+    """No user's data or cache, and no address but this machine's."""
+    monkeypatch.delenv("CLOAKGP_DATA", raising=False)
+    monkeypatch.setenv("CLOAKGP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "*")
+    nowhere = "http://127.0.0.1:9/"  # the discard port
+    monkeypatch.setattr(kung, "URL", nowhere + "Howell1.csv")
+    monkeypatch.setattr(citibike, "URL", nowhere + "{year}-citibike-tripdata.zip")
+    monkeypatch.setattr(london, "PRICES_URL", nowhere + "pp-{year}.csv")
+    monkeypatch.setattr(london, "POSTCODES_URL", nowhere + "codepo_gb.zip")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    place = tmp_path / "data"
+    place.mkdir()
+    return place
+
+
+# ----------------------------------------------------------------------------------------- !Kung
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        HOWELL.encode(),
+        b"\xef\xbb\xbf" + HOWELL.replace("\n", "\r\n").encode(),
+        HOWELL.replace(";", ",").encode(),
+        gzip.compress(HOWELL.encode()),
+        packed({"Howell1.csv": HOWELL, "__MACOSX/._Howell1.csv": b"\0"}),
+    ],
+    ids=["semicolons", "BOM and CRLF", "commas", "gz", "zip"],
+)
+def test_kung_are_the_women_of_the_file(folder, content):
+    file = folder / "any name"
+    file.write_bytes(content)
+    data = fetch_kung(file)
+    assert data.X.tolist() == [[30.0], [3.5]]
+    assert data.y.tolist() == [150.5, 90.0]
+    assert (data.names, data.units, data.generated) == (("age", "height"), ("years", "cm"), False)
+    assert "rethinking" in data.licence
+
+
+def test_a_folder_by_argument_or_environment(folder, monkeypatch):
+    (folder / "howell1.csv").write_text(HOWELL)
+    assert len(fetch_kung(str(folder)).y) == 2
+    monkeypatch.setenv("CLOAKGP_DATA", str(folder))
+    assert len(fetch_kung().y) == 2
+    with pytest.raises(FileNotFoundError, match=r"holds none of 201606-citibike.*citibike\.csv\.gz"):
+        fetch_citibike()  # where a folder is given, nothing is downloaded
+    with pytest.raises(FileNotFoundError, match=r"london_prices\.csv.*pp-2013\.csv"):
+        fetch_london_prices()
+    monkeypatch.setenv("CLOAKGP_DATA", str(folder / "none"))
+    with pytest.raises(FileNotFoundError, match="CLOAKGP_DATA must name a file or folder that exists"):
+        fetch_kung()
+    with pytest.raises(FileNotFoundError, match="path must name"):
+        fetch_kung("none")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("height;age\n1;2\n", "no column 'male'; its columns are height, age"),
+        ("", "no column 'age'"),
+        ("height;age;male\n150;NA;0\n", r"row 2: expected numbers, got \('NA', '150', '0'\)"),
+        ("height;age;male\n150;nan;0\n", "not finite"),
+        ("height;age;male\n150;20\n", "row 2: cannot be read"),
+        ("height;age;male\n150;20;1\n", "holds no women"),
+        (b"\xff\xfe\x00binary", "damaged, or no CSV text"),
+        (b"a" * 70_000, "first line never ends"),
+        (gzip.compress(HOWELL.encode())[:-12], "damaged, or no CSV text"),
+        (b"PK\x03\x04 no archive", "damaged zip archive"),
+        (packed({"a.csv": HOWELL, "b.csv": HOWELL}), "wrong file: it does not hold .* but a.csv, b.csv"),
+    ],
+)
+def test_wrong_files_are_named_with_what_is_wrong(folder, content, message):
+    file = folder / "Howell1.csv"
+    file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(DatasetError, match=message):
+        fetch_kung(file)
+
+
+# ------------------------------------------------------------------------------------ Citi Bike
+
+
+@pytest.mark.parametrize(
+    ("header", "time"),
+    [(LOWER, "6/1/2016 00:00:18"), (UPPER, "2016-06-01 00:00:18"), (LOWER, "6/30/2016 0:01")],
+)
+def test_trips_under_either_header_and_date(folder, header, time):
+    (folder / "201606-citibike-tripdata.csv").write_text(lines(header, trip(300, time), trip(70, time)))
+    data = fetch_citibike("2016-06", folder)
+    assert data.X.tolist() == [[40.70, -73.99, 40.72, -73.98]] * 2
+    assert data.y.tolist() == [300.0, 70.0]
+    assert data.names[-1] == "duration"
+    assert data.units == ("degrees",) * 4 + ("s",)
+    assert "2016-06" in data.source
+
+
+JUNE = "6/1/2016 00:00:18"
+PARTS = {
+    "2016-citibike-tripdata/6_June/201606-citibike-tripdata_2.csv": lines(LOWER, trip(2, JUNE)),
+    "2016-citibike-tripdata/6_June/201606-citibike-tripdata_1.csv": lines(LOWER, trip(1, JUNE)),
+    "2016-citibike-tripdata/5_May/201605-citibike-tripdata_1.csv": "never\0read",
+    "2016-citibike-tripdata/6_June/JC-201606-citibike-tripdata.csv": "another city",
+    "__MACOSX/2016-citibike-tripdata/6_June/._201606-citibike-tripdata_1.csv": "\0",
+    "2016-citibike-tripdata/6_June/": "",
+}
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        PARTS,
+        {
+            **dict.fromkeys(list(PARTS)[:2], lines(LOWER, trip(9, JUNE))),
+            "201606-citibike-tripdata.csv": lines(LOWER, trip(1, JUNE), trip(2, JUNE)),
+        },
+        {
+            "2016-citibike-tripdata/201606-citibike-tripdata.zip": packed(
+                {name.rpartition("/")[2]: PARTS[name] for name in list(PARTS)[:3]}
+            ),
+            "2016-citibike-tripdata/201607-citibike-tripdata.zip": b"never read",
+        },
+        {"2016-06 - Citi Bike trip data.csv": lines(LOWER, trip(1, JUNE), trip(2, JUNE))},
+    ],
+    ids=["parts in a folder", "whole and parts", "zip in zip", "old name"],
+)
+def test_a_month_is_streamed_out_of_its_years_archive(folder, members):
+    (folder / "2016-citibike-tripdata.zip").write_bytes(packed(members))
+    assert fetch_citibike("2016-06", folder).y.tolist() == [1.0, 2.0]
+    assert [entry.name for entry in folder.iterdir()] == ["2016-citibike-tripdata.zip"]
+
+
+def test_archives_that_are_wrong_or_too_large(folder, monkeypatch):
+    file = folder / "a.zip"
+    file.write_bytes(packed({"201605-citibike-tripdata.csv": "x"}))
+    with pytest.raises(DatasetError, match=r"does not hold what is asked for, but 201605-citibike"):
+        fetch_citibike("2016-06", file)
+    inner = packed({"201606-citibike-tripdata.zip": packed({"201606-a.csv": "x"})})
+    file.write_bytes(packed({"201606-citibike-tripdata.zip": inner}))
+    with pytest.raises(DatasetError, match="an archive in an archive in an archive"):
+        fetch_citibike("2016-06", file)
+    file.write_bytes(packed(PARTS))
+    monkeypatch.setattr(tables, "LARGEST", 100)
+    with pytest.raises(DatasetError, match="would unpack to more than 100 bytes"):
+        fetch_citibike("2016-06", file)
+
+
+def test_other_months_gaps_and_places_outside_are_left_out(folder):
+    (folder / "citibike.csv.gz").write_bytes(gzip.compress(PREPARED_TRIPS.encode()))
+    assert fetch_citibike("2016-06", folder).X.shape == (2, 4)
+    assert fetch_citibike("2016-06", folder, box=CITIBIKE_BOX).y.tolist() == [300.0]
+    with pytest.raises(DatasetError, match="no trip of 2017-06, but of 2016-06"):
+        fetch_citibike("2017-06", folder)
+    rows = [
+        trip(1, JUNE),
+        trip(2, JUNE, start=("", "")),
+        trip(3, JUNE, end=("NULL", "NULL")),
+        trip(4, JUNE, end=(0.0, 0.0)),
+        trip(5, "7/1/2016 00:00:00"),
+        "",
+    ]
+    (folder / "citibike.csv").write_text(lines(LOWER, *rows))
+    assert fetch_citibike("2016-06", folder).y.tolist() == [1.0]
+    (folder / "citibike.csv").write_text(lines(LOWER, trip("slow", JUNE)))
+    with pytest.raises(DatasetError, match=r"row 2: expected numbers, got .*'slow'"):
+        fetch_citibike("2016-06", folder)
+    (folder / "citibike.csv").write_text(lines(LOWER, trip(1, "1/2")))
+    with pytest.raises(DatasetError, match="row 2: cannot be read"):
+        fetch_citibike("2016-06", folder)
+    (folder / "citibike.csv").write_text("ride_id,started_at,start_lat,start_lng\n")
+    with pytest.raises(DatasetError, match="no column 'start station longitude'"):
+        fetch_citibike("2016-06", folder)
+
+
+@pytest.mark.parametrize("month", ["June", "2016-13", "201606", "2012-01", "2021-02", 201606])
+def test_months_are_checked(month):
+    with pytest.raises(ValueError, match="month must be"):
+        fetch_citibike(month)
+
+
+@pytest.mark.parametrize("box", [3, (1, 2), ((1, 2),), ((2, 1), (1, 2)), (("a", 1), (1, 2))])
+def test_boxes_are_checked(box):
+    with pytest.raises(ValueError, match="box must be two intervals"):
+        fetch_citibike(box=box)
+    with pytest.raises(ValueError, match="box must be two intervals"):
+        fetch_london_prices(box=box)
+
+
+# --------------------------------------------------------------------------------------- London
+
+SALES = {
+    2013: lines(
+        sale(100, "2013-01-02", "SW1A 1AA"), sale(200, "2013-01-03", ""), sale(300, "2013-05-06", "ZZ1 1ZZ")
+    ),
+    2014: lines(sale(400, "2014-01-02", "N1 1AA"), sale(500, "2014-01-03", "AB1 1AA")),
+}
+POSTCODES = packed(
+    {
+        "Data/CSV/sw.csv": lines(postcode("SW1A1AA", 529_090, 179_645), postcode("SW1A9ZZ", 0, 0)),
+        "Data/CSV/n.csv": lines(postcode("N1  1AA", 531_000, 184_000)),
+        "Data/CSV/ab.csv": lines(postcode("AB1 1AA", 394_000, 806_000)),
+        "Doc/Code-Point_Open_Column_Headers.csv": "PC,PQ\r\n",
+        "Doc/licence.txt": "",
+    }
+)
+
+
+def write_sales(folder):
+    (folder / "pp-2013.csv").write_text(SALES[2013])
+    (folder / "pp-2014.csv.gz").write_bytes(gzip.compress(SALES[2014].encode()))
+    (folder / "codepo_gb.zip").write_bytes(POSTCODES)
+
+
+def test_sales_are_joined_to_their_postcodes(folder):
+    write_sales(folder)
+    data = fetch_london_prices([2013, 2014], folder)
+    assert data.X.tolist() == [[529_090, 179_645], [531_000, 184_000]]
+    assert data.y.tolist() == [100.0, 400.0]
+    assert data.units == ("m", "m", "pounds")
+    assert "pp-2013.csv, pp-2014.csv.gz and codepo_gb.zip" in data.source
+    assert "Open Government Licence v3.0" in data.licence
+    assert "Royal Mail" in data.licence
+    everywhere = fetch_london_prices([2014], folder, box=((0, 700_000), (0, 1_300_000)))
+    assert everywhere.y.tolist() == [400.0, 500.0]
+
+
+def test_prepared_sales_are_kept_by_year_and_place(folder):
+    (folder / "london_prices.csv.gz").write_bytes(gzip.compress(PREPARED_SALES.encode()))
+    data = fetch_london_prices(path=folder)
+    assert data.X.tolist() == [[530_000, 180_000], [531_000, 181_000]]
+    assert fetch_london_prices([2014], folder / "london_prices.csv.gz", box=LONDON_BOX).y.tolist() == [
+        350_000.0
+    ]
+    with pytest.raises(DatasetError, match="no sale of 2013"):
+        fetch_london_prices([2013], folder)
+
+
+def test_wrong_files_of_sales_and_postcodes_are_named(folder):
+    write_sales(folder)
+    (folder / "pp-2013.csv").write_text("price,date\n1,2\n")
+    with pytest.raises(DatasetError, match=r"pp-2013\.csv, row 1: expected 16 columns of price-paid data"):
+        fetch_london_prices([2013], folder)
+    (folder / "codepo_gb.zip").write_bytes(packed({"Data/CSV/ab.csv": "AB1 1AA,10,x,806000,,,,,,\n"}))
+    with pytest.raises(DatasetError, match="row 1: expected 10 columns of Code-Point Open"):
+        fetch_london_prices([2014], folder)
+    (folder / "codepo_gb.zip").unlink()
+    with pytest.raises(FileNotFoundError, match=r"holds none of codepo_gb\.zip"):
+        fetch_london_prices([2014], folder)
+
+
+@pytest.mark.parametrize("years", [[], 2013, ["then"], [1994]])
+def test_years_are_checked(years):
+    with pytest.raises(ValueError, match="years must be"):
+        fetch_london_prices(years)
+
+
+# ------------------------------------------------------------------------------------ downloads
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        super().do_GET()
+
+    def log_message(self, *arguments):
+        pass
+
+
+@contextmanager
+def serving(folder):
+    """The folder over HTTP on this machine; what was asked for is in `asked`."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(folder)))
+    server.asked = []
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server, f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_a_known_checksum_is_checked_and_a_download_kept(folder, monkeypatch, tmp_path):
+    pytest.importorskip("pooch")
+    (folder / "Howell1.csv").write_text(HOWELL)
+    with serving(folder) as (server, address):
+        monkeypatch.setattr(kung, "URL", address + "Howell1.csv")
+        with pytest.raises(DatasetError, match=f"has not the sha256 known, {kung.SHA256}. Do not use it"):
+            fetch_kung()
+        assert not (tmp_path / "cache" / "Howell1.csv").exists()
+        monkeypatch.setattr(kung, "SHA256", sha256(HOWELL.encode()).hexdigest())
+        assert len(fetch_kung().y) == 2
+        asked = len(server.asked)
+        assert len(fetch_kung().y) == 2
+        assert len(server.asked) == asked
+    assert len(fetch_kung().y) == 2  # without the server
+    (tmp_path / "cache" / "Howell1.csv").write_text("changed")
+    with pytest.raises(DatasetError, match=r"has changed since it was downloaded: .* Delete it"):
+        fetch_kung()
+
+
+def test_an_unknown_checksum_is_recorded_once_and_then_checked(folder, monkeypatch, tmp_path):
+    pytest.importorskip("pooch")
+    archive, cache = packed(PARTS), tmp_path / "cache"
+    (folder / "2016-citibike-tripdata.zip").write_bytes(archive)
+    with serving(folder) as (_, address):
+        monkeypatch.setattr(citibike, "URL", address + "{year}-citibike-tripdata.zip")
+        assert len(fetch_citibike("2016-06").y) == 2
+        record = json.loads((cache / "sha256.json").read_text())
+        entry = record["2016-citibike-tripdata.zip"]
+        assert entry["sha256"] == sha256(archive).hexdigest()
+        assert entry["url"] == address + "2016-citibike-tripdata.zip"
+        assert fetch_citibike("2016-06").y.tolist() == [1.0, 2.0]
+
+        (folder / "2016-citibike-tripdata.zip").write_bytes(packed({"201606-citibike-tripdata.csv": LOWER}))
+        (cache / "2016-citibike-tripdata.zip").unlink()
+        with pytest.raises(
+            DatasetError, match=r"recorded at the first download.*may have revised it.*delete"
+        ):
+            fetch_citibike("2016-06")
+        (cache / "sha256.json").write_text("{}")
+        with pytest.raises(DatasetError, match="holds no trip of 2016-06"):
+            fetch_citibike("2016-06")  # the new file, which has none
+        (cache / "2016-citibike-tripdata.zip").write_bytes(archive)
+        with pytest.raises(DatasetError, match="has changed since it was downloaded"):
+            fetch_citibike("2016-06")
+        (cache / "sha256.json").write_text("[1]")
+        with pytest.raises(DatasetError, match=r"sha256\.json cannot be read. Delete it"):
+            fetch_citibike("2016-06")
+    assert sorted(entry.name for entry in cache.iterdir()) == ["2016-citibike-tripdata.zip", "sha256.json"]
+
+
+def test_all_of_londons_files_are_downloaded_and_recorded(folder, monkeypatch, tmp_path):
+    pytest.importorskip("pooch")
+    for year, text in SALES.items():
+        (folder / f"pp-{year}.csv").write_text(text)
+    (folder / "codepo_gb.zip").write_bytes(POSTCODES)
+    with serving(folder) as (_, address):
+        monkeypatch.setattr(london, "PRICES_URL", address + "pp-{year}.csv")
+        monkeypatch.setattr(london, "POSTCODES_URL", address + "codepo_gb.zip?area=GB")
+        assert fetch_london_prices([2013, 2014]).y.tolist() == [100.0, 400.0]
+        with pytest.raises(
+            DatasetError, match=r"pp-2015\.csv could not be had: 404 .* The publisher may have moved"
+        ):
+            fetch_london_prices([2015])
+    record = json.loads((tmp_path / "cache" / "sha256.json").read_text())
+    assert set(record) == {"pp-2013.csv", "pp-2014.csv", "codepo_gb.zip"}
+
+
+def test_no_network_is_said_with_what_to_do(monkeypatch, tmp_path):
+    pytest.importorskip("pooch")
+    with pytest.raises(
+        ConnectionError, match=r"cannot be reached. .*give Howell1\.csv as path, or set CLOAKGP_DATA"
+    ):
+        fetch_kung()
+    with pytest.raises(ConnectionError, match=r"2016-citibike-tripdata\.zip as path"):
+        fetch_citibike()
+    assert not list(tmp_path.glob("cache/*"))
+
+
+def test_pooch_is_needed_for_downloads_alone(folder, monkeypatch):
+    imported = builtins.__import__
+
+    def without(name, *arguments, **options):
+        if name.partition(".")[0] == "pooch":
+            raise ImportError(name)
+        return imported(name, *arguments, **options)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr("cloakgp.datasets.sources.import_module", without)
+    (folder / "Howell1.csv").write_text(HOWELL)
+    assert len(fetch_kung(folder).y) == 2
+    with pytest.raises(ImportError, match=r"needs pooch: pip install 'cloakgp\[datasets\]'"):
+        fetch_kung()
+
+
+def test_addresses_are_pinned_where_they_can_be():
+    source = Path(kung.__file__).read_text(encoding="utf-8")
+    assert 'COMMIT = "ac1b3b2cda83f3e14096e2d997a6e30ad109eeee"' in source
+    assert len(kung.SHA256) == 64
+
+
+# ---------------------------------------------------------------------------------- look-alikes
+
+
+def test_a_dataset_is_a_pair_that_says_what_it_is():
+    data = make_kung_like(5)
+    X, y = data
+    assert X is data.X is data[0]
+    assert y is data.y is data[1]
+    assert len(data) == 2
+    assert repr(data) == (
+        "<Dataset: 5 rows of age (years) -> height (cm); "
+        "generated, cloakgp.datasets.make_kung_like(n=5, seed=0)>"
+    )
+    with pytest.raises(AttributeError):
+        data.generated = False
+
+
+MAKERS = pytest.mark.parametrize("make", [make_kung_like, make_city_like, make_bike_like])
+
+
+@MAKERS
+def test_look_alikes_have_a_public_seed_and_say_that_they_are_generated(make):
+    data = make(50)
+    assert isinstance(data, Dataset)
+    assert data.generated
+    assert data.X.shape == (50, len(data.names) - 1)
+    assert data.y.shape == (50,)
+    assert len(data.units) == len(data.names)
+    assert all(np.array_equal(a, b) for a, b in zip(data, make(50, seed=0), strict=True))
+    assert not np.array_equal(make(50, seed=1).y, data.y)
+
+
+@MAKERS
+@pytest.mark.parametrize("n", [0, -3])
+def test_refuses_no_rows(make, n):
+    with pytest.raises(ValueError, match="n must be at least 1"):
+        make(n)
+
+
+@MAKERS
+def test_no_generator_but_the_seeded_one_is_touched(make):
+    np.random.seed(0)  # noqa: NPY002 - it is the global generator that must be left alone
+    expected = np.random.random()  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002
+    make(10)
+    assert np.random.random() == expected  # noqa: NPY002
+
+
+def test_default_sizes_are_the_papers():
+    assert len(make_kung_like().y) == 287
+    assert len(make_city_like().y) == 4766
+    assert len(make_bike_like().y) == 5000
 
 
 def test_heights_grow_to_about_150_cm_with_a_spread_of_6_to_7():
@@ -30,15 +569,35 @@ def test_heights_grow_to_about_150_cm_with_a_spread_of_6_to_7():
     assert np.all(np.diff(by_age) > 0)
 
 
-def test_no_generator_but_the_seeded_one_is_touched():
-    np.random.seed(0)  # noqa: NPY002 - it is the global generator that must be left alone
-    expected = np.random.random()  # noqa: NPY002
-    np.random.seed(0)  # noqa: NPY002
-    make_kung_like()
-    assert np.random.random() == expected  # noqa: NPY002
+def test_the_city_has_a_dense_centre_towns_bridges_and_empty_corners():
+    X, y = make_city_like(20_000, seed=1)
+    low, high = np.array(LONDON_BOX).T
+    assert np.array_equal(X, X.clip(low, high))
+    assert np.array_equal(X, X.round())
+    counts, _, _ = np.histogram2d(X[:, 0], X[:, 1], bins=10, range=LONDON_BOX)
+    assert counts[3:7, 3:7].sum() > 0.4 * len(X)
+    corners = counts[0, 0] + counts[0, -1] + counts[-1, 0] + counts[-1, -1]
+    assert corners < 0.002 * len(X)
+    town, halfway = (np.hypot(*(X - place).T) < 4000 for place in ([571_000, 207_000], [560_000, 200_000]))
+    assert 0 < 4 * halfway.sum() < town.sum()
+    assert y.min() >= 100_000
+    assert y.max() <= 500_000
+    assert y.mean() == pytest.approx(320_000, abs=15_000)
+    assert y.std() == pytest.approx(93_000, abs=5_000)
+    assert y[X[:, 0] < 520_000].mean() > y[X[:, 0] > 550_000].mean() + 60_000
 
 
-@pytest.mark.parametrize("n", [0, -3])
-def test_refuses_no_people(n):
-    with pytest.raises(ValueError, match="n must be at least 1"):
-        make_kung_like(n)
+def test_bike_trips_take_longer_the_further_and_have_a_clipped_tail():
+    X, y = make_bike_like(40_000, seed=2)
+    low, high = np.array([*CITIBIKE_BOX, *CITIBIKE_BOX]).T
+    assert np.array_equal(X, X.clip(low, high))
+    stations = np.unique(X.reshape(-1, 2), axis=0)
+    assert 450 < len(stations) < 650
+    distance = np.hypot(*((X[:, 2:] - X[:, :2]) * [111.2, 84.3]).T)
+    assert np.median(distance) == pytest.approx(1.5, abs=0.15)
+    assert 0.005 < np.mean(distance == 0) < 0.05
+    assert np.corrcoef(distance, y)[0, 1] == pytest.approx(0.68, abs=0.05)
+    assert y.min() >= 61
+    assert y.max() == 2000
+    assert np.mean(y == 2000) == pytest.approx(0.06, abs=0.015)
+    assert np.median(y) == pytest.approx(660, abs=40)

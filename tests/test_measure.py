@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 
 from cloakgp import measure as room
 from cloakgp.calibration import calibrate
+from cloakgp.gp import GP
+from cloakgp.kernels import EQ
 from cloakgp.lattice import to_integers
-from cloakgp.measure import measure
+from cloakgp.measure import choose, measure
+from cloakgp.selection import plan_selection
 
 LOW, HIGH = -1.0, 4.0
 
@@ -324,3 +327,42 @@ def test_a_failing_noise_generator_is_not_quoted(public, setting, monkeypatch):
     monkeypatch.setattr(measurements, "make_gaussian", lambda *_, **__: leaky)
     with pytest.raises(RuntimeError, match=r"OpenDP failed to add noise; nothing was released\.$"):
         measure(public, setting.y, "error")
+
+
+# Choosing
+
+
+@pytest.fixture(scope="module")
+def selection():
+    """A plan to choose between two models of 12 rows, with other bounds than the measurement's."""
+    gps = [GP(EQ(lengthscale), 0.4, (0.0, 1.0)) for lengthscale in (0.5, 5.0)]
+    return plan_selection(gps, np.arange(12.0), epsilon=1.0, folds=3)
+
+
+def test_each_door_rounds_on_its_own_lattice(selection, public):
+    y = np.array([-9.0, 9.0, 0.5])
+    m, s = public, selection.scores
+    assert m.y_bits != s.y_bits
+    assert room._to_integers(y, s, "error").tolist() == [0, 2**s.y_bits, 2 ** (s.y_bits - 1)]
+    assert room._to_integers(y, m, "error").tolist() == [0, 2**m.y_bits, round(0.3 * 2**m.y_bits)]
+
+
+def test_a_choice_is_an_index_and_is_drawn_afresh(selection, setting):
+    drawn = {choose(selection.scores, setting.y, "error") for _ in range(60)}
+    assert drawn == {0, 1}
+    assert all(type(index) is int for index in drawn)
+
+
+@pytest.mark.parametrize("y", WRONG_KINDS.values(), ids=WRONG_KINDS)
+def test_wrong_kinds_are_not_chosen_by(selection, monkeypatch, y):
+    monkeypatch.setattr(room, "_noisy_min", lambda scores: lambda exact: pytest.fail("the budget is spent"))
+    with pytest.raises(TypeError, match=r"y must be a vector of real numbers.*Nothing was spent") as caught:
+        choose(selection.scores, y, "error")
+    assert "314159" not in str(caught.value)
+
+
+def test_the_noisy_minimum_is_the_exponential_mechanism_not_permute_and_flip(selection):
+    """Only the first has rho = epsilon^2 / 8; OpenDP gives it for this divergence."""
+    mechanism = room._noisy_min(selection.scores)
+    assert "ZeroConcentratedDivergence" in repr(mechanism.output_measure)
+    assert mechanism.map(selection.scores.sensitivity) == pytest.approx(1 / 8, rel=1e-9)

@@ -47,7 +47,7 @@ class GP:
     mean: float
 
     def __init__(self, kernel: Any, noise: Any, bounds: Any, mean: Any = None) -> None:
-        low, high = _bounds(bounds)
+        low, high = check_bounds(bounds)
         middle = low + (high - low) / 2
         values = {
             "kernel": as_kernel(kernel),
@@ -183,7 +183,8 @@ def _noise(noise: Any) -> float | FloatArray:
     return checks.positive(noise, "noise", remedy)
 
 
-def _bounds(bounds: Any) -> tuple[float, float]:
+def check_bounds(bounds: Any) -> tuple[float, float]:
+    """Two public limits, lo < hi, or a clear error."""
     remedy = "Give public limits (lo, hi) on the outcome; there is no safe default, and y must not set them."
     try:
         low, high = bounds

@@ -6,11 +6,13 @@ and scaled, y in integers, the measurements and predictions before noise, and y'
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import logging
 import math
 import pickle
+import re
 import struct
 import sys
 import traceback
@@ -124,7 +126,9 @@ def reachable(*roots):
         if hasattr(thing, "__dict__") and not isinstance(thing, type):
             queue.append(vars(thing))
         slots = [slot for kind in type(thing).__mro__ for slot in getattr(kind, "__slots__", ())]
-        queue += [getattr(thing, slot, None) for slot in slots if isinstance(slot, str)]
+        for slot in slots:
+            with contextlib.suppress(Exception):  # some libraries' slots cannot be read
+                queue.append(getattr(thing, slot))
     return list(seen.values())
 
 
@@ -395,7 +399,8 @@ def everything_said(error):
         said += [str(e), repr(e), repr(e.args), repr(getattr(e, "__notes__", [])), repr(vars(e))]
         shown = [e.__cause__] + ([] if e.__suppress_context__ else [e.__context__])
         queue += [other for other in shown if other is not None]
-    return said + traceback.format_exception(error)
+    # Numbers of lines are about the source: 115 is no quotation of a 15.
+    return said + [re.sub(r"line \d+", "line", text) for text in traceback.format_exception(error)]
 
 
 def check_errors_tell_nothing(release, spoil):

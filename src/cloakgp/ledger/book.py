@@ -24,6 +24,7 @@ from cloakgp.ledger.errors import BudgetExceeded, LedgerError, LedgerTampered
 if TYPE_CHECKING:
     from cloakgp.ledger.store import Store
 
+_EMPTY = "ledger: it is empty. Ledger(...).create(...) makes a data set."
 _NUMBERS = 1000  # a release of so many numbers stands for any in what is said to be left
 
 
@@ -104,10 +105,16 @@ epsilon 1 at delta 0.01, or for a selection: epsilon 1
     def __init__(self, url: str, *, who: str | None = None, timeout: float = 60.0) -> None:
         from cloakgp.ledger.store import Store
 
-        self._url = checks.text(url, "url")
+        if not isinstance(url, str):
+            raise TypeError(f"url must be text, such as 'sqlite:///budget.db'; got {type(url).__name__}.")
         self._timeout = checks.positive(timeout, "timeout")
-        self.who = _user() if who is None else checks.text(who, "who")
-        self._store: Store = Store(self._url, self._timeout)
+        self._who = checks.text(_user() if who is None else who, "who")
+        self._store: Store = Store(url, self._timeout)
+
+    @property
+    def who(self) -> str:
+        """Who is spending."""
+        return self._who
 
     def create(
         self, dataset: str, *, epsilon: float, delta: float, pure: float = 0.0, why: str = ""
@@ -127,7 +134,7 @@ epsilon 1 at delta 0.01, or for a selection: epsilon 1
             For the record.
         """
         budget = Budget(epsilon, delta, pure)
-        dataset = checks.text(dataset, "dataset")
+        dataset, why = checks.text(dataset, "dataset"), _reason(why)
         with self._store.writing(create=True) as connection:
             self._store.lock_head(connection)
             entries = self._checked(connection)
@@ -182,6 +189,7 @@ epsilon 1 at delta 0.01, or for a selection: epsilon 1
         self, plan: Chargeable, dataset: str, why: str = "", request: str | None = None
     ) -> Iterator[Charge]:
         """Charge for an answer made inside the block; see :mod:`cloakgp.charging`."""
+        why = _reason(why)
         if request is not None:
             checks.text(request, "request")
         inputs = "" if plan.X is None else container.digest(plan.X)
@@ -217,6 +225,8 @@ epsilon 1 at delta 0.01, or for a selection: epsilon 1
         LedgerTampered
             If an entry was changed, removed or put in, or the ledger is older than a release.
         """
+        if isinstance(releases, (str, os.PathLike)):
+            releases = [releases]
         receipts = [_receipt(release) for release in releases]
         with self._store.reading() as connection:
             entries = self._checked(connection)
@@ -229,12 +239,14 @@ epsilon 1 at delta 0.01, or for a selection: epsilon 1
         for entry in entries:
             if entry.kind != SPENT:
                 continue
-            event = from_spec(entry.what)
+            event = _event(entry)
             if entry.dataset not in spent or not budgets[entry.dataset].allows(spent[entry.dataset], event):
                 raise LedgerTampered(f"ledger: entry {entry.number} is not covered by its budget.")
             spent[entry.dataset].append(event)
         for receipt, plan, answer in receipts:
             _find(entries, receipt, plan, answer)
+        if not entries:
+            raise LedgerError(_EMPTY)
         return Audit(len(entries), entries[-1].hash, tuple(budgets), len(receipts))
 
     @contextmanager
@@ -332,11 +344,11 @@ epsilon 1 at delta 0.01, or for a selection: epsilon 1
         with self._store.reading() as connection:
             entries = self._checked(connection)
         if not entries:
-            raise LedgerError("ledger: it is empty. Ledger(...).create(...) makes a data set.")
+            raise LedgerError(_EMPTY)
         return entries
 
     def __reduce__(self) -> Any:  # copied and sent to other processes without its connections
-        return _reopened, (self._url, self.who, self._timeout)
+        return _reopened, (self._store.url, self.who, self._timeout)
 
     def __repr__(self) -> str:
         return f"<Ledger {self._store.shown}, as {self.who}>"
@@ -354,7 +366,31 @@ def _user() -> str:
 
 
 def _budgets(entries: Sequence[Entry]) -> dict[str, Budget]:
-    return {entry.dataset: Budget(**entry.what) for entry in entries if entry.kind == CREATED}
+    budgets: dict[str, Budget] = {}
+    for entry in entries:
+        if entry.kind != CREATED:
+            continue
+        if entry.dataset in budgets:
+            raise LedgerTampered(
+                f"ledger: entry {entry.number} gives a second budget to data set {entry.dataset!r}, which no "
+                "Ledger does."
+            )
+        try:
+            budgets[entry.dataset] = Budget(**entry.what)
+        except (TypeError, ValueError):
+            raise LedgerTampered(f"ledger: entry {entry.number} holds no budget.") from None
+    return budgets
+
+
+def _event(entry: Entry) -> Event:
+    try:
+        return from_spec(entry.what)
+    except (TypeError, ValueError):
+        raise LedgerTampered(f"ledger: entry {entry.number} holds no event.") from None
+
+
+def _reason(why: Any) -> str:
+    return "" if isinstance(why, str) and why == "" else checks.text(why, "why")
 
 
 def _balance(entries: Sequence[Entry], dataset: str) -> Balance:
@@ -366,7 +402,7 @@ def _balance(entries: Sequence[Entry], dataset: str) -> Balance:
             "Nothing was spent."
         )
     spends = (entry for entry in entries if entry.kind == SPENT and entry.dataset == dataset)
-    return Balance(dataset, budgets[dataset], tuple(from_spec(entry.what) for entry in spends))
+    return Balance(dataset, budgets[dataset], tuple(_event(entry) for entry in spends))
 
 
 def _refusal(balance: Balance, event: Event) -> str:
@@ -383,7 +419,7 @@ def _refusal(balance: Balance, event: Event) -> str:
 
 def _down(value: float) -> str:
     """Four digits, rounded down: what is said to be left must fit (plans calibrate with a margin of 1e-8)."""
-    if value <= 0:
+    if value < 1e-6:  # no plan is made with less
         return "0"
     unit = 10.0 ** (np.floor(np.log10(value)) - 3)
     return f"{np.floor(value / unit * (1 + 2e-9)) * unit:.4g}"

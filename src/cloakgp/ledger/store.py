@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote, unquote
 
 from cloakgp.ledger.chain import CREATED, Entry
 from cloakgp.ledger.errors import LedgerError
@@ -46,6 +47,11 @@ _APPEND_ONLY = {
         f"CREATE TRIGGER cloakgp_ledger_no_{verb} BEFORE {verb} ON cloakgp_ledger "
         "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
         for verb in ("update", "delete")
+    ]
+    + [
+        "CREATE TRIGGER cloakgp_ledger_no_replace BEFORE INSERT ON cloakgp_ledger "
+        "WHEN EXISTS (SELECT 1 FROM cloakgp_ledger WHERE number = NEW.number) "
+        "BEGIN SELECT RAISE(ABORT, 'the ledger is append-only'); END"
     ],
     "postgresql": [
         "CREATE FUNCTION cloakgp_ledger_append_only() RETURNS trigger LANGUAGE plpgsql AS "
@@ -54,6 +60,11 @@ _APPEND_ONLY = {
         "EXECUTE FUNCTION cloakgp_ledger_append_only()",
     ],
 }
+_POSTGRESQL_SETTINGS = [
+    "SET LOCAL idle_in_transaction_session_timeout = 0",
+    # A commit must be on disk before its answer leaves.
+    "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'",
+]
 _SCHEMA_LOCK = 7_149_612  # PostgreSQL advisory lock: one process at a time makes the table
 
 
@@ -61,31 +72,29 @@ class Store:
     """Connections to one ledger. It can be copied to other processes: nothing is kept open."""
 
     def __init__(self, url: str, timeout: float) -> None:
-        try:
-            parsed = sa.make_url(url)
-        except sa.exc.ArgumentError:
-            raise ValueError(
-                f"url must look like 'sqlite:///budget.db' or 'postgresql://...'; {_HIDDEN}"
-            ) from None
+        parsed = _parsed(url)
         self.kind = parsed.get_backend_name()
-        if self.kind not in _APPEND_ONLY:
-            raise ValueError(f"url must begin with sqlite: or postgresql:; got {self.kind}:.")
-        if self.kind == "postgresql":
-            parsed = parsed.set(drivername="postgresql+psycopg")
-        self.path = Path(parsed.database or "") if self.kind == "sqlite" else None
-        if self.path is not None and str(self.path) in (".", ":memory:"):
-            raise ValueError(
-                "url must name a file, such as 'sqlite:///budget.db': a ledger in memory forgets."
-            )
-        self.shown = parsed.render_as_string(hide_password=True)
-        options = {"timeout": timeout} if self.kind == "sqlite" else {"connect_timeout": int(timeout) + 1}
-        self.timeout = timeout
+        self.path = _file(parsed) if self.kind == "sqlite" else None
+        self.timeout = min(timeout, 1e6)  # both databases count milliseconds in 32 bits
+        options: dict[str, Any] = {"poolclass": sa.pool.NullPool, "hide_parameters": True}
+        if self.path is not None:
+            name = f"file:{quote(str(self.path))}" if parsed.query else str(self.path)
+            parsed = parsed.set(database=name)
+            self.url = parsed.render_as_string(hide_password=False)
+            self.shown = f"sqlite:///{self.path}"
+            options["connect_args"] = {"timeout": self.timeout}
+        else:
+            self.url = url
+            self.shown = parsed.set(drivername="postgresql", query={}).render_as_string(hide_password=True)
+            options["connect_args"] = {"connect_timeout": int(self.timeout) + 1}
+            # Whatever the server's default: what was committed while we waited for a lock must be seen.
+            options["isolation_level"] = "READ COMMITTED"
         try:
-            self.engine = sa.create_engine(
-                parsed, poolclass=sa.pool.NullPool, hide_parameters=True, connect_args=options
-            )
+            self.engine = sa.create_engine(parsed, **options)
         except ImportError:
             raise ImportError("Ledger on PostgreSQL needs psycopg: pip install 'cloakgp[postgres]'") from None
+        except sa.exc.ArgumentError:
+            raise ValueError(_NO_URL) from None
         if self.kind == "sqlite":
             sa.event.listen(self.engine, "connect", _plain_sqlite)
 
@@ -106,7 +115,7 @@ class Store:
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sa.Connection]:
-        if self.path is not None and not str(self.path).startswith("file:") and not self.path.exists():
+        if self.path is not None and not os.path.exists(self.path):
             raise LedgerError(f"ledger: there is no file {self.path}. Ledger(...).create(...) makes one.")
         with _clear_errors(self):
             connection = self.engine.connect()
@@ -115,8 +124,10 @@ class Store:
                 if self.kind == "sqlite":
                     connection.exec_driver_sql(begin)
                 else:
-                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(self.timeout * 1000)}")
-                    connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout = 0")
+                    for statement in _POSTGRESQL_SETTINGS:
+                        connection.exec_driver_sql(statement)
+                    milliseconds = max(1, int(self.timeout * 1000))  # 0 would be for ever
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {milliseconds}")
             try:
                 yield connection
             except BaseException:
@@ -148,6 +159,8 @@ class Store:
         """Wait until no other request is spending from this data set."""
         made = (_TABLE.c.kind == CREATED) & (_TABLE.c.dataset == dataset)
         with _clear_errors(self):
+            if self.kind == "sqlite":  # the file is locked already: find out here whether it may be written
+                connection.exec_driver_sql("UPDATE cloakgp_ledger SET number = number WHERE 0")
             connection.execute(sa.select(_TABLE.c.number).where(made).with_for_update()).all()
 
     def lock_head(self, connection: sa.Connection) -> None:
@@ -160,24 +173,68 @@ class Store:
         values["what"] = json.dumps(entry.what, sort_keys=True)
         with _clear_errors(self):
             connection.execute(_TABLE.insert().values(**values, contents=contents))
+            stored = connection.execute(sa.select(*_WORDS).where(_TABLE.c.number == entry.number)).mappings()
+            same = _entry(stored.one()) == entry and self.contents(connection, entry.number) == contents
+        if not same:  # or else the chain would break here, with the answer gone out
+            raise LedgerError(
+                f"ledger {self.shown}: it does not keep what is written to it as it is. No answer was given "
+                "out. Nothing was charged."
+            )
 
     def contents(self, connection: sa.Connection, number: int) -> bytes | None:
         """What was released with this entry."""
-        query = sa.select(_TABLE.c.contents).where(_TABLE.c.number == number)
+        column = sa.type_coerce(_TABLE.c.contents, sa.types.NullType())  # as it lies there, whatever it is
         with _clear_errors(self):
-            found: bytes | None = connection.execute(query).scalar()
-        return found if found is None else bytes(found)
+            found = connection.execute(sa.select(column).where(_TABLE.c.number == number)).scalar()
+        if found is None:
+            return None
+        return bytes(found) if isinstance(found, (bytes, memoryview)) else b"not bytes"
 
 
-_HIDDEN = "what was given is not shown, since it may hold a password."
+_NO_URL = (
+    "url must look like 'sqlite:///budget.db' or 'postgresql://user:password@host/name', on one line; what "
+    "was given is not shown, since it may hold a password."
+)
+
+
+def _parsed(url: str) -> sa.URL:
+    """The URL's parts, or an error that does not quote it: it may hold a password."""
+    try:
+        parsed = sa.make_url(url) if url.isprintable() else None
+    except (sa.exc.ArgumentError, ValueError):
+        parsed = None
+    if parsed is None:
+        raise ValueError(_NO_URL)
+    kind = parsed.get_backend_name()
+    if kind not in _APPEND_ONLY:
+        raise ValueError(f"url must begin with sqlite: or postgresql:; got {kind}:.")
+    return parsed.set(drivername={"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}[kind])
+
+
+def _file(parsed: sa.URL) -> Path:
+    """The file of a SQLite URL, which must be one, with its locks in force."""
+    name, query = parsed.database or "", dict(parsed.query)
+    if query:
+        # Others, such as nolock and vfs, would let two requests spend the same budget.
+        modes = [{"uri": "true", "mode": mode} for mode in ("ro", "rw")]
+        if query not in modes or not name.startswith("file:") or "?" in name:
+            raise ValueError(
+                "url: the only options of a SQLite ledger are 'sqlite:///file:...?mode=ro&uri=true', for "
+                "reading, and mode=rw."
+            )
+        name = unquote(name.removeprefix("file:"))
+        name = name.removeprefix("//localhost") if name.startswith("//localhost/") else name
+    if name in ("", ".", ":memory:") or name.startswith("file:"):
+        raise ValueError("url must name a file, such as 'sqlite:///budget.db': a ledger in memory forgets.")
+    return Path(os.path.abspath(name))
 
 
 def _entry(row: Any) -> Entry:
     values = dict(row)
     try:
         values["what"] = json.loads(values["what"])
-    except ValueError:
-        values["what"] = {"unreadable": values["what"]}  # the chain will tell
+    except (TypeError, ValueError, RecursionError):
+        values["what"] = {"unreadable": str(values["what"])}  # the chain will tell
     return Entry(**values)
 
 
@@ -192,7 +249,10 @@ def _make_private(path: Path) -> None:
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     except OSError as error:
-        raise LedgerError(f"ledger: {path} cannot be made or written ({error.strerror}).") from None
+        reason = error.strerror
+    else:
+        return
+    raise LedgerError(f"ledger: {path} cannot be made or written ({reason}). Nothing was charged.")
 
 
 @contextmanager
@@ -204,13 +264,20 @@ def _clear_errors(store: Store, committing: bool = False) -> Iterator[None]:
     except (sa.exc.SQLAlchemyError, ValueError) as error:
         problem = _explained(str(getattr(error, "orig", None) or ""), type(error).__name__)
     if problem:
+        # A lost connection or a failing disk may have made the commit all the same.
+        certain = store.kind == "sqlite" and problem.startswith(("another process", "the disk is full"))
         unsure = (
             " It is not certain whether the charge was made: look at ledger.entries(); if it was, "
             "recover(...) on the plan gives the answer."
-            if committing and store.kind == "postgresql"
+            if committing and not certain
             else " Nothing was charged."
         )
-        raise LedgerError(f"ledger {store.shown}: {problem} No answer was given out.{unsure}")
+        clear = LedgerError(f"ledger {store.shown}: {problem} No answer was given out.{unsure}")
+        try:
+            raise clear
+        except LedgerError:
+            clear.__context__ = None  # the database's error, which Python hangs on to, may quote the answer
+            raise
 
 
 def _explained(message: str, kind: str) -> str:
@@ -221,11 +288,18 @@ def _explained(message: str, kind: str) -> str:
         ("readonly", "it is read-only. Make the file and its folder writable, or use another ledger."),
         ("read-only", "it is read-only. Connect with a role that may write, or use another ledger."),
         ("full", "the disk is full. Make room, then try again."),
+        ("no space left", "the disk is full. Make room, then try again."),
+        ("disk i/o", "the disk failed, or is full."),
+        ("permission denied", "this user may not do that. Ask for the rights to read and write the ledger."),
         ("unable to open", "the file cannot be opened. Check that its folder exists and is writable."),
+        ("no such column", "the table in it is not a ledger's, or one of another version."),
         ("no such table", "it is empty: no ledger was ever made here. Ledger(...).create(...) makes one."),
+        ("column cloakgp_ledger", "the table in it is not a ledger's, or one of another version."),
         ("relation", "it is empty: no ledger was ever made here. Ledger(...).create(...) makes one."),
         ("does not exist", "there is no such database or user."),
         ("authentication", "the user name or password is wrong."),
+        ("resolve", "the server cannot be reached. Check its host name."),
+        ("not known", "the server cannot be reached. Check its host name."),
         ("connect", "the server cannot be reached. Check that it runs, and its host and port."),
         ("closed", "the connection was lost."),
         ("terminat", "the connection was lost."),

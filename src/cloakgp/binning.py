@@ -1,0 +1,557 @@
+"""What a Gaussian process is compared with: noisy means of bins, and noise on each single outcome.
+
+Bins are public, since X is. The sums of y over bins get noise once; everything else is free: a bin's
+mean, the constant or smooth curve through the means, and predictions anywhere. A GP knows how noisy
+each bin is, and with ``predict="integral"`` also that a bin's mean is about the whole bin.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg import cho_solve
+
+from cloakgp import accounting, checks, container, testing
+from cloakgp.bin_sums import MECHANISMS, BinSums, make_sums
+from cloakgp.calibration import EPSILON_LIMIT, promise
+from cloakgp.certificate import NEIGHBOURS, SPEND, UNIT
+from cloakgp.charging import Account, Charge, Receipt, as_ledger, charged
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.gp import GP, check_bounds
+from cloakgp.kernels import Boxes, Constant, Integral, Kernel, Points, Product, Sum, as_kernel
+from cloakgp.lattice import IntArray
+from cloakgp.smoothers import check_covariance, gentle_cholesky, kernel_matrix
+
+PREDICT = ("constant", "gp", "integral")
+_MOST_BINS = 2**62
+_MOST_EQUAL_BINS = 10**7
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How many bins there are, how many hold rows, and how many hold just one."""
+
+    bins: int
+    occupied: int
+    single: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.occupied} of {self.bins} bins occupied ({self.occupied / self.bins:.0%}), "
+            f"{self.single} of them with one row ({self.single / self.occupied:.0%})"
+        )
+
+
+@dataclass(frozen=True)
+class BinningCertificate:
+    """The guarantee of a release of bins. Nothing in it depends on y."""
+
+    epsilon: float
+    delta: float
+    unit: str
+    neighbours: str
+    spend: str
+    insecure: bool
+    mechanism: str
+    n_rows: int
+    n_bins: int
+    y_bits: int
+    scale: int
+    """Laplace's scale, or the Gaussian's std, in lattice steps, on each bin's sum."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON."""
+        return asdict(self)
+
+
+class Predictor(Protocol):
+    """How predictions are made of the bins' noisy means."""
+
+    @property
+    def mean(self) -> float:
+        """The prediction that no bin moves."""
+        ...
+
+    def gain(self, X: FloatArray) -> FloatArray:
+        """(n, bins): how predictions at X move with the bins' means."""
+        ...
+
+    def std(self, X: FloatArray) -> FloatArray | None:
+        """(n,) std of a model's f at X, privacy noise included; None if there is no model."""
+        ...
+
+    def words(self) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Constant:
+    """The mean of the bin; `mean` where the bin is empty or there is none."""
+
+    edges: tuple[FloatArray, ...]
+    numbers: IntArray  # of the occupied bins, sorted
+    mean: float
+
+    def gain(self, X: FloatArray) -> FloatArray:
+        found = np.zeros((len(X), len(self.numbers)))
+        number = _bin_numbers(X, self.edges)
+        place = np.searchsorted(self.numbers, number).clip(max=len(self.numbers) - 1)
+        rows = np.flatnonzero(self.numbers[place] == number)
+        found[rows, place[rows]] = 1.0
+        return found
+
+    def std(self, X: FloatArray) -> FloatArray | None:
+        return None
+
+    def words(self) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True, eq=False)
+class _Smooth:
+    """A GP through the bins' means, which knows the variance of each."""
+
+    kernel: Kernel
+    sites: Any  # where the means stand: centres, boxes, or the rows themselves
+    variances: FloatArray
+    mean: float
+
+    @cached_property
+    def _factor(self) -> Any:
+        gram = kernel_matrix(self.kernel, self.sites, self.sites, "bins, bins")
+        check_covariance(gram)
+        return gentle_cholesky(gram, self.variances)[0]
+
+    def _cross(self, X: FloatArray) -> FloatArray:
+        return kernel_matrix(self.kernel, self._points(X), self.sites, "X, bins")
+
+    def _points(self, X: FloatArray) -> Any:
+        return Points(X) if isinstance(self.sites, Boxes) else X
+
+    def gain(self, X: FloatArray) -> FloatArray:
+        gain: FloatArray = cho_solve(self._factor, self._cross(X).T, check_finite=False).T
+        return gain
+
+    def std(self, X: FloatArray) -> FloatArray | None:
+        prior = np.asarray(self.kernel.diag(self._points(X)), dtype=np.float64)
+        explained = np.einsum("ij,ij->i", self.gain(X), self._cross(X))
+        std: FloatArray = np.sqrt(np.maximum(prior - explained, 0.0))
+        return std
+
+    def words(self) -> dict[str, Any]:
+        sites = container.digest(np.asarray(self.sites))
+        variances = container.digest(self.variances)
+        return {"kernel": self.kernel.to_spec(), "sites": sites, "variances": variances, "mean": self.mean}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BinningPlan:
+    """Which bins will be released, and with how much noise. Made by :func:`plan`; never saw y."""
+
+    X: FloatArray
+    X_star: FloatArray
+    sums: BinSums
+    counts: IntArray
+    """(bins,) rows in each occupied bin."""
+    predictor: Predictor
+    occupancy: Occupancy
+    edges: tuple[FloatArray, ...]
+    """The bins' edges along each input; none for :func:`local`."""
+    certificate: BinningCertificate
+
+    @cached_property
+    def boxes(self) -> Boxes | None:
+        """The occupied bins, in the order of `counts` and `bin_means`; None for :func:`local`."""
+        if not self.edges:
+            return None
+        return Boxes(*_corners(np.unique(_bin_numbers(self.X, self.edges)), self.edges))
+
+    @property
+    def bin_noise_std(self) -> FloatArray:
+        """(bins,) std of the privacy noise on each occupied bin's mean."""
+        std: FloatArray = self.sums.noise_std / self.counts
+        return std
+
+    @cached_property
+    def noise_std(self) -> FloatArray:
+        """(P,) std of the privacy noise on the prediction at each test point."""
+        std: FloatArray = np.sqrt(self.predictor.gain(self.X_star) ** 2 @ self.bin_noise_std**2)
+        return std
+
+    @property
+    def cost(self) -> accounting.Event:
+        """What a release will spend, for :mod:`cloakgp.accounting` and a ledger."""
+        if self.sums.mechanism == "laplace":
+            return accounting.Laplace(self.sums.epsilon)
+        return accounting.Gaussian(self.sums.mu, self.sums.n_bins)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan: the same settings and inputs give the same."""
+        words = {
+            "format": "cloakgp-binning",
+            "certificate": self.certificate.to_dict(),
+            "bounds": [self.sums.lower, self.sums.upper],
+            "edges": [container.digest(cut) for cut in self.edges],
+            "predictor": self.predictor.words(),
+        }
+        arrays = {"X": self.X, "X_star": self.X_star, "labels": self.sums.labels}
+        return container.manifest_digest(container.pack(words, arrays))
+
+    def release(
+        self,
+        y: Any,
+        *,
+        missing: str = "error",
+        ledger: Any = None,
+        dataset: str | None = None,
+        why: str = "",
+        request: str | None = None,
+    ) -> BinningRelease:
+        """Release the bins' noisy sums: the one private step. Each call is a new spend.
+
+        Parameters
+        ----------
+        y : (N,) array
+            Private outcomes, in the order of X's rows; clipped to the bounds.
+        missing, ledger, dataset, why, request
+            As for :meth:`cloakgp.Plan.release`.
+        """
+        from cloakgp.measure import measure_sums
+
+        with charged(self, Account(ledger, dataset, why, request)) as charge:
+            if charge.answer is None:
+                charge.answer = measure_sums(self.sums, y, missing)
+        return self._released(charge)
+
+    def recover(self, ledger: Any, entry: int) -> BinningRelease:
+        """The release that an entry of the ledger paid for, as for :meth:`cloakgp.Plan.recover`."""
+        return self._released(as_ledger(ledger).fetch(entry, self))
+
+    def _released(self, charge: Charge) -> BinningRelease:
+        assert charge.answer is not None
+        insecure = testing.insecure_generator() is not None
+        plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
+        return BinningRelease(plan, frozen(charge.answer), charge.receipt)
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        return (
+            f"<BinningPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.mechanism} noise, {c.n_rows} "
+            f"rows, {self.occupancy}>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BinningRelease:
+    """Bins that may be published. Made by :meth:`BinningPlan.release`."""
+
+    plan: BinningPlan
+    z: IntArray
+    """(bins,) noisy sums, as integers: all that y left behind."""
+    receipt: Receipt | None = None
+    """Where the release stands in the ledger that paid for it."""
+
+    @property
+    def bin_means(self) -> FloatArray:
+        """(bins,) noisy mean of each occupied bin."""
+        sums = self.plan.sums
+        means: FloatArray = sums.lower + self.z.astype(np.float64) * sums.step / self.plan.counts
+        return means
+
+    @property
+    def mean(self) -> FloatArray:
+        """(P,) predictions at the planned test points."""
+        mean: FloatArray = self.predict(self.plan.X_star)
+        return mean
+
+    @property
+    def certificate(self) -> BinningCertificate:
+        """The guarantee."""
+        return self.plan.certificate
+
+    def predict(self, X: Any, *, return_std: bool = False) -> Any:
+        """Predictions anywhere, free. With `return_std`, the std of a GP's prediction of f, or for
+        constant predictions that of the privacy noise."""
+        X = checks.matrix(X, "X", columns=self.plan.X.shape[1])
+        predictor = self.plan.predictor
+        gain = predictor.gain(X)
+        mean = predictor.mean + gain @ (self.bin_means - predictor.mean)
+        if not return_std:
+            return mean
+        std = predictor.std(X)
+        return mean, np.sqrt(gain**2 @ self.plan.bin_noise_std**2) if std is None else std
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        mark = "INSECURE " if c.insecure else ""
+        return f"<{mark}BinningRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.n_bins} bins>"
+
+
+def plan(
+    X: Any,
+    X_star: Any,
+    *,
+    edges: Any,
+    bounds: Any,
+    epsilon: float,
+    delta: float | None = None,
+    mechanism: str = "laplace",
+    predict: str = "constant",
+    kernel: Any = None,
+    noise: float = 0.0,
+    mean: float | None = None,
+) -> BinningPlan:
+    """Plan a release of noisy bin means: public, free, and without y.
+
+    Parameters
+    ----------
+    X : (N, D) array
+        Public inputs of the private outcomes.
+    X_star : (P, D) array
+        Where predictions are wanted.
+    edges : int, or D arrays
+        Edges of the bins along each input, rising; a bin has its lower edge and not its upper one, but
+        the last has both. A number makes so many equal bins along each input, over the range of X.
+    bounds : (lo, hi)
+        Where outcomes are known to lie; values outside are clipped.
+    epsilon, delta : float
+        The promise. Laplace noise has no delta.
+    mechanism : {"laplace", "gaussian"}
+        Laplace noise of scale (hi - lo) / (n epsilon) on the mean of a bin with n rows; or Gaussian noise,
+        for comparison under one (epsilon, delta).
+    predict : {"constant", "gp", "integral"}
+        The bin's mean, or the middle of the bounds where a bin is empty; a GP through the centres of
+        occupied bins; or a GP whose observations are means over the bins.
+    kernel : Kernel
+        For the two GPs; "integral" needs an EQ, or sums of them and of constants.
+    noise : float
+        For the two GPs: variance of single outcomes about f; a bin's mean has it divided by n.
+    mean : float, optional
+        For the two GPs: prior mean; the middle of the bounds if absent.
+    """
+    X = checks.matrix(X, "X")
+    checks.choice(predict, "predict", PREDICT)
+    cuts = _edges(edges, X)
+    number = _bin_numbers(X, cuts)
+    if (number < 0).any():
+        raise ValueError("edges must cover X: there are rows outside of all bins. Widen the outer edges.")
+    numbers, labels, counts = np.unique(number, return_inverse=True, return_counts=True)
+    variance = checks.number(noise, "noise", remedy=_NOISE)
+    if variance < 0:
+        raise ValueError(f"noise must be at least 0; got {noise!r}. {_NOISE}")
+    prior_mean = None if mean is None else checks.number(mean, "mean")
+    if predict == "constant":
+        for name, given in (("kernel", kernel), ("noise", noise or None), ("mean", mean)):
+            if given is not None:
+                raise ValueError(f"{name} is for predict='gp' or 'integral'; leave it out for 'constant'.")
+    else:
+        kernel = _kernel(kernel, predict)
+
+    def predictor(low: float, high: float, variances: FloatArray) -> Predictor:
+        middle = low + (high - low) / 2
+        if predict == "constant":
+            return _Constant(cuts, numbers, middle)
+        lower, upper = _corners(numbers, cuts)
+        sites: Any = Boxes(lower, upper) if predict == "integral" else lower / 2 + upper / 2
+        observed = variances + variance / counts
+        return _Smooth(kernel, sites, observed, middle if prior_mean is None else prior_mean)
+
+    occupancy = Occupancy(
+        math.prod(len(cut) - 1 for cut in cuts), len(numbers), int(np.count_nonzero(counts == 1))
+    )
+    return _make_plan(
+        X,
+        X_star,
+        labels.astype(np.int64),
+        counts,
+        predictor,
+        occupancy,
+        cuts,
+        bounds,
+        epsilon,
+        delta,
+        mechanism,
+    )
+
+
+def local(
+    X: Any,
+    X_star: Any,
+    *,
+    kernel: Any,
+    noise: Any,
+    bounds: Any,
+    epsilon: float,
+    delta: float | None = None,
+    mechanism: str = "laplace",
+    mean: float | None = None,
+) -> BinningPlan:
+    """Noise on every single outcome, as if each person added their own, then a GP that knows how much.
+
+    The baseline that needs no trusted custodian. Arguments as for :func:`plan`; `noise` is the variance
+    of the outcomes about f, beside the privacy noise.
+    """
+    X = checks.matrix(X, "X")
+    model = GP(kernel, noise, bounds, mean)
+    model.check_rows(len(X))
+
+    def predictor(low: float, high: float, variances: FloatArray) -> Predictor:
+        return _Smooth(model.kernel, X, variances + model.noise, model.mean)
+
+    everyone = np.arange(len(X), dtype=np.int64)
+    occupancy = Occupancy(len(X), len(X), len(X))
+    counts = np.ones(len(X), dtype=np.int64)
+    return _make_plan(
+        X, X_star, everyone, counts, predictor, occupancy, (), bounds, epsilon, delta, mechanism
+    )
+
+
+def _make_plan(
+    X: FloatArray,
+    X_star: Any,
+    labels: IntArray,
+    counts: IntArray,
+    predictor: Any,
+    occupancy: Occupancy,
+    edges: tuple[FloatArray, ...],
+    bounds: Any,
+    epsilon: float,
+    delta: float | None,
+    mechanism: str,
+) -> BinningPlan:
+    X_star = checks.matrix(X_star, "X_star", columns=X.shape[1])
+    checks.choice(mechanism, "mechanism", MECHANISMS)
+    low, high = check_bounds(bounds)
+    if (delta is None) != (mechanism == "laplace"):
+        raise ValueError("delta must be given for mechanism='gaussian', and only for that.")
+    if delta is None:
+        epsilon, delta = checks.number(epsilon, "epsilon", above=0.0, below=EPSILON_LIMIT), 0.0
+    else:
+        epsilon, delta = promise(epsilon, delta)
+    sums = make_sums(labels, len(counts), (low, high), epsilon, delta, mechanism)
+    certificate = BinningCertificate(
+        epsilon=epsilon,
+        delta=delta,
+        unit=UNIT,
+        neighbours=NEIGHBOURS,
+        spend=SPEND,
+        insecure=False,
+        mechanism=mechanism,
+        n_rows=len(X),
+        n_bins=len(counts),
+        y_bits=sums.y_bits,
+        scale=sums.scale,
+    )
+    made = predictor(low, high, (sums.noise_std / counts) ** 2)
+    plan = BinningPlan(X, X_star, sums, frozen(counts), made, occupancy, edges, certificate)
+    made.std(X_star[:1])  # a kernel that does not work must say so now, not when y has been spent
+    assert np.isfinite(plan.noise_std).all()
+    return plan
+
+
+_NOISE = "It is the variance of single outcomes about f."
+
+
+def _kernel(kernel: Any, predict: str) -> Kernel:
+    if kernel is None:
+        raise ValueError(f"kernel must be given for predict={predict!r}, such as cloakgp.kernels.EQ(...).")
+    checked: Kernel = as_kernel(kernel)
+    if predict == "integral":
+        return _over_boxes(checked)
+    if any(isinstance(part, Integral) for part in _parts(checked)):
+        raise ValueError(
+            "kernel must be one for points with predict='gp'; got an Integral, which is for boxes. "
+            "Give the kernel inside it, or predict='integral'."
+        )
+    return checked
+
+
+def _over_boxes(kernel: Kernel) -> Kernel:
+    """The kernel of means over boxes: that of each term of a sum; a constant factor stays outside."""
+    if isinstance(kernel, Sum):
+        return Sum([_over_boxes(part) for part in kernel.kernels])
+    if isinstance(kernel, Product) and sum(not isinstance(part, Constant) for part in kernel.kernels) < 2:
+        return Product([_over_boxes(part) for part in kernel.kernels])
+    if isinstance(kernel, Constant):
+        return kernel
+    if not isinstance(kernel, Integral):
+        return Integral(kernel)  # type: ignore[arg-type]  # which refuses all but EQ
+    if not kernel.normalise:
+        raise ValueError("kernel must have normalise=True: a bin's mean is known, not its integral.")
+    return kernel
+
+
+def _parts(kernel: Kernel) -> list[Kernel]:
+    if not isinstance(kernel, (Sum, Product)):
+        return [kernel]
+    return [leaf for part in kernel.kernels for leaf in _parts(part)]
+
+
+def _edges(edges: Any, X: FloatArray) -> tuple[FloatArray, ...]:
+    columns = X.shape[1]
+    if isinstance(edges, (int, np.integer)) and not isinstance(edges, bool):
+        cuts = _equal_bins(int(edges), X)
+    else:
+        cuts = _given_edges(edges, columns)
+    if math.prod(len(cut) - 1 for cut in cuts) >= _MOST_BINS:
+        raise ValueError("edges make more than 2^62 bins. Use fewer along each input.")
+    return cuts
+
+
+def _given_edges(edges: Any, columns: int) -> tuple[FloatArray, ...]:
+    wanted = f"edges must be a number of bins, or one array for each of X's {columns} column(s)"
+    try:
+        listed = list(edges)
+    except TypeError:
+        raise TypeError(f"{wanted}; got {edges!r}.") from None
+    if columns == 1 and listed and not np.iterable(listed[0]):
+        listed = [listed]
+    if len(listed) != columns:
+        raise ValueError(f"{wanted}; got {len(listed)} entries.")
+    cuts = tuple(checks.vector(cut, f"edges[{i}]") for i, cut in enumerate(listed))
+    for i, cut in enumerate(cuts):
+        if len(cut) < 2 or not (cut[1:] > cut[:-1]).all():
+            raise ValueError(f"edges[{i}] must be at least two numbers, each above the one before.")
+    return cuts
+
+
+def _equal_bins(number: int, X: FloatArray) -> tuple[FloatArray, ...]:
+    """So many equal bins along each input, over the range of X."""
+    if not 1 <= number <= _MOST_EQUAL_BINS:
+        raise ValueError(f"edges must be 1 to {_MOST_EQUAL_BINS} bins along each input; got {number}.")
+    low, high = X.min(axis=0), X.max(axis=0)
+    with np.errstate(all="ignore"):  # what does not fit is refused below
+        high = np.where(high > low, high, low + np.maximum(1.0, np.abs(low)))
+        cuts = tuple(frozen(np.linspace(a, b, number + 1)) for a, b in zip(low, high, strict=True))
+        for i, cut in enumerate(cuts):
+            if not (np.isfinite(cut).all() and (cut[1:] > cut[:-1]).all()):
+                raise ValueError(
+                    f"edges={number} does not divide the range of X's column {i}: floating-point numbers "
+                    "are too few there. Give fewer bins, or arrays of edges."
+                )
+    return cuts
+
+
+def _bin_numbers(X: FloatArray, edges: tuple[FloatArray, ...]) -> IntArray:
+    """(n,) the number of the bin that each row is in, the last input counting fastest; -1 if in none."""
+    number = np.zeros(len(X), dtype=np.int64)
+    outside = np.zeros(len(X), dtype=bool)
+    for column, cut in zip(X.T, edges, strict=True):
+        place = np.searchsorted(cut, column, side="right") - 1
+        place[column == cut[-1]] = len(cut) - 2
+        outside |= (place < 0) | (place > len(cut) - 2)
+        number = number * (len(cut) - 1) + place
+    number[outside] = -1
+    return number
+
+
+def _corners(numbers: IntArray, edges: tuple[FloatArray, ...]) -> tuple[FloatArray, FloatArray]:
+    """Lower and upper corners of bins."""
+    places = np.unravel_index(numbers, [len(cut) - 1 for cut in edges])
+    lower = np.column_stack([cut[place] for cut, place in zip(edges, places, strict=True)])
+    upper = np.column_stack([cut[place + 1] for cut, place in zip(edges, places, strict=True)])
+    return lower, upper

@@ -1,0 +1,25 @@
+"""Loaders of public data and generated look-alikes; the extra ``datasets`` is for downloads.
+
+``fetch_*`` load real data: from a file or folder given as `path`, else from the folder that the
+environment variable ``CLOAKGP_DATA`` names, else from the publisher, once, into a cache with checksums.
+``make_*`` generate look-alikes from formulas with a public seed.
+"""
+
+from cloakgp.datasets.citibike import CITIBIKE_BOX, fetch_citibike
+from cloakgp.datasets.dataset import Dataset, DatasetError
+from cloakgp.datasets.generated import make_bike_like, make_city_like, make_kung_like
+from cloakgp.datasets.kung import fetch_kung
+from cloakgp.datasets.london import LONDON_BOX, fetch_london_prices
+
+__all__ = [
+    "CITIBIKE_BOX",
+    "LONDON_BOX",
+    "Dataset",
+    "DatasetError",
+    "fetch_citibike",
+    "fetch_kung",
+    "fetch_london_prices",
+    "make_bike_like",
+    "make_city_like",
+    "make_kung_like",
+]

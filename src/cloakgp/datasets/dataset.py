@@ -1,0 +1,60 @@
+"""What every loader and every generator returns: a pair (X, y) that knows where it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cloakgp.checks import FloatArray
+
+
+class DatasetError(ValueError):
+    """A file is not what it should be: a wrong checksum, a missing column, a damaged archive."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Dataset:
+    """Inputs, outcomes, and where they come from. Unpacks as a pair: ``X, y = dataset``.
+
+    Attributes
+    ----------
+    X : (n, d) array
+        Inputs.
+    y : (n,) array
+        Outcomes. To try the library, pretend that they are private.
+    names : tuple of d + 1 str
+        What the columns of X and then y are.
+    units : tuple of d + 1 str
+        Their units.
+    source : str
+        Where the rows come from.
+    licence : str
+        Who allows what, and what to write beside a picture of the data.
+    generated : bool
+        True if nobody's: drawn from formulas with a public seed.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    names: tuple[str, ...]
+    units: tuple[str, ...]
+    source: str
+    licence: str
+    generated: bool = False
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        return iter((self.X, self.y))
+
+    def __getitem__(self, index: int) -> FloatArray:
+        return (self.X, self.y)[index]
+
+    def __len__(self) -> int:
+        return 2
+
+    def __repr__(self) -> str:
+        columns = [f"{name} ({unit})" for name, unit in zip(self.names, self.units, strict=True)]
+        kind = "generated" if self.generated else "real"
+        return (
+            f"<Dataset: {len(self.X)} rows of {', '.join(columns[:-1])} -> {columns[-1]}; "
+            f"{kind}, {self.source}>"
+        )

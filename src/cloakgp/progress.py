@@ -1,0 +1,64 @@
+"""A progress bar for long public work: on a terminal only, and only if the work takes a while."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import TextIO
+
+_PATIENCE = 1.0  # seconds of silence: most work is done by then
+_PAUSE = 0.1  # seconds between two drawings
+_WIDTH = 30
+
+
+class Progress:
+    """Count finished steps, and draw them on stderr if that is a terminal.
+
+    Examples
+    --------
+    >>> with Progress("planning", 3) as progress:
+    ...     for _ in range(3):
+    ...         progress.advance()
+    """
+
+    def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
+        self.label, self.total, self.done = label, total, 0
+        self._stream = sys.stderr if stream is None else stream
+        self._visible = _is_terminal(self._stream)
+        self._next = time.monotonic() + _PATIENCE
+        self._drawn = 0
+
+    def advance(self) -> None:
+        """One more step is done."""
+        self.done += 1
+        now = time.monotonic()
+        if self._visible and now >= self._next:
+            self._next = now + _PAUSE
+            self._draw()
+
+    def _draw(self) -> None:
+        filled = _WIDTH * self.done // max(self.total, 1)
+        bar = "#" * filled + "-" * (_WIDTH - filled)
+        line = f"{self.label} [{bar}] {self.done}/{self.total}"
+        self._stream.write("\r" + line.ljust(self._drawn))
+        self._stream.flush()
+        self._drawn = len(line)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._drawn:  # leave a clean line behind, also after an error
+            self._stream.write("\r" + " " * self._drawn + "\r")
+            self._stream.flush()
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Whether anyone would see the bar; streams may be closed, replaced or absent."""
+    try:
+        return stream is not None and stream.isatty()
+    except (AttributeError, ValueError):
+        return False

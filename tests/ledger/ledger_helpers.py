@@ -1,0 +1,136 @@
+"""A tiny plan, a way into the database behind the ledger's back, and children that can be killed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import pickle
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import sqlalchemy as sa
+
+from cloakgp import GP, Plan
+from cloakgp.function import FunctionPlan
+from cloakgp.kernels import EQ
+
+CHILD = Path(__file__).with_name("ledger_children.py")
+TABLE = "cloakgp_ledger"
+ROWS = 6
+BOUNDS = (0.0, 1000.0)
+Y = np.array([112.4567890123, 934.123456789, 455.987654321, 731.13579, 268.24681012, 577.8642])
+"""Numbers that occur nowhere else."""
+
+
+def small_plan(*, epsilon=1.0, delta=0.01, n_outputs=2, **options) -> Plan:
+    """A plan whose release takes about a millisecond."""
+    X = np.linspace(0.0, 1.0, ROWS)[:, None]
+    X_star = np.linspace(0.2, 0.8, n_outputs)[:, None]
+    return GP(EQ(0.5, variance=1e6), 3e5, BOUNDS).plan(X, X_star, epsilon=epsilon, delta=delta, **options)
+
+
+def small_function_plan(bound="exact", *, epsilon=1.0, delta=0.01) -> FunctionPlan:
+    X = np.linspace(0.0, 1.0, ROWS)[:, None]
+    basis = None if bound == "exact" else np.array([[0.1], [0.5], [0.9]])
+    gp = GP(EQ(0.5, variance=1e6), 3e5, BOUNDS)
+    return gp.plan_function(X, epsilon=epsilon, delta=delta, bound=bound, basis=basis)
+
+
+class Watched:
+    """A y that notes whether it was read."""
+
+    def __init__(self, y=Y):
+        self.y, self.read = y, False
+
+    def __array__(self, dtype=None, copy=None):
+        self.read = True
+        return np.array(self.y, dtype=dtype)
+
+    def __len__(self):
+        self.read = True
+        return len(self.y)
+
+
+class Unreadable:
+    """A y that must not be read."""
+
+    def __array__(self, dtype=None, copy=None):
+        raise RuntimeError("y was read")
+
+    __len__ = __iter__ = __getitem__ = __array__
+
+
+@contextmanager
+def behind(url):
+    """A connection to the database as anybody has it: transactions committed, the ledger not asked."""
+    if url.startswith("postgresql:"):
+        url = url.replace("postgresql:", "postgresql+psycopg:", 1)
+    engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
+    with engine.begin() as connection:
+        yield connection
+
+
+def disarm(connection):
+    """Remove the triggers that keep honest people from editing."""
+    if connection.dialect.name == "sqlite":
+        names = connection.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'trigger'").scalars()
+        for name in list(names):
+            connection.exec_driver_sql(f"DROP TRIGGER {name}")
+    else:
+        connection.exec_driver_sql(f"ALTER TABLE {TABLE} DISABLE TRIGGER USER")
+
+
+def rows_of(connection):
+    """All rows as dictionaries, in order."""
+    result = connection.exec_driver_sql(f"SELECT * FROM {TABLE} ORDER BY number")
+    return [dict(row) for row in result.mappings()]
+
+
+def table_of(connection):
+    return sa.Table(TABLE, sa.MetaData(), autoload_with=connection)
+
+
+class Children:
+    """A program that has imported everything, and forks for each request: see ``ledger_children.py``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._numbers = itertools.count()
+        self._errors = (folder / "errors").open("w")
+        self._process = subprocess.Popen(
+            [sys.executable, "-W", "error", str(CHILD)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
+        )
+
+    def put(self, thing) -> str:
+        """The path of a pickle that children can read."""
+        path = self.folder / f"{next(self._numbers)}.pickle"
+        path.write_bytes(pickle.dumps(thing))
+        return str(path)
+
+    def run(self, calls, *, kill_after=None):
+        """Call functions of ``ledger_children.py``, each in a process of its own, all at once.
+
+        Returns for each the signal that killed it (0 if none) and the lines that it had printed.
+        """
+        request = {"calls": list(calls), "kill_after": kill_after}
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        if not answer:
+            raise RuntimeError((self.folder / "errors").read_text())
+        return [(signal, [json.loads(line) for line in lines]) for signal, lines in json.loads(answer)]
+
+    def close(self):
+        self._process.stdin.close()
+        self._process.wait(timeout=30)
+        self._process.stdout.close()
+        self._errors.close()

@@ -1,0 +1,532 @@
+"""What a ledger promises its users: what is on record, what is asked again, and what never shows."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import io
+import logging
+import pickle
+import re
+import struct
+import traceback
+import warnings
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from ledger_helpers import Unreadable, Watched, Y, behind, rows_of, small_function_plan, small_plan
+from sklearn.base import clone
+
+import cloakgp
+from cloakgp import PrivateGPRegressor, Release, container
+from cloakgp.accounting import Approximate, Exponential, Gaussian, Laplace, compose
+from cloakgp.kernels import EQ
+from cloakgp.ledger import BudgetExceeded, Ledger, LedgerError, store
+from cloakgp.testing import InsecureWarning, insecure_seed
+
+PLANS = {
+    "predictions": small_plan,
+    "function": small_function_plan,
+    "hidden inputs": lambda: small_function_plan("input-free"),
+}
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_a_release_is_on_record_when_it_is_returned(ledger, url, kind):
+    plan = PLANS[kind]()
+    release = plan.release(Y, ledger=ledger, dataset="people", why="table 1", request="first")
+    entry = ledger.entries("people")[-1]
+    assert (entry.number, entry.kind, entry.dataset, entry.who) == (2, "spent", "people", "a tester")
+    assert (entry.why, entry.request, entry.plan) == ("table 1", "first", plan.digest)
+    assert entry.inputs == ("" if plan.X is None else container.digest(plan.X))
+    assert entry.answer == hashlib.sha256(release.z.astype("<i8").tobytes()).hexdigest()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", entry.when)
+    assert ledger.balance("people").events == (plan.cost,)
+    assert (release.receipt.dataset, release.receipt.entry, release.receipt.head) == (
+        "people",
+        2,
+        ledger.head,
+    )
+    assert plan.recover(ledger, 2).z.tolist() == release.z.tolist()
+    assert plan.recover(url, 2).receipt == release.receipt
+    with behind(url) as connection:
+        assert rows_of(connection)[2]["contents"] == release.z.astype("<i8").tobytes()
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_what_does_not_fit_is_refused_before_y_is_read(ledger, kind):
+    """And it is said what is left."""
+    plan = PLANS[kind]()
+    plan.release(Y, ledger=ledger, dataset="people")
+    head = ledger.head
+    with pytest.raises(BudgetExceeded) as caught:
+        plan.release(Unreadable(), ledger=ledger, dataset="people")
+    message = str(caught.value)
+    assert "does not fit into what is left" in message
+    assert "y was not read" in message
+    assert re.search(r"left for one more release: epsilon 0 at delta 0\.01", message)
+    assert ledger.head == head
+
+
+def test_what_is_said_to_be_left_fits(ledger):
+    """Exactly as printed, again and again, until nothing is left."""
+    for _ in range(4):
+        with pytest.raises(BudgetExceeded) as caught:
+            small_plan(epsilon=2.0).release(Unreadable(), ledger=ledger, dataset="people")
+        left = float(re.search(r"one more release: epsilon ([\d.e-]+)", str(caught.value)).group(1))
+        with pytest.raises(BudgetExceeded):
+            small_plan(epsilon=left * 1.01).release(Unreadable(), ledger=ledger, dataset="people")
+        small_plan(epsilon=left * 0.6).release(Y, ledger=ledger, dataset="people")
+    left = float(re.search(r"one more release: epsilon ([\d.e-]+)", str(ledger.balance("people"))).group(1))
+    small_plan(epsilon=left).release(Y, ledger=ledger, dataset="people")
+    ledger.verify()
+
+
+def test_what_is_said_to_be_left_for_a_selection_fits(ledger):
+    small_plan(epsilon=0.4).release(Y, ledger=ledger, dataset="people")
+    left = ledger.balance("people").left_for_selection()
+    with pytest.raises(BudgetExceeded, match="Exponential mechanism"):
+        ledger.record("people", Exponential(left * 1.001), "too much")
+    ledger.record("people", Exponential(left), "all")
+    assert ledger.balance("people").left_for_release() < 0.01
+
+
+@pytest.mark.parametrize(
+    ("y", "error"),
+    [
+        (np.full(6, np.nan), ValueError),
+        (np.zeros(5), ValueError),
+        (["a"] * 6, TypeError),
+        (Unreadable(), TypeError),
+    ],
+)
+def test_a_bad_y_costs_nothing(ledger, plan, y, error):
+    head = ledger.head
+    with pytest.raises(error, match="Nothing was spent"):
+        plan.release(y, ledger=ledger, dataset="people", request="one")
+    assert ledger.head == head
+    plan.release(Y, ledger=ledger, dataset="people", request="one")
+    ledger.verify()
+
+
+@pytest.mark.parametrize("kind", PLANS)
+def test_a_request_is_answered_once(ledger, kind):
+    """Asked again, the ledger gives the same answer: without y, and without charging."""
+    plan = PLANS[kind]()
+    first = plan.release(Y, ledger=ledger, dataset="people", request="table 3")
+    y = Watched()
+    again = plan.release(y, ledger=ledger, dataset="people", request="table 3")
+    assert not y.read
+    assert again.z.tolist() == first.z.tolist()
+    assert again.receipt == first.receipt
+    with pytest.raises(LedgerError, match="another plan"):
+        small_plan(epsilon=0.7).release(Unreadable(), ledger=ledger, dataset="people", request="table 3")
+    assert len(ledger.balance("people").events) == 1
+
+
+def test_requests_belong_to_a_data_set(ledger, plan):
+    ledger.create("others", epsilon=1.0, delta=0.01)
+    a = plan.release(Y, ledger=ledger, dataset="people", request="table 3")
+    b = plan.release(Y, ledger=ledger, dataset="others", request="table 3")
+    assert a.z.tolist() != b.z.tolist()
+    assert a.receipt.entry != b.receipt.entry
+
+
+def test_recover_asks_for_the_right_plan_and_entry(ledger, plan, little_plan):
+    plan.release(Y, ledger=ledger, dataset="people")
+    with pytest.raises(LedgerError, match="another plan"):
+        little_plan.recover(ledger, 2)
+    for entry in (0, 1, 3, -1, 10**9):
+        with pytest.raises(LedgerError, match=f"no spend number {entry}"):
+            plan.recover(ledger, entry)
+
+
+def test_a_budget_is_for_good(ledger):
+    with pytest.raises(LedgerError, match=r"'people' is in this ledger already"):
+        ledger.create("people", epsilon=9.0, delta=0.01)
+    assert ledger.balance("people").budget.epsilon == 1.0
+    ledger.verify()
+
+
+def test_a_data_set_that_is_not_there(ledger, plan):
+    with pytest.raises(LedgerError, match=r"'nobody' is not in this ledger \(there: 'people'\)"):
+        plan.release(Unreadable(), ledger=ledger, dataset="nobody")
+    with pytest.raises(LedgerError, match="'nobody' is not in this ledger"):
+        ledger.entries("nobody")
+    with pytest.raises(LedgerError, match="'nobody' is not in this ledger"):
+        ledger.record("nobody", Exponential(0.1), "elsewhere")
+
+
+def test_events_from_elsewhere(ledger, plan):
+    """They are charged like our own."""
+    receipt = ledger.record("people", Approximate(0.3, 0.001), "a table of another program")
+    assert (receipt.entry, receipt.head) == (2, ledger.head)
+    with pytest.raises(BudgetExceeded, match="can only be the first"):
+        ledger.record("people", Approximate(0.1, 0.001), "another")
+    with pytest.raises(BudgetExceeded):
+        plan.release(Unreadable(), ledger=ledger, dataset="people")
+    with pytest.raises(TypeError, match="events must be"):
+        ledger.record("people", "a lot", "not an event")
+    ledger.record("people", Laplace(0.1), "a count")
+    ledger.verify()
+
+
+def test_set_aside_for_selections(url):
+    ledger = Ledger(url)
+    balance = ledger.create("people", epsilon=1.0, delta=0.01, pure=0.4)
+    assert "0.4 of epsilon set aside" in str(balance)
+    plan = small_plan(epsilon=0.6)
+    plan.release(Y, ledger=ledger, dataset="people")
+    with pytest.raises(BudgetExceeded):
+        small_plan(epsilon=0.05).release(Unreadable(), ledger=ledger, dataset="people")
+    ledger.record("people", Exponential(0.3), "a selection")
+    ledger.record("people", Laplace(0.09), "a count")
+    with pytest.raises(BudgetExceeded):
+        ledger.record("people", Laplace(0.09), "a count")
+    ledger.verify()
+
+
+def test_two_releases_of_one_plan_differ_and_cost_twice(url):
+    ledger = Ledger(url)
+    ledger.create("people", epsilon=3.0, delta=0.01)
+    plan = small_plan()
+    a, b = (plan.release(Y, ledger=ledger, dataset="people") for _ in range(2))
+    assert a.z.tolist() != b.z.tolist()
+    assert ledger.balance("people").spent == compose([plan.cost, plan.cost]).epsilon(0.01)
+
+
+def test_the_insecure_seed_is_refused(ledger, plan):
+    with (
+        pytest.warns(InsecureWarning),
+        insecure_seed(1),
+        pytest.raises(ValueError, match="no budget can pay"),
+    ):
+        plan.release(Unreadable(), ledger=ledger, dataset="people")
+    assert ledger.balance("people").events == ()
+
+
+def test_arguments_that_belong_together(ledger, plan):
+    with pytest.raises(ValueError, match="dataset must be given"):
+        plan.release(Unreadable(), ledger=ledger)
+    for only in ({"dataset": "people"}, {"why": "so"}, {"request": "one"}):
+        with pytest.raises(ValueError, match="ledger must be given"):
+            plan.release(Unreadable(), **only)
+    with pytest.raises(TypeError, match="ledger must be"):
+        plan.release(Unreadable(), ledger=3, dataset="people")
+
+
+ODD = [
+    "Ærøskøbing, 東京, 🐝",
+    "Robert'); DROP TABLE cloakgp_ledger;--",
+    '" OR 1=1 --',
+    "100% %s %(number)s :number ? $1 {} \\x00 \\",
+    "x" * 1000,
+    "NULL",
+    "a  b",
+    np.str_("numpy's text"),
+]
+
+
+@pytest.mark.parametrize("name", ODD, ids=range(len(ODD)))
+def test_odd_names(url, name):
+    """Stored and given back as they are, everywhere that a text can be given."""
+    ledger = Ledger(url, who=name)
+    ledger.create(name, epsilon=1.0, delta=0.01, why=name)
+    ledger.create("plain", epsilon=1.0, delta=0.01)
+    plan = small_plan()
+    release = plan.release(Y, ledger=ledger, dataset=name, why=name, request=name)
+    again = plan.release(Unreadable(), ledger=ledger, dataset=name, request=name)
+    assert again.z.tolist() == release.z.tolist()
+    entry = ledger.entries(name)[-1]
+    assert (entry.dataset, entry.who, entry.why, entry.request) == (name, name, name, name)
+    assert ledger.datasets() == [name, "plain"]
+    assert name in str(ledger.balance(name))
+    assert ledger.balance("plain").events == ()
+    ledger.verify([release])
+
+
+BAD = [
+    "",
+    " ",
+    "x" * 1001,
+    "a\nb",
+    "a\x00b",
+    "\x1b[31m",
+    "\ud800",
+    "zero\u200bwidth",
+    5,
+    True,
+    2.5,
+    b"bytes",
+    ["a"],
+]
+
+
+@pytest.mark.parametrize("bad", [*BAD, None], ids=repr)
+def test_texts_that_are_refused(file_url, bad):
+    """Before anything is read or charged: a name that is stored as another would break the chain."""
+    plan = small_plan()
+    ledger = Ledger(file_url)
+    ledger.create("people", epsilon=1.0, delta=0.01)
+    head = ledger.head
+    uses = [
+        lambda: ledger.create(bad, epsilon=1.0, delta=0.01),
+        lambda: ledger.balance(bad),
+        lambda: ledger.record(bad, Exponential(0.1), "elsewhere"),
+        lambda: ledger.record("people", Exponential(0.1), bad),
+        lambda: plan.release(Unreadable(), ledger=ledger, dataset=bad),
+    ]
+    if bad is not None:  # which stands for none
+        uses.append(lambda: plan.release(Unreadable(), ledger=ledger, dataset="people", request=bad))
+        uses.append(lambda: Ledger(file_url, who=bad))
+    if bad != "":
+        uses.append(lambda: ledger.create("others", epsilon=1.0, delta=0.01, why=bad))
+        uses.append(lambda: plan.release(Unreadable(), ledger=ledger, dataset="people", why=bad))
+    for use in uses:
+        with pytest.raises(ValueError, match=r"(dataset|why|who|request) must be"):
+            use()
+    assert ledger.head == head
+    ledger.verify()
+
+
+@pytest.mark.parametrize(
+    "values", [(0, 0.1, 0), (1, 0, 0), (1, 1, 0), (np.nan, 0.1, 0), (1, 0.1, 1), (1, 0.1, -1)]
+)
+def test_budgets_that_are_refused(file_url, values):
+    with pytest.raises(ValueError, match="must be"):
+        Ledger(file_url).create("people", epsilon=values[0], delta=values[1], pure=values[2])
+
+
+@pytest.mark.parametrize("timeout", [0, -1, np.nan, np.inf, "long", None])
+def test_timeouts_that_are_refused(file_url, timeout):
+    with pytest.raises((TypeError, ValueError), match="timeout"):
+        Ledger(file_url, timeout=timeout)
+
+
+def test_who_spends_cannot_be_changed_afterwards(ledger):
+    with pytest.raises(AttributeError):
+        ledger.who = "somebody else"
+
+
+def test_who_is_the_user_if_nothing_is_said(file_url, monkeypatch):
+    monkeypatch.setenv("LOGNAME", "ada")
+    assert Ledger(file_url).who == "ada"
+    monkeypatch.setattr("getpass.getuser", lambda: (_ for _ in ()).throw(KeyError("uid")))
+    assert Ledger(file_url).who.startswith("user ")
+
+
+def test_copies_are_the_same_ledger(ledger, plan):
+    """Pickled, copied: without connections, to the same database, as the same person."""
+    for other in (pickle.loads(pickle.dumps(ledger)), copy.copy(ledger), copy.deepcopy(ledger)):  # noqa: S301
+        assert repr(other) == repr(ledger)
+        assert other.head == ledger.head
+    release = plan.release(Y, ledger=copy.deepcopy(ledger), dataset="people")
+    ledger.verify([pickle.loads(pickle.dumps(release))])  # noqa: S301
+
+
+def test_a_relative_path_is_where_it_was(tmp_path, monkeypatch):
+    """The program changes its folder, or sends the ledger to one that is elsewhere: it is the same file."""
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger("sqlite:///budget.db")
+    ledger.create("people", epsilon=1.0, delta=0.01)
+    sent = pickle.dumps(ledger)
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    assert ledger.datasets() == pickle.loads(sent).datasets() == ["people"]  # noqa: S301
+    with pytest.raises(LedgerError, match="there is no file"):
+        Ledger("sqlite:///budget.db").datasets()
+    assert not list((tmp_path / "sub").iterdir())
+
+
+def test_a_child_uses_the_ledger_after_a_fork(url, ledger, children, plan):
+    """Of a process that has used SQLAlchemy and OpenDP before: nothing is shared that must not be."""
+    call = ["spend", {"url": url, "plan": children.put(plan), "y": Y.tolist()}]
+    [(signal, [line])] = children.run([call])
+    assert signal == 0
+    assert plan.recover(ledger, line["entry"]).z.tolist() == line["z"]
+
+
+def test_a_forked_ledger_object(url, children, little_plan):
+    """The object itself is used before and after the fork, by both."""
+    call = ["spend_and_fork", {"url": url, "plan": children.put(little_plan), "y": Y.tolist()}]
+    [(signal, lines)] = children.run([call])
+    assert signal == 0
+    assert len(lines) == 4
+    assert len({tuple(line["z"]) for line in lines}) == 4
+    assert Ledger(url).verify().entries == 2 + 4
+
+
+def test_the_estimator_pays_for_each_fit(ledger):
+    X = np.linspace(0, 1, 6)[:, None]
+    estimator = PrivateGPRegressor(EQ(0.5), 0.3, (0, 1000), 1.0, 0.01, ledger=ledger, dataset="people")
+    copied = clone(estimator)
+    assert repr(copied.ledger) == repr(ledger)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", cloakgp.estimators.RepeatedFitWarning)
+        copied.fit(X, Y)
+        ledger.verify([copied.release_])
+        with pytest.raises(BudgetExceeded):
+            clone(copied).fit(X, Unreadable())
+    assert copied.predict(X).shape == (6,)
+    assert len(ledger.balance("people").events) == 1
+
+
+def test_a_url_will_do(url, ledger, plan):
+    release = plan.release(Y, ledger=url, dataset="people")
+    assert ledger.verify([release]).releases == 1
+
+
+def traces_of_y(plan, z):
+    """Numbers that would give y away: as bytes, as text, and hashed."""
+    m = plan.measurement
+    y_int = np.rint(Y / 1000.0 * 2**m.y_bits).astype(np.int64)
+    exact = m.matrix @ y_int
+    found = {}
+    for name, array in {
+        "y": Y,
+        "y_int": y_int,
+        "exact": exact,
+        "noise": z - exact,
+        "sum": Y.sum(keepdims=True),
+    }.items():
+        array = np.asarray(array)
+        for dtype in ("<f8", ">f8") if array.dtype.kind == "f" else ("<i8", ">i8", "<f8"):
+            data = array.astype(dtype).tobytes()
+            found |= {
+                f"{name} {dtype} {i}": data[i : i + 8] for i in range(0, len(data), 8) if any(data[i : i + 8])
+            }
+            found[f"sha of {name} {dtype}"] = hashlib.sha256(data).digest()
+        found |= {f"{name} text {i}": repr(value).encode() for i, value in enumerate(array.tolist())}
+        found[f"npy sha of {name}"] = bytes.fromhex(container.digest(array))
+    return {name: data for name, data in found.items() if len(data) >= 6}
+
+
+@pytest.mark.parametrize("kind", ["predictions", "function"])
+def test_the_database_holds_nothing_of_y_but_the_answer(file_url, folder, kind):
+    """Neither y nor what it becomes on the way, nor a hash of any of it (a hash of y can be guessed at)."""
+    plan = PLANS[kind]()
+    ledger = Ledger(file_url)
+    ledger.create("people", epsilon=1.0, delta=0.01)
+    release = plan.release(Y, ledger=ledger, dataset="people", why="table 1")
+    release.save(folder / "release.cloak")
+    bytes_of = {path.name: path.read_bytes() for path in folder.iterdir()}
+    bytes_of["pickle"] = pickle.dumps((ledger, release.receipt, ledger.entries()))
+    assert release.z.astype("<i8").tobytes() in bytes_of["budget.db"], "the search would miss an array"
+    for place, data in bytes_of.items():
+        for name, trace in traces_of_y(plan, release.z).items():
+            assert trace not in data, (name, place)
+            assert trace.hex().encode() not in data.lower(), (name, place)
+    assert container.digest(plan.X).encode() in bytes_of["budget.db"]
+
+
+@pytest.mark.parametrize("step", ["append", "contents", "commit"])
+def test_an_uncharged_answer_is_forgotten(url, plan, monkeypatch, step):
+    """The database fails after the answer was drawn: no message, log or object that is left holds it."""
+    ledger = Ledger(url, timeout=0.5)
+    ledger.create("people", epsilon=1.0, delta=0.01)
+    head, drawn, armed = ledger.head, [], [True]
+    measure = cloakgp.measure.measure
+
+    def noted(*args):
+        drawn.append(measure(*args))
+        return drawn[-1]
+
+    monkeypatch.setattr(cloakgp.measure, "measure", noted)
+    with behind(url) as connection:
+        if step == "append" and url.startswith("sqlite"):
+            connection.exec_driver_sql("DROP TRIGGER cloakgp_ledger_no_replace")
+            connection.exec_driver_sql(
+                "CREATE UNIQUE INDEX i ON cloakgp_ledger (kind != 'opened', length(who))"
+            )
+        elif step == "append":
+            connection.exec_driver_sql("ALTER TABLE cloakgp_ledger ADD CONSTRAINT c CHECK (contents IS NULL)")
+    if step == "contents":
+        monkeypatch.setattr(store.Store, "contents", lambda *args: b"something else")
+    if step == "commit":
+        fail = sa.exc.OperationalError("COMMIT", {"contents": 1}, Exception("disk I/O error"))
+
+        def failing(*args):
+            raise fail
+
+        if url.startswith("sqlite"):
+            sa.event.listen(
+                ledger._store.engine,
+                "before_cursor_execute",
+                lambda c, cursor, text, *rest: failing() if text == "COMMIT" and armed and drawn else None,
+            )
+        else:
+            monkeypatch.setattr(sa.Connection, "commit", failing)
+    logged = io.StringIO()
+    handler = logging.StreamHandler(logged)
+    logging.getLogger().addHandler(handler)
+    try:
+        with pytest.raises(LedgerError, match="No answer was given out") as caught:
+            plan.release(Y, ledger=ledger, dataset="people")
+    finally:
+        logging.getLogger().removeHandler(handler)
+    monkeypatch.undo()
+    armed.clear()
+    assert len(drawn) == 1
+    said = "".join(traceback.format_exception(caught.value)) + logged.getvalue() + repr(vars(caught.value))
+    for number in drawn[0].tolist():
+        for trace in (str(number), struct.pack("<q", number).hex(), struct.pack(">q", number).hex()):
+            assert trace not in said.lower()
+    assert caught.value.__context__ is None
+    assert ledger.head == head
+    ledger.verify()
+
+
+def test_an_unanswered_charge_charges_nothing(ledger, plan):
+    with pytest.raises(LedgerError, match="no answer was given"), ledger.charge(plan, "people"):
+        pass
+    kept = []
+    with pytest.raises(KeyboardInterrupt), ledger.charge(plan, "people") as charge:  # noqa: PT012
+        kept.append(charge)
+        charge.answer = np.arange(2)
+        raise KeyboardInterrupt
+    assert (kept[0].answer, kept[0].receipt) == (None, None)
+    assert ledger.balance("people").events == ()
+
+
+def test_a_receipt_is_not_had_without_a_ledger(plan, tmp_path):
+    release = plan.release(Y)
+    assert release.receipt is None
+    release.save(tmp_path / "release.cloak")
+    assert Release.load(tmp_path / "release.cloak").receipt is None
+
+
+def test_balance_says_what_was_spent(ledger):
+    plan = small_plan(epsilon=0.5)
+    plan.release(Y, ledger=ledger, dataset="people")
+    balance = ledger.balance("people")
+    assert balance.spent == pytest.approx(0.5, rel=1e-3)
+    assert balance.spent <= 0.5
+    assert re.match(
+        r"people: \(1, 0\.01\) in all; 1 spend, together epsilon 0\.5 at delta 0\.01; left", str(balance)
+    )
+    assert balance.left_for_release(0.001) > balance.left_for_release(0.01)
+    with pytest.raises(ValueError, match="delta"):
+        balance.left_for_release(2.0)
+
+
+def test_many_entries(url):
+    """Hundreds of spends: still quick, and the last cent is kept account of."""
+    ledger = Ledger(url)
+    ledger.create("people", epsilon=1.0, delta=0.01)
+    with behind(url) as connection:
+        entries = ledger._store.entries(connection)
+        for _ in range(300):
+            entries.append(
+                ledger._append(
+                    connection,
+                    entries,
+                    "spent",
+                    dataset="people",
+                    what={"kind": "Gaussian", "mu": 0.01, "n_measurements": 3},
+                )
+            )
+    plan = small_plan(epsilon=0.1)
+    release = plan.release(Y, ledger=ledger, dataset="people")
+    assert ledger.balance("people").events[:-1] == (Gaussian(0.01, 3),) * 300
+    assert ledger.verify([release]).entries == 303

@@ -1,0 +1,428 @@
+"""Choosing a model privately: the plan, the choice, and what each refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold
+
+import cloakgp
+from cloakgp import accounting, measure, selection
+from cloakgp.kernels import EQ, Constant, Matern, Periodic
+from cloakgp.ledger import BudgetExceeded
+from cloakgp.selection import PrivateStudy
+
+BOUNDS = (0.0, 10.0)
+X = np.linspace(0.0, 20.0, 40)
+
+
+def waves(seed=0):
+    """Outcomes that a lengthscale of about 2 fits best."""
+    return 5 + 3 * np.sin(X) + np.random.default_rng(seed).normal(scale=0.3, size=len(X))
+
+
+def models(**changes):
+    arguments = {
+        "kernel": EQ,
+        "lengthscale": [0.05, 1.5, 500.0],
+        "variance": 9.0,
+        "noise": [0.1, 20.0],
+        "bounds": BOUNDS,
+    }
+    return cloakgp.grid(**{**arguments, **changes})
+
+
+def plan(**changes):
+    arguments = {"candidates": models(), "X": X, "epsilon": 1.0}
+    return cloakgp.plan_selection(**{**arguments, **changes})
+
+
+# The choice
+
+
+@pytest.mark.parametrize("loss", ["squared", "absolute"])
+@pytest.mark.parametrize("folds", [5, ShuffleSplit(30, test_size=0.2, random_state=0)], ids=["5", "shuffle"])
+def test_the_right_model_is_chosen_when_epsilon_is_large(loss, folds):
+    chosen = plan(epsilon=3000.0, loss=loss, folds=folds).select(waves())
+    assert chosen.index == 2
+    assert chosen.gp.kernel == EQ(1.5, variance=9.0)
+    assert chosen.gp.noise == 0.1
+
+
+def test_the_choice_is_near_uniform_when_epsilon_is_small():
+    study = plan(epsilon=1e-6).custodian_probabilities(waves())
+    np.testing.assert_allclose(study.probabilities, 1 / 6, rtol=1e-5)
+
+
+def test_losses_are_those_of_cross_validation(textbook):
+    y = waves()
+    sp = plan(loss_clip=9.0)
+    for gp, loss in zip(sp.candidates, sp.custodian_probabilities(y).losses, strict=True):
+        errors = []
+        for train, test in sp.folds:
+            mean, _ = textbook(gp.kernel, gp.noise, gp.mean, sp.X[train], sp.X[test], y[train])
+            errors.append(np.minimum(np.abs(y[test] - mean), 9.0))
+        assert loss == pytest.approx(np.mean(np.concatenate(errors) ** 2), rel=1e-4)
+
+
+def test_nothing_but_the_choice_comes_out():
+    chosen = plan().select(waves())
+    assert [f.name for f in fields(chosen)] == ["plan", "index", "certificate", "receipt"]
+    assert chosen.gp is chosen.plan.candidates[chosen.index]
+    assert chosen.receipt is None
+    assert 0 <= chosen.index < 6
+    other = plan().select(10 - waves(1))
+    assert chosen.certificate == other.certificate
+
+
+def test_a_ledger_pays_and_remembers_the_choice(tmp_path):
+    ledger = cloakgp.Ledger(f"sqlite:///{tmp_path}/budget.db")
+    ledger.create("waves", epsilon=1.0, delta=0.01)
+    sp = plan(epsilon=0.3)
+    chosen = sp.select(waves(), ledger=ledger, dataset="waves", request="model")
+    assert sp.select(None, ledger=ledger, dataset="waves", request="model").index == chosen.index
+    assert sp.recover(ledger, chosen.receipt.entry).index == chosen.index
+    assert ledger.balance("waves").events == (sp.cost,)
+    parts = accounting.split(1.0, 0.01, 0.3)
+    release = chosen.gp.plan(sp.X, sp.X[:5], epsilon=parts.epsilon, delta=parts.delta)
+    released = release.release(waves(), ledger=ledger, dataset="waves")
+    assert ledger.verify([chosen, released]).releases == 2
+    with pytest.raises(BudgetExceeded):
+        sp.select(None, ledger=ledger, dataset="waves")  # y is not even looked at
+
+
+def test_the_digest_tells_plans_apart():
+    same = plan().digest
+    assert plan().digest == same
+    others = [plan(epsilon=0.9), plan(folds=4), plan(loss="absolute"), plan(loss_clip=3.0)]
+    others.append(plan(candidates=list(reversed(plan().candidates))))
+    assert len({same, *(other.digest for other in others)}) == 6
+
+
+def test_different_prior_means_and_noises_per_row():
+    y = waves()
+    gps = [
+        cloakgp.GP(EQ(1.5, variance=9.0), noise, BOUNDS, mean)
+        for noise in (0.1, np.linspace(0.1, 0.3, 40))
+        for mean in (5.0, -300.0)
+    ]
+    study = plan(candidates=gps, epsilon=100.0).custodian_probabilities(y)
+    assert study.losses[0] < study.losses[1]
+    assert study.losses[2] < study.losses[3]
+
+
+def test_missing_outcomes():
+    y = waves()
+    filled = y.copy()
+    y[3], filled[3] = np.nan, 5.0
+    sp = plan()
+    with pytest.raises(ValueError, match=r"y must be finite.*Nothing was spent"):
+        sp.select(y)
+    assert sp.select(y, missing="midpoint").gp in sp.candidates
+    found, expected = (sp.custodian_probabilities(v, missing="midpoint").losses for v in (y, filled))
+    np.testing.assert_array_equal(found, expected)
+
+
+# What the plan says
+
+
+def test_the_plan_is_public_and_says_what_it_does():
+    sp = plan(epsilon=0.5)
+    assert sp.epsilon == 0.5
+    assert sp.cost == accounting.Exponential(0.5)
+    assert len(sp.candidates) == 6
+    assert sp.X.shape == (40, 1)
+    assert repr(sp).startswith(
+        "<SelectionPlan: 0.5-DP, unit one row, 6 candidates, 40 rows, 5 folds, squared"
+    )
+    c = sp.certificate
+    assert c.sensitivity == sp.sensitivity
+    assert c.loss_clip == 2.5  # a quarter of the bounds' width
+    assert (c.n_folds, c.n_tested, c.n_rows) == (5, 40, 40)
+    assert not c.insecure
+    assert json.loads(json.dumps(c.to_dict()))["unit"] == "one row"
+    assert "0.5-differential privacy of y, unit: one row" in str(c)
+    assert "INSECURE" not in str(c)
+
+
+def test_the_sensitivity_is_in_the_losss_own_units():
+    """Below the sum of everything that could change, above what the tested row alone changes."""
+    squared, absolute = plan().sensitivity, plan(loss="absolute").sensitivity
+    assert 2.5**2 < squared < 40 * 2.5**2
+    assert 2.5 < absolute < 40 * 2.5
+    scaled = models(bounds=(0.0, 1000.0), variance=9e4, noise=[1e3, 2e5])
+    assert plan(candidates=scaled).sensitivity == pytest.approx(1e4 * squared, rel=1e-5)
+
+
+def test_the_same_arguments_make_the_same_plan():
+    one, other = plan(), plan()
+    assert one.certificate == other.certificate
+    for a, b in zip(one.scores.matrices, other.scores.matrices, strict=True):
+        assert all(np.array_equal(x, z) for x, z in zip(a, b, strict=True))
+
+
+def test_a_plan_can_be_kept_and_cannot_be_changed():
+    sp = pickle.loads(pickle.dumps(plan()))  # noqa: S301
+    sp.select(waves())
+    with pytest.raises(AttributeError):
+        sp.X = X
+    with pytest.raises(ValueError, match="read-only"):
+        plan().scores.matrices[0][0][0, 0] = 1
+
+
+def test_insecure_choices_are_marked_and_repeatable(seeded):
+    sp = plan()
+    with seeded(3):
+        first = sp.select(waves())
+    with seeded(3):
+        second = sp.select(waves())
+    assert first.index == second.index
+    assert first.certificate.insecure
+    assert repr(first).startswith("<INSECURE Selection: candidate ")
+    assert str(first.certificate).startswith("INSECURE")
+    assert not sp.certificate.insecure
+    assert "INSECURE" not in repr(sp.select(waves()))
+
+
+def test_the_study_says_that_it_is_private():
+    study = plan().custodian_probabilities(waves())
+    assert isinstance(study, PrivateStudy)
+    assert "PRIVATE" in repr(study)
+    assert study.probabilities.sum() == pytest.approx(1.0)
+    assert not any(f"{loss:.3f}" in repr(study) for loss in study.losses)
+    assert "NOT PRIVATE" in selection.SelectionPlan.custodian_probabilities.__doc__
+
+
+def test_a_selection_first_costs_what_accounting_says():
+    parts = accounting.split(1.0, 0.01, selection=0.3)
+    sp = plan(epsilon=parts.selection)
+    assert accounting.compose([sp.cost, parts.release]).fits(1.0, 0.01)
+
+
+# The release to come
+
+
+def test_plan_for_adds_what_the_noise_costs():
+    gps, release = models(noise=[0.1]), (np.linspace(0, 20, 7), 0.5, 0.01, "mse")
+    without, counted = plan(candidates=gps), plan(candidates=gps, plan_for=release)
+    y = waves()
+    added = counted.custodian_probabilities(y).losses - without.custodian_probabilities(y).losses
+    plans = [gp.plan(X, release[0], epsilon=0.5, delta=0.01, design="mse") for gp in gps]
+    np.testing.assert_allclose(added, [np.mean(p.noise_std**2) for p in plans], rtol=1e-4)
+    assert counted.sensitivity == pytest.approx(without.sensitivity, rel=1e-6)
+    assert counted.certificate.plan_for == "a (0.5, 0.01)-DP release, mse design, 7 test points"
+    assert counted.certificate.plan_for in str(counted.certificate)
+
+
+def test_plan_for_posterior_and_absolute_loss():
+    gps, X_star = models(noise=[0.1]), np.linspace(0, 20, 7)
+    y = waves()
+    base = plan(candidates=gps, loss="absolute").custodian_probabilities(y).losses
+    for design in ("posterior", "max"):
+        counted = plan(candidates=gps, loss="absolute", plan_for=(X_star, 1.0, 0.01, design))
+        added = counted.custodian_probabilities(y).losses - base
+        for gp, cost in zip(gps, added, strict=True):
+            p = gp.plan(X, X_star, epsilon=1.0, delta=0.01, design=design)
+            std = math.sqrt(p.certificate.objective) if design == "posterior" else p.noise_std.mean()
+            assert cost == pytest.approx(math.sqrt(2 / math.pi) * std, rel=1e-3)
+
+
+def test_smaller_epsilon_of_the_release_favours_longer_lengthscales():
+    gps = models(lengthscale=[0.5, 5.0], noise=0.1)
+    shares = [
+        plan(candidates=gps, epsilon=0.1, plan_for=([5.0, 10.0], e, 0.01, "mse"))
+        .custodian_probabilities(waves())
+        .probabilities[1]
+        for e in (50.0, 1.0, 0.2)
+    ]
+    assert shares[0] < shares[1] < shares[2]
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "message"),
+    [
+        (3, ValueError, r"plan_for must be \(X_star, epsilon, delta, design\)"),
+        (([1.0], 1.0, 0.01), ValueError, "plan_for must be"),
+        (([1.0], -1.0, 0.01, "mse"), ValueError, "plan_for: epsilon must be"),
+        (([1.0], 1.0, 2.0, "mse"), ValueError, "plan_for: delta must be"),
+        (([1.0], 1.0, 0.01, "best"), ValueError, "plan_for: design must be one of"),
+        (([[1.0, 2.0]], 1.0, 0.01, "mse"), ValueError, r"plan_for: X_star must have 1 column"),
+        (("ab", 1.0, 0.01, "mse"), TypeError, "plan_for: X_star must hold real numbers"),
+    ],
+)
+def test_bad_plan_for(bad, error, message):
+    with pytest.raises(error, match=message):
+        plan(plan_for=bad)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"candidates": models()[0]}, TypeError, "candidates must be a list of GP"),
+        ({"candidates": 3}, TypeError, "candidates must be a list of GP"),
+        ({"candidates": []}, ValueError, "at least two models; got 0"),
+        ({"candidates": models()[:1]}, ValueError, "at least two models; got 1.*spend nothing"),
+        ({"candidates": [models()[0], EQ(1.0)]}, TypeError, r"candidates\[1\] must be a GP; got EQ"),
+        ({"candidates": [*models(), *models(bounds=(0, 9))]}, ValueError, "share their bounds.*(0.0, 9.0)"),
+        (
+            {"candidates": [*models(), models()[1]]},
+            ValueError,
+            r"candidates\[1\] and candidates\[6\] are the same",
+        ),
+        (
+            {"candidates": models(noise=[[1.0] * 39, [2.0] * 40])},
+            ValueError,
+            "noise must be one number or one per row",
+        ),
+        ({"X": np.array([[np.nan]] * 40)}, ValueError, "X must be finite"),
+        ({"epsilon": 0.0}, ValueError, "epsilon must be between 0"),
+        ({"epsilon": "1"}, TypeError, "epsilon must be a number"),
+        ({"epsilon": math.inf}, ValueError, "epsilon must be"),
+        ({"loss": "log"}, ValueError, "loss must be one of 'squared', 'absolute'; got 'log'"),
+        ({"loss_clip": 0.0}, ValueError, "loss_clip must be between 0.001 and 100.*default is 2.5"),
+        ({"loss_clip": 1e9}, ValueError, "loss_clip must be"),
+        ({"loss_clip": "a"}, TypeError, "loss_clip must be a number"),
+        ({"folds": 1}, ValueError, "folds must be from 2"),
+        ({"folds": StratifiedKFold(3)}, ValueError, "StratifiedKFold could not split X alone"),
+    ],
+)
+def test_bad_arguments(change, error, message):
+    with pytest.raises(error, match=message):
+        plan(**change)
+
+
+def test_what_would_not_fit_in_memory_is_refused_at_once(monkeypatch):
+    monkeypatch.setattr(selection, "weights", lambda *_: pytest.fail("work was done"))
+    many = ShuffleSplit(100, test_size=0.5, random_state=0)
+    with pytest.raises(ValueError, match=r"would need 5\.6 GiB of memory, above the limit of 4"):
+        plan(X=np.arange(5000.0), folds=ShuffleSplit(40, test_size=0.5, random_state=0))
+    monkeypatch.setattr(selection, "_MEMORY", 1000)
+    with pytest.raises(ValueError, match="fewer folds, fewer candidates"):
+        plan(folds=many)
+    with pytest.raises(ValueError, match="folds must test fewer than 8192 rows each; got 8192"):
+        plan(X=np.arange(9000.0), folds=[(np.arange(10), np.arange(10, 8202))])
+
+
+SECRET = 314159.0
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.full(39, SECRET),
+        np.full((40, 1), SECRET),
+        [SECRET] * 39 + ["x"],
+        [SECRET] * 39 + [None],
+        np.full(40, SECRET + 1j),
+        [SECRET] * 39 + [np.nan],
+        "314159",
+        None,
+    ],
+    ids=["short", "column", "text", "None", "complex", "missing", "a word", "nothing"],
+)
+def test_errors_never_quote_y(y, monkeypatch):
+    sp = plan()
+    monkeypatch.setattr(
+        measure, "_noisy_min", lambda scores: lambda exact: pytest.fail("something was drawn")
+    )
+    for door in (sp.select, sp.custodian_probabilities):
+        with pytest.raises((TypeError, ValueError), match="Nothing was spent") as caught:
+            door(y)
+        assert "314159" not in str(caught.value)
+    with pytest.raises(ValueError, match="missing must be one of"):
+        sp.select(waves(), missing="drop")
+
+
+def test_a_failing_sampler_is_not_quoted(monkeypatch):
+    def leaky(exact):
+        raise OverflowError(f"cannot cast {exact}")
+
+    monkeypatch.setattr(measure, "_noisy_min", lambda scores: leaky)
+    with pytest.raises(RuntimeError, match=r"OpenDP failed to choose; nothing was released\.$") as caught:
+        plan().select(waves())
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+
+
+# The grid
+
+
+def test_grid_order_is_that_of_nested_loops():
+    gps = cloakgp.grid(
+        kernel=EQ,
+        lengthscale=[1.0, 2.0],
+        variance=np.array([3.0, 4.0]),
+        noise=[5.0, 6.0],
+        bounds=(0, 1),
+        mean=0.2,
+    )
+    found = [(gp.kernel.lengthscale, gp.kernel.variance, gp.noise) for gp in gps]
+    assert found == [(a, b, c) for a in (1.0, 2.0) for b in (3.0, 4.0) for c in (5.0, 6.0)]
+    assert all(gp.mean == 0.2 and gp.bounds == (0.0, 1.0) for gp in gps)
+
+
+def test_grid_of_other_kernels():
+    (gp,) = cloakgp.grid(kernel=Periodic, lengthscale=1.0, period=7.0, noise=1.0, bounds=(0, 1))
+    assert gp.kernel == Periodic(1.0, period=7.0)
+    (gp, _) = cloakgp.grid(kernel=Matern, lengthscale=1.0, nu=[1.5, 0.5], noise=1.0, bounds=(0, 1))
+    assert gp.kernel == Matern(1.0, 1.5)
+    (gp,) = cloakgp.grid(kernel=EQ, lengthscale=[(1.0, 2.0)], noise=1.0, bounds=(0, 1))
+    assert gp.kernel == EQ((1.0, 2.0))
+    (gp,) = cloakgp.grid(kernel=EQ(3.0, variance=2.0), noise=[np.ones(4)], bounds=(0, 1))
+    assert gp.kernel == EQ(3.0, variance=2.0)
+    assert gp.noise.shape == (4,)
+
+
+def test_grid_replaces_in_a_kernel_and_in_a_sum():
+    (gp,) = cloakgp.grid(kernel=EQ(3.0, variance=2.0), lengthscale=[1.0], noise=1.0, bounds=(0, 1))
+    assert gp.kernel == EQ(1.0, variance=2.0)
+    kernel = EQ(3.0) + Constant(4.0)
+    gps = cloakgp.grid(kernel=kernel, lengthscale=[1.0, 2.0], noise=1.0, bounds=(0, 1))
+    assert [gp.kernel for gp in gps] == [EQ(1.0) + Constant(4.0), EQ(2.0) + Constant(4.0)]
+    with pytest.raises(ValueError, match=r"variance must be a parameter of exactly one part.*2 have it"):
+        cloakgp.grid(kernel=kernel, variance=1.0, noise=1.0, bounds=(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (
+            {"lengthscale": []},
+            ValueError,
+            "lengthscale must be a value or a list of values; got an empty list",
+        ),
+        ({"noise": []}, ValueError, "noise must be a value"),
+        ({"period": 3.0}, TypeError, "with the parameters lengthscale, variance, period"),
+        ({"kernel": 3}, TypeError, "kernel must be a kernel class"),
+        ({"kernel": EQ(1.0), "period": 2.0}, ValueError, "period must be a parameter of exactly one part"),
+        ({"kernel": lambda lengthscale, variance: 3}, TypeError, "made int"),
+        ({"lengthscale": -1.0}, ValueError, "lengthscale must be"),
+        ({"noise": -1.0}, ValueError, "noise must be"),
+        ({"bounds": (1, 0)}, ValueError, "bounds must have lo < hi"),
+    ],
+)
+def test_bad_grids(change, error, message):
+    with pytest.raises(error, match=message):
+        models(**change)
+
+
+def test_progress_counts_models_and_plans(monkeypatch):
+    made = []
+
+    class Counted(selection.Progress):
+        def __init__(self, *args):
+            super().__init__(*args)
+            made.append(self)
+
+    monkeypatch.setattr(selection, "Progress", Counted)
+    plan()
+    plan(plan_for=([1.0], 1.0, 0.01, "mse"))
+    assert [(p.done, p.total) for p in made] == [(6, 6), (12, 12)]

@@ -12,6 +12,7 @@ from cloakgp.kernels import Kernel, as_kernel
 if TYPE_CHECKING:
     from cloakgp.function import FunctionPlan
     from cloakgp.plan import Plan
+    from cloakgp.planner import Planner
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,19 +98,19 @@ class GP:
         Plan
             Says how much noise there will be and where; ``plan.release(y)`` is the private step.
         """
-        from cloakgp.plan import make_plan
-
-        return make_plan(
-            self,
-            X,
-            X_star,
-            epsilon=epsilon,
-            delta=delta,
-            design=design,
-            calibration=calibration,
-            weights=weights,
-            gap=gap,
+        return self.planner(X, X_star, weights).plan(
+            epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
         )
+
+    def planner(self, X: Any, X_star: Any, weights: Any = None) -> Planner:
+        """For many plans over the same points: the costly part is done once.
+
+        Arguments as for :meth:`plan`; ``gp.planner(X, X_star).plan(epsilon=..., delta=...)`` is the same
+        as ``gp.plan(X, X_star, epsilon=..., delta=...)``.
+        """
+        from cloakgp.planner import Planner
+
+        return Planner(self, X, X_star, weights)
 
     def plan_function(
         self,

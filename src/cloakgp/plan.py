@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloakgp import calibration as calibrate
-from cloakgp import checks, designs, testing
+from cloakgp import testing
 from cloakgp.accounting import Gaussian
-from cloakgp.certificate import Certificate, certify
+from cloakgp.certificate import Certificate
 from cloakgp.charging import Account, Charge, as_ledger, charged
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.designs.posterior import denoising_gain
-from cloakgp.lattice import Measurement, to_integers
-from cloakgp.smoothers import ExactGP, Smoother, blocks
+from cloakgp.lattice import Measurement
+from cloakgp.smoothers import Smoother, blocks
 
 if TYPE_CHECKING:
     from cloakgp.gp import GP
@@ -129,76 +127,6 @@ class Plan:
             f"<Plan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.design} design, "
             f"{c.n_rows} rows, {len(std)} test points, noise std {std.min():.3g} to {std.max():.3g}>"
         )
-
-
-def make_plan(
-    gp: GP,
-    X: Any,
-    X_star: Any,
-    *,
-    epsilon: float,
-    delta: float,
-    design: str,
-    calibration: str,
-    weights: Any,
-    gap: float,
-) -> Plan:
-    """See :meth:`GP.plan`."""
-    epsilon, delta = calibrate.promise(epsilon, delta)
-    gap = checks.positive(gap, "gap")
-    checks.choice(design, "design", designs.DESIGNS)
-    calibrate.calibrate(epsilon, delta, calibration)  # refuse a bad promise before the heavy work
-    X = checks.matrix(X, "X")
-    X_star = checks.matrix(X_star, "X_star", columns=X.shape[1])
-    gp.check_rows(len(X))
-    if weights is None:
-        weights = np.ones(len(X_star))
-    weights = checks.vector(
-        weights,
-        "weights",
-        len(X_star),
-        positive=True,
-        remedy="To ignore a test point, leave it out of X_star.",
-    )
-
-    smoother = ExactGP(gp.kernel, gp.noise, X, X_star)
-    expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(X_star))
-    expected_variance = ((gp.bounds[1] - gp.bounds[0]) / expected_mu) ** 2
-    solution = designs.solve(design, smoother, relative_weights(weights), gap, expected_variance)
-    B = np.hstack([solution.columns(smoother, block) for block in blocks(len(X))])
-    mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
-    measurement = to_integers(B, gp.bounds, epsilon, delta, mu)
-    reconstruction = frozen(
-        solution.reconstruction
-        if solution.unbiased
-        else denoising_gain(smoother, measurement.real_matrix(), measurement.noise_scale**2)
-    )
-    noise_variance = measurement.noise_scale**2
-    certificate = certify(
-        measurement,
-        calibration,
-        design=design,
-        bound="exact",
-        objective=solution.objective * noise_variance,
-        lower_bound=solution.lower_bound * noise_variance,
-        gap=solution.gap,
-        iterations=solution.iterations,
-        status=solution.status,
-        jitter=smoother.jitter,
-        bias=largest_bias(smoother, measurement, reconstruction),
-        unbiased=solution.unbiased,
-    )
-    return Plan(
-        gp=gp,
-        X=X,
-        X_star=X_star,
-        weights=weights,
-        measurement=measurement,
-        reconstruction=reconstruction,
-        offset=frozen(offset(gp, measurement, reconstruction)),
-        gp_std=frozen(np.sqrt(smoother.posterior_variance)),
-        certificate=certificate,
-    )
 
 
 def relative_weights(weights: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from cloakgp.designs import posterior, solve
-from cloakgp.designs.posterior import denoising_gain
+from cloakgp.designs.posterior import denoising_gain, lower_bound
 from cloakgp.kernels import EQ
 from cloakgp.smoothers import ExactGP
 
@@ -236,6 +236,75 @@ def test_the_status_and_the_gap_are_honest(dense, seed, P, N, log_s, gap):
 def test_a_gap_of_one_percent_is_reached_for_gps(size, s):
     gp = GPProblem(*size)
     assert solve("posterior", gp.smoother, np.ones(size[1]), 0.01, s).status == "converged"
+
+
+def residual(C, K, B, s):
+    """E = C (K^-1 + B'B/s)^-1, and what the bound needs of it: E C' and E K^-1 E'."""
+    E = C @ np.linalg.inv(np.linalg.inv(K) + B.T @ B / s)
+    return E, E @ C.T, E @ np.linalg.inv(K) @ E.T
+
+
+@settings(max_examples=100)
+@given(
+    seed=st.integers(0, 10**6),
+    P=st.integers(1, 6),
+    N=st.integers(1, 12),
+    log_s=st.floats(-3, 3),
+    own=st.booleans(),
+)
+def test_the_bound_holds_for_any_multipliers_and_is_no_worse_than_lemma_6(dense, seed, P, N, log_s, own):
+    rng, s = np.random.default_rng(seed), 10.0**log_s
+    smoother, _ = problem(dense, P, N, seed)
+    scale = np.sqrt(smoother.explained_variance.sum())  # the bound is for a prior variance of 1
+    C, K = smoother.C / scale, smoother.covariance
+    B = rng.normal(size=(rng.integers(1, N + 2), N))
+    B /= np.linalg.norm(B, axis=0)
+    E, EC, EKE = residual(C, K, B, s)
+    v = np.linalg.norm(B @ E.T @ E / s, axis=0) if own else np.exp(2 * rng.normal(size=N))
+    bound = lower_bound(E, v, EC, EKE, s)
+    largest = np.linalg.eigvalsh((E / (v * s)) @ E.T)[-1]
+    assert bound >= np.trace(EC) + np.sum((B @ E.T) ** 2) / s - largest * v.sum() - 1e-9
+    rivals = [B, np.eye(N), np.ones((1, N)), *(rng.normal(size=(q, N)) for q in range(1, N + 2))]
+    rivals.append(solve("posterior", smoother, np.ones(P), 1e-3, s).matrix)
+    for rival in rivals:
+        unit = rival / np.linalg.norm(rival, axis=0)
+        error = np.trace(C @ np.linalg.inv(np.linalg.inv(K) + unit.T @ unit / s) @ C.T)
+        assert bound <= error * (1 + 1e-7)
+
+
+def test_the_bound_forgives_a_few_large_eigenvalues():
+    """Lemma 6 scales all multipliers by the largest; with 30 test points that is far from the optimum."""
+    gp, s = GPProblem(50, 30), 1.0
+    C = gp.C / np.sqrt(gp.smoother.explained_variance.sum())
+    B = solve("posterior", gp.smoother, np.ones(30), 0.05, s).matrix
+    E, EC, EKE = residual(C, gp.K, B, s)
+    v = np.linalg.norm(B @ E.T @ E / s, axis=0)
+    f, largest = np.trace(EC), np.linalg.eigvalsh((E / (v * s)) @ E.T)[-1]
+    lemma_6 = f + np.sum((B @ E.T) ** 2) / s - largest * v.sum()
+    assert f - lower_bound(E, v, EC, EKE, s) < 0.5 * (f - lemma_6)
+
+
+def test_the_bound_is_zero_where_nothing_is_left_unknown():
+    assert lower_bound(np.zeros((2, 3)), np.zeros(3), np.zeros((2, 2)), np.zeros((2, 2)), 1.0) == 0.0
+
+
+@pytest.mark.parametrize("s", [10.0, 1e2])
+@pytest.mark.parametrize("lengthscale", [0.3, 1.0, 5.0])
+def test_four_inputs_and_many_test_points_take_few_steps(lengthscale, s):
+    """Each step multiplies by y's covariance: what planning costs for many rows."""
+    rng = np.random.default_rng(0)
+    X, X_star = rng.normal(size=(400, 4)), rng.normal(size=(60, 4))
+    smoother = ExactGP(EQ(lengthscale), 0.4, X, X_star)
+    found = solve("posterior", smoother, np.ones(60), 0.01, s)
+    assert found.status == "converged"
+    assert found.iterations <= 25
+
+
+@pytest.mark.parametrize("gap", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("s", [1.0, 1e2])
+def test_a_smaller_gap_can_be_asked_for(gap, s):
+    gp = GPProblem(50, 10)
+    assert solve("posterior", gp.smoother, np.ones(10), gap, s).status == "converged"
 
 
 def test_bounds_hold_also_when_the_search_is_cut_short(dense, monkeypatch):

@@ -6,126 +6,223 @@ is the variance of the GP's predictions m = C y given the noisy measurements,
     f(B) = tr W C (K^-1 + B'B/s)^-1 C',      K = Kff + S,  s = (d/mu)^2,
 
 over all matrices B whose columns have norm at most 1. More rows that fill the columns up to norm 1
-can only help, so every column has norm 1 and there is no constraint left: L-BFGS on unnormalised
-columns, started from the `mse` design. Directions that carry more noise than signal are left out
-by themselves.
+can only help, so every column has norm 1 and there is no constraint left: a few multiplicative
+steps from the `mse` design, then L-BFGS on unnormalised columns. Directions that carry more noise
+than signal are left out by themselves.
 
 With H = B Kf*, D = B K B' + sI, Y = D^-1 H and E = K*f - Y'BK:  f = tr W C K C' - tr W H'Y, and its
-gradient is -2 Y W E. Lemma 6 of ``docs/proofs.md`` turns E into a lower bound on any design.
+gradient is -2 Y W E. Only B K costs more than a pass over C's columns, so steps are few, and each
+is certified: :func:`lower_bound` turns E into a bound on any design.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.designs.lbfgs import minimise
 from cloakgp.designs.solution import Solution
-from cloakgp.smoothers import Smoother
+from cloakgp.smoothers import Smoother, blocks
 
 _EVALUATIONS = 400
-_CERTIFY_EVERY = 10
-_CERTIFY_STEPS = 20
-_STALLED = 1e-4  # relative progress over that many evaluations below which the search ends
+_MULTIPLICATIVE = 3  # steps before L-BFGS takes over
+_STALL_AFTER = 10  # evaluations without progress worth a hundredth of the gap end the search
+_IDLE = 1e-2  # share of the noise variance below which a start direction carries no signal
+_ROUNDING = 1e-14  # of quantities that are 1 at most
 
 
 def posterior(
     smoother: Smoother, start: FloatArray, weights: FloatArray, gap: float, noise_variance: float
 ) -> Solution:
-    """Search from the measurements `start` (q, N), such as the mse design's."""
+    """Search from the measurements `start` C, such as the mse design's."""
     search = _Search(smoother, weights, noise_variance, gap)
-    search.run(_filled(start))
-    B = _without_idle_rows(search.best)
-    gain = denoising_gain(smoother, B, noise_variance)
-    left = smoother.explained_variance - np.einsum("ij,ji->i", gain, B @ smoother.cross)
+    search.run(start)
+    B, covariance = _without_idle_rows(search.best)
+    H = B @ smoother.cross
+    gain = _gain(covariance, H, noise_variance)
+    left = smoother.explained_variance - np.einsum("ij,ji->i", gain, H)
     total = float(weights.sum())
     objective = float(weights @ left)
+    lower = min(search.lower, objective)
     return Solution(
         design="posterior",
         matrix=B,
         reconstruction=gain,
         objective=objective / total / noise_variance,
-        lower_bound=min(search.lower, objective) / total / noise_variance,
+        lower_bound=lower / total / noise_variance,
         iterations=search.evaluations,
-        status="converged" if objective <= search.lower * (1 + gap) else "stopped before the gap was reached",
+        status="converged" if objective <= lower * (1 + gap) else "stopped before the gap was reached",
         unbiased=False,
     )
 
 
 def denoising_gain(smoother: Smoother, B: FloatArray, noise_variance: float) -> FloatArray:
     """(P, q): how the posterior mean at X* moves with the measurements."""
-    D = smoother.times_covariance(B) @ B.T + noise_variance * np.eye(len(B))
-    gain: FloatArray = np.linalg.solve(D, B @ smoother.cross).astype(np.float64)
+    return _gain(smoother.times_covariance(B) @ B.T, B @ smoother.cross, noise_variance)
+
+
+def _gain(covariance: FloatArray, H: FloatArray, noise_variance: float) -> FloatArray:
+    gain: FloatArray = np.linalg.solve(covariance + noise_variance * np.eye(len(H)), H).astype(np.float64)
     return gain.T
 
 
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Measurements with unit columns, and what they leave unknown, as a share of the prior's."""
+
+    B: FloatArray  # (q, N)
+    covariance: FloatArray  # (q, q): B K B'
+    H: FloatArray  # (q, r)
+    Y: FloatArray  # (q, r)
+    E: FloatArray  # (r, N)
+    pull: FloatArray  # (q, N): Y E, half of minus the gradient
+    value: float
+
+    def turned(self, turn: FloatArray) -> _Point:
+        """The same measurements up to a rotation of their rows."""
+        t = turn.T
+        return replace(
+            self,
+            B=t @ self.B,
+            covariance=t @ self.covariance @ turn,
+            H=t @ self.H,
+            Y=t @ self.Y,
+            pull=t @ self.pull,
+        )
+
+
 class _Search:
+    """In coordinates of the weighted predictions, scaled so that their prior variance is 1."""
+
     def __init__(self, smoother: Smoother, weights: FloatArray, s: float, gap: float) -> None:
-        self.times_covariance = smoother.times_covariance
-        self.cross = smoother.cross * np.sqrt(weights)  # Kf* W^(1/2)
-        self.s, self.gap = s, gap
-        self.prior = float(np.sum(weights * smoother.explained_variance))  # tr W C K C'
-        self.evaluations, self.next_look, self.value, self.progress = 0, _CERTIFY_EVERY, np.inf, np.inf
+        self.times_covariance, self.s, self.gap = smoother.times_covariance, s, gap
+        self.C = np.hstack([smoother.columns(block) for block in blocks(smoother.n_rows)])
+        self.spread = _symmetric(self.C @ smoother.cross)  # C K C'
+        root = np.sqrt(weights)
+        eigenvalues, U = np.linalg.eigh(root[:, None] * self.spread * root)
+        keep = eigenvalues > _ROUNDING * eigenvalues[-1]  # what is left out only lowers the bound
+        self.unit = float(eigenvalues[keep].sum())
+        self.prior = np.diag(eigenvalues[keep] / self.unit)
+        self.cross = smoother.cross @ (root[:, None] * U[:, keep]) / np.sqrt(self.unit)
+        self.evaluations, self.looked, self.progress = 0, 0, np.inf
+        self.known: _Point | None = None  # where L-BFGS starts
         # A first lower bound that is always positive (end of lemma 6).
         explained, reach = smoother.explained_variance, np.abs(smoother.cross).sum(axis=0) ** 2 / s
         self.lower = float(np.sum(weights * explained**2 / np.maximum(explained + reach, 1e-300)))
 
     def run(self, start: FloatArray) -> None:
-        self.shape = start.shape
+        """From the start's directions that carry signal."""
+        eigenvalues, vectors = np.linalg.eigh(_symmetric(start @ self.spread @ start.T))  # B K B'
+        signal = vectors[:, eigenvalues > min(_IDLE * self.s, 0.1 * eigenvalues[-1])]
+        point = self.best = self._at(_filled(signal.T @ start @ self.C))
+        for _ in range(_MULTIPLICATIVE):
+            if self._certified():
+                return
+            point, scale = _preconditioned(point, self.s)
+            along = point.pull - point.B * np.einsum("ij,ij->j", point.pull, point.B)
+            point = self._at(point.B + scale**2 * along)
+        self.known, self.scale = _preconditioned(self.best, self.s)
         minimise(
             self._value_and_gradient,
-            start.ravel(),
-            first_step=0.1,
+            (self.known.B / self.scale).ravel(),
+            first_step=0.5,
             done=self._done,
             shrink=lambda: None,
-            evaluations=_EVALUATIONS,
+            evaluations=_EVALUATIONS - self.evaluations,
         )
-        self._certify()
+        self._certified()
+
+    def _at(self, raw: FloatArray) -> _Point:
+        B = raw / np.sqrt(np.einsum("ij,ij->j", raw, raw))
+        BK = self.times_covariance(B)
+        covariance = _symmetric(BK @ B.T)
+        H = B @ self.cross
+        Y = _gain(covariance, H, self.s).T
+        E = self.cross.T - Y.T @ BK
+        value = 1 - float(np.sum(H * Y))
+        point = _Point(B, covariance, H, Y, E, Y @ E, value)
+        self.evaluations += 1
+        if self.evaluations == 1 or value < self.best.value:
+            self.best = point
+        return point
 
     def _value_and_gradient(self, x: FloatArray) -> tuple[float, FloatArray]:
-        U = x.reshape(self.shape)
-        norms = np.sqrt(np.einsum("ij,ij->j", U, U))
-        B = U / norms
-        BK = self.times_covariance(B)
-        D = BK @ B.T + self.s * np.eye(len(B))
-        H = B @ self.cross
-        Y = np.linalg.solve((D + D.T) / 2, H)
-        value = -float(np.sum(H * Y))
-        E = self.cross.T - Y.T @ BK
-        slope = -2 * Y @ E
-        slope -= B * np.einsum("ij,ij->j", slope, B)  # along the sphere only
-        self.evaluations += 1
-        if value < self.value:
-            self.value, self.best, self.residual = value, B, E
-        scale = self.prior / self.shape[1]
-        return value / scale, (slope / norms / scale).ravel()
+        raw = x.reshape(self.scale.shape) * self.scale
+        point, self.known = self.known or self._at(raw), None
+        slope = point.B * np.einsum("ij,ij->j", point.pull, point.B) - point.pull  # along the sphere only
+        slope *= 2 * self.scale / np.sqrt(np.einsum("ij,ij->j", raw, raw))
+        return point.value, slope.ravel()
 
     def _done(self) -> bool:
-        if self.evaluations < self.next_look:
+        if self._certified():
+            return True
+        if self.evaluations < self.looked + _STALL_AFTER:
             return False
-        self.next_look = self.evaluations + _CERTIFY_EVERY
-        before, self.progress = self.progress, self.prior + self.value
-        self._certify()
-        return self.within_gap() or self.progress > before * (1 - _STALLED)
+        self.looked, before, self.progress = self.evaluations, self.progress, self.best.value
+        return self.progress > before * (1 - 0.01 * self.gap)
 
-    def within_gap(self) -> bool:
-        return self.prior + self.value <= self.lower * (1 + self.gap)
+    def _certified(self) -> bool:
+        best = self.best
+        v = np.sqrt(np.einsum("ij,ij->j", best.pull, best.pull))
+        left = self.prior - best.Y.T @ best.H
+        bound = lower_bound(best.E, v, left, left - self.s * best.Y.T @ best.Y, self.s)
+        self.lower = max(self.lower, bound * self.unit)
+        return best.value * self.unit <= self.lower * (1 + self.gap)
 
-    def _certify(self) -> None:
-        """Lemma 6: any v > 0 gives a lower bound. v_i = |R e_i| is best for a fixed point of R <- R X."""
-        E, EB = self.residual, self.residual @ self.best.T
-        f = self.prior + self.value + float(np.sum(EB**2)) / self.s
-        ridge = np.sqrt(1e-6 * np.sum(EB**2) / len(E)) * np.eye(len(E))  # so that R reaches every direction
-        R = np.vstack([EB.T, ridge]) / np.sqrt(self.s)
-        for _ in range(_CERTIFY_STEPS):
-            moved = R @ E
-            v = np.sqrt(np.einsum("ij,ij->j", moved, moved) / self.s)
-            v = np.maximum(v, 1e-6 * v.mean())
-            X = (E / (v * self.s)) @ E.T
-            self.lower = max(self.lower, f - float(np.linalg.eigvalsh(X)[-1]) * float(v.sum()))
-            if self.within_gap():
-                return
-            R = R @ X
+
+def lower_bound(E: FloatArray, v: FloatArray, EC: FloatArray, EKE: FloatArray, s: float) -> float:
+    """A bound on f(B) for every B with columns of norm at most 1, from any E (r, N) and any v > 0.
+
+    For every r x N matrix F and every X = B'B, completing the square gives
+
+        f(B) = tr C (K^-1 + X/s)^-1 C' >= 2 tr F C' - tr F K^-1 F' - tr F X F'/s,
+
+    with equality at F = C (K^-1 + X/s)^-1. If F'F <= s t diag(v), the last term is at most
+    t sum_i v_i X_ii <= t sum(v). Take F = M E with M = U diag(m) U', where U holds the
+    eigenvectors of E diag(1/v) E'/s: that condition on F is m_j^2 lambda_j <= t, and the bound
+
+        sum_j (2 m_j a_j - m_j^2 b_j) - t sum(v),    a = diag U'EC'U,  b = diag U'EK^-1E'U.
+
+    For given t the best m_j is the smaller of a_j / b_j and sqrt(t / lambda_j), so the bound is a
+    concave, piecewise quadratic function of sqrt(t); one of its pieces has the maximum.
+
+    Weights are part of C here, and the prior variance tr C K C' is 1. `EC` = E C' and `EKE` = E K^-1 E'
+    are given: if E belongs to some B as above, they are C K C' - Y'H and that less s Y'Y. Then m = 1 at
+    t = lambda_max gives lemma 6, and at the optimum v_i = |(Y E)_i| is best and the bound is exact.
+    """
+    v = np.maximum(v, max(1e-6 * float(v.mean()), 1e-300))
+    eigenvalues, U = np.linalg.eigh((E / (v * s)) @ E.T)
+    keep = eigenvalues > _ROUNDING * eigenvalues[-1]
+    root, U = np.sqrt(eigenvalues[keep]), U[:, keep]
+    # Rounding must not raise the bound.
+    a = np.maximum(np.einsum("ij,ij->j", U, EC @ U) - _ROUNDING, 0.0)
+    b = np.maximum(np.einsum("ij,ij->j", U, EKE @ U), 0.0) + _ROUNDING
+    order = np.argsort(-(a / b) * root)
+    tau = np.cumsum((a / root)[order]) / (np.cumsum((b / root**2)[order]) + v.sum())
+    m = np.minimum(a / b, tau[:, None] / root)
+    return float(np.max(2 * m @ a - m**2 @ b - tau**2 * v.sum(), initial=0.0))
+
+
+def _preconditioned(point: _Point, s: float) -> tuple[_Point, FloatArray]:
+    """The point, turned, and the square root of how far to step along Y E in each of its entries.
+
+    Where B K B', C K C' and the constraint are diagonal, direction j with weight x has error
+    p / (1 + kx/s), and at the optimum minus its slope equals its multiplier c. Multiplying
+    x + s/k by sqrt(slope / c) gets there; to first order a row of B, sqrt(x), is then multiplied by
+    1 + (1 + s/(kx)) (slope / c - 1) / 4. The multiplier of row i of X is |(Y E)_i|.
+    """
+    eigenvalues, turn = np.linalg.eigh(point.covariance)
+    along = np.minimum(0.25 * (1 + s / np.maximum(eigenvalues, 1e-12 * eigenvalues[-1])), 1.0)
+    v = np.sqrt(np.einsum("ij,ij->j", point.pull, point.pull))
+    v = np.maximum(v, max(float(v.mean()), 1e-300))  # rows that hardly matter would wander
+    return point.turned(turn), np.sqrt(along[:, None] / v)
+
+
+def _symmetric(matrix: FloatArray) -> FloatArray:
+    result: FloatArray = (matrix + matrix.T) / 2
+    return result
 
 
 def _filled(start: FloatArray) -> FloatArray:
@@ -140,10 +237,10 @@ def _filled(start: FloatArray) -> FloatArray:
     return result
 
 
-def _without_idle_rows(B: FloatArray) -> FloatArray:
-    """B turned so that its rows are orthogonal, without those that are nearly zero."""
-    values, vectors = np.linalg.eigh(B @ B.T)
-    keep = values > 1e-4 * values[-1]
-    turned = vectors[:, keep].T @ B
-    result: FloatArray = turned / np.linalg.norm(turned, axis=0).max()
-    return result
+def _without_idle_rows(point: _Point) -> tuple[FloatArray, FloatArray]:
+    """B turned so that its rows are orthogonal, without those that are nearly zero; and B K B'."""
+    values, vectors = np.linalg.eigh(point.B @ point.B.T)
+    turn = vectors[:, values > 1e-4 * values[-1]]
+    B = turn.T @ point.B
+    longest = np.linalg.norm(B, axis=0).max()
+    return B / longest, turn.T @ point.covariance @ turn / longest**2

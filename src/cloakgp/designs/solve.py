@@ -13,7 +13,7 @@ from cloakgp.designs.largest import JointClimb, WorstPoint
 from cloakgp.designs.multipliers import Found, Point, Shape, search
 from cloakgp.designs.posterior import posterior
 from cloakgp.designs.solution import Solution
-from cloakgp.smoothers import Smoother, blocks
+from cloakgp.smoothers import Smoother
 
 
 def mse(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
@@ -50,8 +50,8 @@ def largest(smoother: Smoother, weights: FloatArray, gap: float, noise_variance:
 def denoised(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
     """Least weighted mean squared error of denoised predictions, given the noise to come."""
     start = mse(smoother, weights, max(gap, 0.05), noise_variance)
-    matrix = np.hstack([start.columns(smoother, block) for block in blocks(smoother.n_rows)])
-    return posterior(smoother, matrix, weights, gap, noise_variance)
+    assert start.reduce is not None
+    return posterior(smoother, start.reduce, weights, gap, noise_variance)
 
 
 Design = Callable[[Smoother, FloatArray, float, float], Solution]

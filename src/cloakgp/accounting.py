@@ -30,7 +30,7 @@ class Gaussian:
     n_measurements: int
 
     def __post_init__(self) -> None:
-        checks.positive(self.mu, "mu")
+        object.__setattr__(self, "mu", checks.positive(self.mu, "mu"))
         count = self.n_measurements
         if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
             raise ValueError(f"n_measurements must be a whole number above 0; got {count!r}.")
@@ -44,7 +44,7 @@ class Exponential:
     epsilon: float
 
     def __post_init__(self) -> None:
-        checks.positive(self.epsilon, "epsilon")
+        object.__setattr__(self, "epsilon", checks.positive(self.epsilon, "epsilon"))
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Laplace:
     epsilon: float
 
     def __post_init__(self) -> None:
-        checks.positive(self.epsilon, "epsilon")
+        object.__setattr__(self, "epsilon", checks.positive(self.epsilon, "epsilon"))
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,10 @@ class Approximate:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        checks.positive(self.epsilon, "epsilon")
+        object.__setattr__(self, "epsilon", checks.positive(self.epsilon, "epsilon"))
         if not 0 <= checks.number(self.delta, "delta") < 1:
             raise ValueError(f"delta must be at least 0 and below 1; got {self.delta!r}.")
+        object.__setattr__(self, "delta", float(self.delta))
 
 
 MOST_MEASUREMENTS = 10**7

@@ -7,6 +7,7 @@ public values; y's own checks live in :mod:`cloakgp.measure` and quote nothing.
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Collection
 from typing import Any
 
@@ -45,9 +46,11 @@ def choice(value: Any, name: str, options: Collection[str]) -> str:
 
 
 def text(value: Any, name: str) -> str:
-    """Some printable words, at most 1000 characters of them."""
+    """Some printable words, at most 1000 characters of them, in Unicode's composed form."""
     if not isinstance(value, str) or not value.strip() or len(value) > 1000 or not value.isprintable():
         raise ValueError(f"{name} must be printable text of 1 to 1000 characters; got {value!r:.100}.")
+    if value != value.strip() or not unicodedata.is_normalized("NFC", value):
+        raise ValueError(f"{name} must not begin or end with a space, and be in Unicode's form NFC.")
     return value
 
 

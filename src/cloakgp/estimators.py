@@ -55,7 +55,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     design : {"mse", "max", "posterior", "volume"}
         See :meth:`cloakgp.GP.plan`.
     ledger : Ledger or its URL, optional
-        Pays for each fit, and refuses one that does not fit into what is left.
+        Pays for each fit, and refuses one that does not fit into what is left. Give a URL with a password as
+        ``Ledger(url)``: scikit-learn shows settings when it prints an estimator.
     dataset : str, optional
         Which of the ledger's data sets pays.
 

@@ -510,6 +510,16 @@ def test_balance_says_what_was_spent(ledger):
         balance.left_for_release(2.0)
 
 
+def test_no_more_is_said_to_be_spent_than_there_was(file_url):
+    """A release before a selection: composition alone proves less than the budget's rule."""
+    ledger = Ledger(file_url)
+    ledger.create("people", epsilon=1.0, delta=0.01)
+    ledger.record("people", Gaussian(0.3, 2), "a release")
+    ledger.record("people", Exponential(0.3), "a selection")
+    ledger.record("people", Gaussian(0.15, 2), "a release")
+    assert ledger.balance("people").spent <= 1.0
+
+
 def test_many_entries(url):
     """Hundreds of spends: still quick, and the last cent is kept account of."""
     ledger = Ledger(url)

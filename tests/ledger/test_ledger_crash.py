@@ -103,7 +103,7 @@ def test_killed_while_a_ledger_is_made(url, children):
     """The first data set of an empty database: made whole or not at all, and it can be made then."""
     [(signal, [*_, passed])] = children.run([["lines", {"then": "create", "url": url, "dataset": "people"}]])
     assert signal == 0
-    for i, place in enumerate(passed["lines"][:: 3 if url.startswith("sqlite") else 6]):
+    for i, place in enumerate(passed["lines"][:: 4 if url.startswith("sqlite") else 10]):
         fresh = re.sub(r"budget\.db$", f"other{i}.db", url)
         children.run(
             [["die_at_line", {"place": place, "then": "create", "url": fresh, "dataset": f"set {i}"}]]
@@ -123,7 +123,7 @@ def test_killed_at_any_time(url, children):
     ledger.create("people", epsilon=1.0, delta=0.01)
     arguments = {"url": url, "plan": children.put(plan), "y": Y.tolist(), "times": 1000}
     printed, end = [], time.monotonic() + 20
-    while rounds < 10 and time.monotonic() < end:
+    while rounds < 6 and time.monotonic() < end:
         results = children.run([["spend", arguments]] * 4, kill_after=scale * dice.uniform(0.3, 2))
         assert [signal for signal, _ in results] == [9] * 4
         lines = [line for _, lines in results for line in lines]

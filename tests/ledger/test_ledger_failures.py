@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 from contextlib import closing, contextmanager, suppress
 
 import pytest
@@ -19,6 +20,7 @@ from ledger_helpers import Unreadable, Watched, Y, behind, small_plan
 
 from cloakgp import PrivateGPRegressor
 from cloakgp.accounting import Exponential
+from cloakgp.estimators import RepeatedFitWarning
 from cloakgp.kernels import EQ
 from cloakgp.ledger import Ledger, LedgerError, LedgerTampered
 
@@ -499,6 +501,9 @@ def test_the_estimator_passes_the_ledgers_errors_on(file_url):
     """And is not fitted by a fit that was refused."""
     Ledger(file_url).create("people", epsilon=0.1, delta=0.01)
     estimator = PrivateGPRegressor(EQ(0.5), 0.3, (0, 1000), 1.0, 0.01, ledger=file_url, dataset="people")
-    with pytest.raises(LedgerError, match="does not fit into what is left"):
+    with (
+        pytest.raises(LedgerError, match="does not fit into what is left"),
+        warnings.catch_warnings(action="ignore", category=RepeatedFitWarning),
+    ):
         estimator.fit([[0.1], [0.2], [0.3], [0.4], [0.5], [0.6]], Unreadable())
     assert not hasattr(estimator, "release_")

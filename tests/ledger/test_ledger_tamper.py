@@ -324,6 +324,19 @@ def test_history_written_anew_by_somebody_who_knows_how(told, url):
         ledger.verify(releases)
 
 
+def test_one_entry_written_anew(file_url):
+    """Its own hash is right again, but the next entry remembers the old one."""
+    ledger, _ = tell(file_url)
+
+    def edit(rows):
+        forged = [*rows[:3], {**rows[3], "why": "another story"}]
+        rows[3] = sealed_again(forged)[3]
+
+    rewrite(file_url, edit)
+    with pytest.raises(LedgerTampered, match="entry 4 was changed"):
+        ledger.verify()
+
+
 def test_another_ledger_with_the_same_steps(told, folder):
     """Two ledgers with equal contents are not the same one."""
     _, releases = told

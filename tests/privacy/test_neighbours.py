@@ -397,7 +397,7 @@ def test_planted_sensitivity_of_the_matrix_before_rounding_is_caught(monkeypatch
         return m
 
     right, lattice_to_integers = Measurement.sensitivity, lattice.to_integers
-    monkeypatch.setattr("cloakgp.plan.to_integers", to_integers)
+    monkeypatch.setattr("cloakgp.planner.to_integers", to_integers)
     plans_made = [small_plan(n_rows=n, n_outputs=3) for n in range(4, 16)]
     assert not any(fails(check_tight, plan) for plan in plans_made)
     monkeypatch.setattr(

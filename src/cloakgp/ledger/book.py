@@ -49,7 +49,8 @@ class Balance:
     @property
     def spent(self) -> float:
         """The smallest epsilon proven for what was spent, at the budget's delta."""
-        return compose(self.events).epsilon(self.budget.delta)
+        # The budget's own rule (theorem 10) proves its epsilon for all that it let through.
+        return min(compose(self.events).epsilon(self.budget.delta), self.budget.epsilon)
 
     def __str__(self) -> str:
         b, n = self.budget, len(self.events)

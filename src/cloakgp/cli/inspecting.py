@@ -1,0 +1,191 @@
+"""``cloakgp show``, ``verify``, ``plot`` and ``export``: what is in a file, checked, drawn, rewritten."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import cloakgp
+from cloakgp import files
+from cloakgp.cli import options
+from cloakgp.cli.exits import Answer, command, pairs, table
+from cloakgp.release import Release
+from cloakgp.workflow import pictures, points, releases, report, tables, words
+from cloakgp.workflow.errors import InputError
+from cloakgp.workflow.plan_file import PlanFile
+
+
+@command
+def show(
+    file: Annotated[Path, typer.Argument(help="Release file or plan file.", show_default=False)],
+    as_json: options.Json = False,
+) -> Answer:
+    """Show what is in a release file or a plan file.
+
+    \b
+      cloakgp show heights.cloak
+      cloakgp show plan.json
+    """
+    if not file.is_file():
+        raise InputError(f"{file}: there is no such file.")
+    if file.read_bytes()[:2] != b"PK":
+        return _show_plan(file)
+    release = releases.load(file)
+    where = releases.default_points(release)
+    summary = words.noise_summary(releases.noise_at(release, where), release.plan.gp.bounds)
+    kind = "predictions" if isinstance(release, Release) else "function"
+    gp, receipt = release.plan.gp, release.receipt
+    found = {
+        "kind": kind,
+        "certificate": release.certificate.to_dict(),
+        "model": {
+            "kernel": repr(gp.kernel),
+            "noise": gp.noise,
+            "bounds": list(gp.bounds),
+            "mean": gp.mean,
+        },
+        "inputs": releases.n_inputs(release),
+        "shows_inputs": not releases.hides_inputs(release),
+        "noise_std": summary,
+        "ledger": None if receipt is None else vars(receipt),
+    }
+    rows = [["std of the privacy noise", "in y's unit", "of the bounds' width"]]
+    rows += [list(line) for line in words.noise_lines(summary)]
+    parts = [
+        f"{file.name}: {kind}, {releases.n_inputs(release)} input column(s)",
+        pairs(words.settings_rows(release.plan)),
+        "",
+        table(rows),
+        "",
+        *words.promise(release.certificate),
+    ]
+    if receipt is not None:
+        parts.append(f"Paid for by entry {receipt.entry} of data set {receipt.dataset!r}.")
+    return Answer(found, "\n".join([*parts, "This was not checked. cloakgp verify does that."]))
+
+
+def _show_plan(file: Path) -> Answer:
+    stored = PlanFile.read(file)
+    settings = stored.settings
+    at = settings.at if isinstance(settings.at, str) else f"{len(settings.at)} points"
+    rows = [
+        ("public inputs", ", ".join(settings.inputs)),
+        ("private output", settings.output),
+        ("promise", f"epsilon {settings.epsilon:g}, delta {settings.delta:g}"),
+        ("kernel", repr(settings.kernel)),
+        ("observation noise", f"variance {settings.noise:g}"),
+        ("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}"),
+        ("prior mean", f"{settings.mean:g}"),
+        ("predictions at", at),
+        ("design", settings.design),
+        ("calibration", settings.calibration),
+        ("rows", str(stored.rows)),
+        ("inputs' SHA-256", stored.inputs_sha256),
+        ("plan's SHA-256", stored.plan_sha256),
+    ]
+    found = {
+        "kind": "plan",
+        "settings": settings.to_dict(),
+        "rows": stored.rows,
+        "inputs_sha256": stored.inputs_sha256,
+        "plan_sha256": stored.plan_sha256,
+        "certificate": stored.certificate,
+    }
+    return Answer(found, f"{file.name}: a plan. Nothing was spent for it.\n{pairs(rows)}")
+
+
+@command
+def verify(
+    release_file: options.ReleaseFile,
+    signed_by: Annotated[
+        str | None, typer.Option(help="Public key, 64 hex digits: refuse a file not signed with it.")
+    ] = None,
+    as_json: options.Json = False,
+) -> Answer:
+    """Work out a release file's promise again from its contents, or fail with exit code 1.
+
+    \b
+      cloakgp verify heights.cloak
+    """
+    if not release_file.is_file():
+        raise InputError(f"{release_file}: there is no such file.")
+    checked = cloakgp.verify(release_file, signed_by=signed_by)
+    return Answer({"verified": True, **vars(checked)}, str(checked))
+
+
+@command
+def plot(
+    release_file: options.ReleaseFile,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Picture to write (.png).", show_default=False)],
+    inputs: options.InputNames = None,
+    output: options.OutputName = None,
+    noise: Annotated[bool, typer.Option("--noise", help="Draw the privacy noise, not the values.")] = False,
+    as_json: options.Json = False,
+) -> Answer:
+    """Draw a release: a curve, a map, or slices, by its number of input columns.
+
+    \b
+      cloakgp plot heights.cloak --inputs age --output height -o heights.png
+    """
+    pictures.check_path(out)
+    options.check_writable(out)
+    release = releases.load(release_file)
+    names = releases.input_names(release, options.optional_names(inputs))
+    if noise:
+        if not isinstance(release, Release):
+            raise InputError("--noise draws the noise of predictions; this file holds a function.")
+        figure = pictures.plan_picture(release.plan, names, output or "y")
+        caption = "The std of the privacy noise."
+    else:
+        caption, figure = pictures.release_pictures(release, names, output or "y")[0]
+    files.write(out, pictures.png(figure))
+    return Answer({"picture": str(out), "caption": caption}, f"picture: {out}\n{caption}")
+
+
+@command
+def export(
+    release_file: options.ReleaseFile,
+    as_csv: Annotated[bool, typer.Option("--csv", help="A table of the released numbers.")] = False,
+    as_html: Annotated[bool, typer.Option("--html", help="A report in one self-contained file.")] = False,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="File to write; beside the release file if absent.")
+    ] = None,
+    inputs: options.InputNames = None,
+    output: options.OutputName = None,
+    at: Annotated[
+        str | None, typer.Option(help="For functions: where to ask, grid:n or a file of points.")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    as_json: options.Json = False,
+) -> Answer:
+    """Write a release as a table or as a report for readers.
+
+    The report has pictures, the promise in plain words, the settings, and how to check it. It needs no
+    network, and holds nothing that the release file does not.
+
+    \b
+      cloakgp export heights.cloak --html --inputs age --output height -o heights.html
+      cloakgp export heights.cloak --csv -o heights.csv
+    """
+    if as_csv == as_html:
+        raise InputError("say what to write: --csv or --html.")
+    written = out or release_file.with_suffix(".csv" if as_csv else ".html")
+    options.check_writable(written)
+    names = options.optional_names(inputs)
+    if as_html:
+        files.write(written, report.html(release_file, names, output, title).encode())
+        return Answer({"report": str(written)}, f"report: {written}")
+    release = releases.load(release_file)
+    columns = _table(release, releases.input_names(release, names), at)
+    tables.write_columns(written, columns)
+    return Answer({"table": str(written), "columns": list(columns)}, f"table: {written}")
+
+
+def _table(release: releases.AnyRelease, names: list[str], at: str | None) -> dict[str, Any]:
+    if at is None:
+        return releases.released_table(release, names, releases.default_points(release))
+    if isinstance(release, Release):
+        raise InputError("--at is for functions. For other points of this release use cloakgp predict.")
+    return releases.released_table(release, names, points.resolve(at, names, releases.inputs_of(release)))

@@ -1,0 +1,104 @@
+"""``cloakgp ledger``: budgets that cannot be overspent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cloakgp.cli import options
+from cloakgp.cli.exits import Answer, command, table
+from cloakgp.ledger import Balance, Ledger
+
+app = typer.Typer(
+    name="ledger",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Budgets: create one, show what was spent, verify that nobody meddled.",
+)
+
+
+@app.command("create")
+@command
+def create(
+    ledger: options.LedgerUrl,
+    dataset: Annotated[str, typer.Option(help="A name for the people in the data.", show_default=False)],
+    epsilon: options.Epsilon,
+    delta: options.Delta,
+    pure: Annotated[float, typer.Option(help="Part of epsilon set aside for selections.")] = 0.0,
+    why: options.Why = "",
+    who: options.Who = None,
+    as_json: options.Json = False,
+) -> Answer:
+    """Open a budget for a data set, for good: it cannot be raised later.
+
+    A data set stands for a set of people. Everything about them is paid from its one budget.
+
+    \b
+      cloakgp ledger create --ledger sqlite:///budget.db --dataset kung --epsilon 1 --delta 0.01
+    """
+    balance = Ledger(ledger, who=who).create(dataset, epsilon=epsilon, delta=delta, pure=pure, why=why)
+    return Answer(_data(balance), str(balance))
+
+
+@app.command("show")
+@command
+def show(
+    ledger: options.LedgerUrl,
+    dataset: Annotated[str | None, typer.Option(help="One data set; all of them if absent.")] = None,
+    entries: Annotated[bool, typer.Option("--entries", help="List every entry, too.")] = False,
+    as_json: options.Json = False,
+) -> Answer:
+    """Show what was spent, and what is left.
+
+    \b
+      cloakgp ledger show --ledger sqlite:///budget.db
+      cloakgp ledger show --ledger sqlite:///budget.db --dataset kung --entries
+    """
+    book = Ledger(ledger)
+    names = book.datasets() if dataset is None else [dataset]
+    balances = [book.balance(name) for name in names]
+    found: dict[str, Any] = {"datasets": [_data(balance) for balance in balances], "head": book.head}
+    text = [str(balance) for balance in balances]
+    if entries:
+        listed = book.entries(dataset)
+        found["entries"] = [vars(entry) for entry in listed]
+        rows = [["number", "kind", "data set", "who", "when", "why"]]
+        rows += [[str(e.number), e.kind, e.dataset, e.who, e.when, e.why] for e in listed]
+        text += ["", table(rows, numbers=False)]
+    return Answer(found, "\n".join(text))
+
+
+@app.command("verify")
+@command
+def verify(
+    ledger: options.LedgerUrl,
+    release: Annotated[
+        list[Path] | None,
+        typer.Option(help="Release file that must still be in the ledger; may be repeated."),
+    ] = None,
+    as_json: options.Json = False,
+) -> Answer:
+    """Check that the ledger is whole and its budgets were kept, or fail with exit code 1.
+
+    A ledger that was replaced by an old copy is whole in itself. Release files show it: give them all.
+
+    \b
+      cloakgp ledger verify --ledger sqlite:///budget.db --release heights.cloak
+    """
+    audit = Ledger(ledger).verify(release or [])
+    return Answer({"verified": True, **vars(audit)}, str(audit))
+
+
+def _data(balance: Balance) -> dict[str, Any]:
+    return {
+        "dataset": balance.dataset,
+        "epsilon": balance.budget.epsilon,
+        "delta": balance.budget.delta,
+        "pure": balance.budget.pure,
+        "spends": len(balance.events),
+        "spent": balance.spent,
+        "left_for_release": balance.left_for_release(),
+        "left_for_selection": balance.left_for_selection(),
+    }

@@ -1,0 +1,94 @@
+"""Who pays, and a last look at what will be left before anything is spent."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable
+
+from cloakgp import checks
+from cloakgp.accounting import Event
+from cloakgp.charging import Account
+from cloakgp.cli.exits import note
+from cloakgp.ledger import BudgetExceeded, Entry, Ledger
+from cloakgp.workflow.errors import InputError, Refused
+from cloakgp.workflow.spending import Quote, quote
+
+
+def open_account(
+    ledger: str | None,
+    dataset: str | None,
+    no_ledger: bool,
+    why: str,
+    who: str | None,
+    request: str,
+    again: str | None,
+) -> Account:
+    """The account that pays; none only if that was said in so many words."""
+    if no_ledger:
+        if dataset is not None or why or again is not None:
+            raise InputError("--no-ledger goes without --dataset, --why and --again, which are the ledger's.")
+        return Account()
+    if ledger is None or dataset is None:
+        raise InputError(
+            "who pays? Give --ledger URL and --dataset NAME (cloakgp ledger create makes both), or "
+            "--no-ledger to keep count of what was spent yourself."
+        )
+    # What is wrong with these is said here: later it would look like something wrong with the output column.
+    for name, words in (("dataset", dataset), ("why", why or "-"), ("again", again or "-")):
+        checks.text(words, name)
+    return Account(Ledger(ledger, who=who), dataset, why, checks.text(request, "request"))
+
+
+def confirm(
+    account: Account, cost: Event, what: str, yes: bool, before: Callable[[], None] = lambda: None
+) -> Entry | None:
+    """Show what will be spent and left, and ask. The ledger's entry, if it was answered before.
+
+    `before` is called once it is clear that something would be spent.
+    """
+    if account.ledger is None:
+        before()
+        note(f"{what}. No ledger keeps count of it.")
+    else:
+        asked = quote(account.ledger, str(account.dataset), cost, str(account.request))
+        if asked.known is not None:
+            entry = asked.known
+            note(
+                f"{what} was answered before: entry {entry.number}, {entry.when}, by {entry.who}. That "
+                "answer is given again, the output column is not read, and nothing is spent. If the outcomes "
+                "changed since, or for a new answer, use --again LABEL."
+            )
+            return entry
+        before()
+        if not asked.fits:
+            raise BudgetExceeded(
+                f"the request does not fit into what is left. {asked.before}. The output column was not read."
+            )
+        note(_shown(what, asked))
+    if not yes and not _agreed("Read the output column and spend this? [y/N]"):
+        raise Refused("declined. The output column was not read, and nothing was spent.")
+    return None
+
+
+def _shown(what: str, asked: Quote) -> str:
+    before, after = asked.before, asked.after
+    budget = before.budget
+    return (
+        f"{what}.\n"
+        f"  budget of {before.dataset!r}: epsilon {budget.epsilon:g} at delta {budget.delta:g}\n"
+        f"  spent so far:  epsilon {before.spent:.4g}; with this: {after.spent:.4g}\n"
+        f"  left for one more release:  epsilon {_down(before.left_for_release())} now, "
+        f"{_down(after.left_for_release())} afterwards"
+    )
+
+
+def _agreed(question: str) -> bool:
+    """Ask on stderr, since stdout is for the answer; no answer is a no."""
+    print(question, end=" ", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _down(epsilon: float) -> str:
+    """Rounded down: what is said to be left must fit (plans calibrate with a margin of 1e-8)."""
+    return f"{math.floor(epsilon * 1e4 * (1 + 2e-9)) / 1e4:g}"

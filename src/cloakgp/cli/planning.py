@@ -1,0 +1,127 @@
+"""``cloakgp plan``: how much noise a release will have, without a look at the output column."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cloakgp import files
+from cloakgp.cli import options
+from cloakgp.cli.exits import Answer, command, table, working
+from cloakgp.kernels.words import parse
+from cloakgp.plan import Plan
+from cloakgp.workflow import pictures, points, tables, words
+from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.settings import Settings, check_output
+
+
+@command
+def plan(
+    data: options.Data,
+    inputs: options.Inputs,
+    output: options.Output,
+    bounds: options.Bounds,
+    kernel: Annotated[
+        str, typer.Option(help='Written as in Python: "EQ(25, variance=660)".', show_default=False)
+    ],
+    noise: Annotated[float, typer.Option(help="Variance of outcomes at one input.", show_default=False)],
+    at: Annotated[
+        str,
+        typer.Option(
+            help="Where predictions are wanted: grid:200 (per axis), or a file of points.", show_default=False
+        ),
+    ],
+    epsilon: options.Epsilon,
+    delta: options.Delta,
+    design: Annotated[str, typer.Option(help="mse, posterior, max or volume.")] = "mse",
+    calibration: Annotated[str, typer.Option(help="analytic, or the paper's: classic.")] = "analytic",
+    mean: options.Mean = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="Plan file to write (.json).")] = None,
+    picture: Annotated[
+        Path | None, typer.Option("--plot", help="Picture of the noise to write (.png).")
+    ] = None,
+    as_json: options.Json = False,
+) -> Answer:
+    """Plan a release: public and free. Reads the input columns only.
+
+    Prints how much privacy noise there will be, and the certificate. Compare as many plans as you like, then
+    keep one with -o and release from it. Every number given here must be public knowledge.
+
+    \b
+      cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
+          --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --delta 0.01 \\
+          --design posterior --plot plan.png -o plan.json
+      cloakgp plan homes.parquet --inputs lat,lon --output price --bounds 0 2000000 \\
+          --kernel "Matern32([0.05, 0.08], variance=9e10)" --noise 4e10 --at points.csv \\
+          --epsilon 1 --delta 1e-5 -o plan.json
+    """
+    columns = options.names(inputs)
+    model = parse(kernel)
+    check_output(columns, output)
+    options.check_writable(out, picture)
+    tables.check_columns(data, [*columns, output])
+    where = at if points.is_grid(at) else points.from_file(at, columns)
+    settings = Settings(
+        inputs=tuple(columns),
+        output=output,
+        bounds=bounds,
+        kernel=model,
+        noise=noise,
+        mean=mean,
+        at=where,
+        epsilon=epsilon,
+        delta=delta,
+        design=design,
+        calibration=calibration,
+    )
+    if picture is not None:
+        pictures.check_path(picture)
+    X = tables.read_columns(data, columns)
+    with working("planning"):
+        made = settings.plan(X)
+    file = PlanFile.of(settings, made)
+    if out is not None:
+        file.write(out)
+    if picture is not None:
+        files.write(picture, pictures.png(pictures.plan_picture(made, columns, output)))
+    found = {
+        "noise_std": words.noise_summary(made.noise_std, made.gp.bounds),
+        "test_points": len(made.X_star),
+        "rows": len(X),
+        "certificate": made.certificate.to_dict(),
+        "plan_sha256": made.digest,
+        "inputs_sha256": file.inputs_sha256,
+        "plan_file": None if out is None else str(out),
+        "picture": None if picture is None else str(picture),
+    }
+    return Answer(found, _text(made, columns, output, out, picture))
+
+
+def _text(plan: Plan, inputs: list[str], output: str, out: Path | None, picture: Path | None) -> str:
+    parts = [noise_text(plan, inputs, output), "", str(plan.certificate), ""]
+    if out is None:
+        parts.append("Nothing was written. With -o plan.json this plan can be released.")
+    else:
+        parts.append(f"plan file: {out}. Nothing was spent, and {output!r} was not read.")
+    if picture is not None:
+        parts.append(f"picture: {picture}")
+    return "\n".join(parts)
+
+
+def noise_text(plan: Plan, inputs: list[str], output: str) -> str:
+    """How much noise, in all and at some of the test points."""
+    summary = words.noise_summary(plan.noise_std, plan.gp.bounds)
+    rows = [["std of the privacy noise", f"in {output}'s unit", "of the bounds' width"]]
+    rows += [list(line) for line in words.noise_lines(summary)]
+    text = f"Over {len(plan.X_star)} test points, from {len(plan.X)} rows:\n{table(rows)}"
+    if len(inputs) == 1 and len(plan.X_star) > 1:
+        picked = sorted({round(i * (len(plan.X_star) - 1) / 6) for i in range(7)})
+        order = plan.X_star[:, 0].argsort(kind="stable")[picked]
+        some = [[inputs[0], "noise std", "GP's own std"]]
+        some += [
+            [f"{plan.X_star[i, 0]:.5g}", f"{plan.noise_std[i]:.4g}", f"{plan.gp_std[i]:.4g}"] for i in order
+        ]
+        text += f"\n\n{table(some)}"
+    return text

@@ -1,0 +1,67 @@
+"""``cloakgp predict``: anywhere, as often as you like, for nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cloakgp.checks import FloatArray
+from cloakgp.cli import options
+from cloakgp.cli.exits import Answer, command
+from cloakgp.workflow import points, releases, tables
+
+
+@command
+def predict(
+    release_file: options.ReleaseFile,
+    where: Annotated[
+        str, typer.Argument(metavar="POINTS", help="File of points, or grid:n over the inputs' range.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="Table to write (.csv or .parquet); stdout if absent.")
+    ] = None,
+    inputs: options.InputNames = None,
+    level: Annotated[float, typer.Option(help="Probability of the interval.")] = 0.95,
+    include_noise: Annotated[
+        bool, typer.Option("--include-noise", help="Intervals for one new outcome, not for the mean.")
+    ] = False,
+    as_json: options.Json = False,
+) -> Answer:
+    """Predict at new points from a release: free, and without the data.
+
+    Writes the inputs with the denoised mean, its std (of the model and of the privacy noise together), and
+    an interval. For a function that does not show its inputs: its value, and the std of its noise.
+
+    \b
+      cloakgp predict heights.cloak points.csv -o out.csv
+      cloakgp predict heights.cloak grid:50 --level 0.9
+      cloakgp predict homes.cloak points.parquet --inputs lat,lon -o out.parquet
+    """
+    options.check_writable(out)
+    release = releases.load(release_file)
+    names, X = _points(release, where, options.optional_names(inputs))
+    found = releases.predictions(release, X, level, include_noise)
+    taken = [name for name in names if name in found]
+    if taken:
+        raise ValueError(
+            f"an input column must not be called {taken[0]!r}, as a predicted one is. Rename it."
+        )
+    columns: dict[str, Any] = dict(zip(names, X.T, strict=True)) | found
+    if out is not None:
+        tables.write_columns(out, columns)
+    data: dict[str, Any] = {"points": len(X), "level": level, "table": None if out is None else str(out)}
+    if out is None:
+        data["columns"] = columns
+        return Answer(data, tables.encoded(columns).decode().rstrip("\n"))
+    return Answer(data, f"{len(X)} predictions: {out}. Nothing was spent.")
+
+
+def _points(
+    release: releases.AnyRelease, where: str, inputs: list[str] | None
+) -> tuple[list[str], FloatArray]:
+    if points.is_grid(where):
+        return releases.input_names(release, inputs), points.grid(where, releases.inputs_of(release))
+    names = points.named_columns(where, releases.n_inputs(release), inputs)
+    return names, points.from_file(where, names, limit=None)

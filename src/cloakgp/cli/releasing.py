@@ -1,0 +1,126 @@
+"""``cloakgp release``: the one private step, after everything public was checked and confirmed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cloakgp import files
+from cloakgp.charging import Account
+from cloakgp.cli import options
+from cloakgp.cli.exits import Answer, command, note, working
+from cloakgp.cli.paying import confirm, open_account
+from cloakgp.release import Release
+from cloakgp.workflow import private_step, tables, words
+from cloakgp.workflow.errors import InputError, Refused
+from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.spending import request_name
+
+
+@command
+def release(
+    plan_file: Annotated[Path, typer.Argument(help="Made by cloakgp plan (.json).", show_default=False)],
+    data: options.Data,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Release file (.cloak).", show_default=False)],
+    ledger: options.Ledger = None,
+    dataset: options.Dataset = None,
+    no_ledger: options.NoLedger = False,
+    why: options.Why = "",
+    who: options.Who = None,
+    missing: options.Missing = options.MissingWord.error,
+    again: options.Again = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing release file.")] = False,
+    yes: options.Yes = False,
+    as_json: options.Json = False,
+) -> Answer:
+    """Release from a plan file: reads the output column, and spends.
+
+    Plans anew from the data, and refuses if the inputs or the settings changed. Shows what will be left of
+    the budget and asks before the output column is read.
+
+    A command that died can be run again: the ledger knows the request, and gives the same answer for
+    nothing. So a second, different release from one plan must be asked for: --again 2.
+
+    \b
+      cloakgp release plan.json data.csv --ledger sqlite:///budget.db --dataset kung -o heights.cloak
+      cloakgp release plan.json data.csv --no-ledger --yes -o heights.cloak
+    """
+    stored = PlanFile.read(plan_file)
+    settings = stored.settings
+    tables.check_columns(data, [*settings.inputs, settings.output])
+    options.check_writable(out)
+    request = request_name("release", again, question=stored.question, data=data.name)
+    account = open_account(ledger, dataset, no_ledger, why, who, request, again)
+    X = tables.read_columns(data, settings.inputs)
+    stored.check_inputs(X, data.name)
+    with working("planning anew"):
+        plan = settings.plan(X)
+    warning = stored.check_plan(plan)
+    if warning:
+        note(f"warning: {warning}")
+    known = confirm(
+        account,
+        plan.cost,
+        f"Release {settings.output!r} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP",
+        yes,
+        before=lambda: None if overwrite else _absent(out),
+    )
+    with working("releasing"):
+        made = private_step.release(plan, str(data), settings.output, missing.value, account)
+    _save(made, out, overwrite or known is None)
+    return _answer(made, out, account, known is not None)
+
+
+def _answer(release: Release, out: Path, account: Account, known: bool) -> Answer:
+    found = {
+        "release": str(out),
+        "spent": not known,
+        "certificate": release.certificate.to_dict(),
+        "noise_std": words.noise_summary(release.noise_std, release.plan.gp.bounds),
+        "ledger": None,
+    }
+    text = [f"release file: {out}"]
+    if release.receipt is not None:
+        balance = account.ledger.balance(account.dataset)
+        found["ledger"] = {
+            "dataset": release.receipt.dataset,
+            "entry": release.receipt.entry,
+            "head": release.receipt.head,
+            "left_for_release": balance.left_for_release(),
+            "left_for_selection": balance.left_for_selection(),
+        }
+        verb = "was on record already; nothing was spent now" if known else "paid for it"
+        text.append(f"entry {release.receipt.entry} of {release.receipt.dataset!r} {verb}.")
+        text.append(str(balance))
+    else:
+        text.append("No ledger keeps count: note that this was spent.")
+    return Answer(found, "\n".join([*text, f"Check it with: cloakgp verify {out}"]))
+
+
+def _absent(out: Path) -> None:
+    if out.exists():
+        raise Refused(
+            f"{out} exists already. A new release is a new spend: name another file, or say --overwrite. "
+            "Nothing was spent."
+        )
+
+
+def _save(release: Release, out: Path, replace: bool) -> None:
+    """Write the file; one that exists is replaced only by itself, unless that was asked for."""
+    contents = files.encode(release.plan, release.z, release.receipt)
+    if out.exists() and not replace and out.read_bytes() != contents:
+        raise Refused(
+            f"{out} exists and holds something else. The release was made before and is on record; name "
+            "another file, or say --overwrite. Nothing was spent."
+        )
+    try:
+        files.write(out, contents)
+    except OSError as error:
+        after = (
+            "The release is lost, and was spent."
+            if release.receipt is None
+            else "The release is on record in the ledger: run the same command again, for nothing."
+        )
+        raise InputError(f"{out}: could not be written ({error.strerror}). {after}") from None

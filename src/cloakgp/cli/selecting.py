@@ -1,0 +1,140 @@
+"""``cloakgp select``: choose among models privately. Reads the output column, and spends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cloakgp import container, files
+from cloakgp.charging import Account
+from cloakgp.checks import FloatArray
+from cloakgp.cli import options
+from cloakgp.cli.exits import Answer, command, note, pairs, working
+from cloakgp.cli.paying import confirm, open_account
+from cloakgp.gp import GP
+from cloakgp.kernels.words import parse
+from cloakgp.selection import Selection, SelectionPlan, plan_selection
+from cloakgp.workflow import points, private_step, tables
+from cloakgp.workflow.errors import InputError
+from cloakgp.workflow.settings import check_output
+from cloakgp.workflow.spending import request_name
+
+
+@command
+def select(
+    data: options.Data,
+    inputs: options.Inputs,
+    output: options.Output,
+    bounds: options.Bounds,
+    kernel: Annotated[
+        list[str], typer.Option(help="A candidate kernel; give several, one by one.", show_default=False)
+    ],
+    noise: Annotated[
+        list[float], typer.Option(help="A candidate variance; may be repeated.", show_default=False)
+    ],
+    epsilon: options.Epsilon,
+    mean: options.Mean = None,
+    folds: Annotated[int, typer.Option(help="Cross-validation folds.")] = 5,
+    loss: Annotated[str, typer.Option(help="squared or absolute.")] = "squared",
+    loss_clip: Annotated[
+        float | None, typer.Option(help="Residuals count as at most this; a quarter of the bounds' width.")
+    ] = None,
+    then_at: Annotated[
+        str | None,
+        typer.Option(help="Count the noise of the release to follow: its points, as for plan --at."),
+    ] = None,
+    then_epsilon: Annotated[float | None, typer.Option(help="Its epsilon.")] = None,
+    then_delta: Annotated[float | None, typer.Option(help="Its delta.")] = None,
+    then_design: Annotated[str, typer.Option(help="Its design.")] = "mse",
+    ledger: options.Ledger = None,
+    dataset: options.Dataset = None,
+    no_ledger: options.NoLedger = False,
+    why: options.Why = "",
+    who: options.Who = None,
+    missing: options.Missing = options.MissingWord.error,
+    again: options.Again = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the plan of the selection; read and spend nothing.")
+    ] = False,
+    out: Annotated[Path | None, typer.Option("-o", "--out", help="File for the choice (.json).")] = None,
+    yes: options.Yes = False,
+    as_json: options.Json = False,
+) -> Answer:
+    """Choose a kernel and a noise variance privately: reads the output column, and spends.
+
+    Every kernel is combined with every noise variance. Only the choice comes out. Select first and release
+    afterwards; then the two together cost least.
+
+    \b
+      cloakgp select data.csv --inputs age --output height --bounds 58 158 \\
+          --kernel "EQ(5, variance=660)" --kernel "EQ(25, variance=660)" --noise 50 --noise 200 \\
+          --epsilon 0.3 --then-at grid:50 --then-epsilon 0.9 --then-delta 0.01 \\
+          --ledger sqlite:///budget.db --dataset kung
+    """
+    columns = options.names(inputs)
+    check_output(columns, output)
+    tables.check_columns(data, [*columns, output])
+    options.check_writable(out)
+    candidates = [GP(parse(words), variance, bounds, mean) for words in kernel for variance in noise]
+    X = tables.read_columns(data, columns)
+    plan_for = _plan_for(then_at, then_epsilon, then_delta, then_design, columns, X)
+    asked = [bounds, folds, loss, loss_clip, mean, kernel, noise, epsilon]
+    counted = None if plan_for is None else [container.digest(plan_for[0]), *plan_for[1:]]
+    who_asks = {"data": data.name, "inputs": container.digest(X), "output": output}
+    request = request_name("select", again, asked=[asked, counted], **who_asks)
+    account = Account() if dry_run else open_account(ledger, dataset, no_ledger, why, who, request, again)
+    with working("planning the selection"):
+        plan = plan_selection(
+            candidates, X, epsilon=epsilon, folds=folds, loss=loss, loss_clip=loss_clip, plan_for=plan_for
+        )
+    if dry_run:
+        text = f"{plan.certificate}\nNothing was spent, and {output!r} was not read."
+        return Answer({"certificate": plan.certificate.to_dict(), "choice": None}, text)
+    what = f"Select by {output!r} of {data.name} among {len(candidates)} models: {epsilon:g}-DP"
+    known = confirm(account, plan.cost, what, yes)
+    with working("selecting"):
+        chosen = private_step.select(plan, str(data), output, missing.value, account)
+    return _answer(plan, chosen, out, spent=known is None)
+
+
+def _plan_for(
+    at: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    design: str,
+    columns: list[str],
+    X: FloatArray,
+) -> tuple[FloatArray, float, float, str] | None:
+    if at is None and epsilon is None and delta is None:
+        note(
+            "The noise of the release to follow is not counted; "
+            "--then-at, --then-epsilon and --then-delta count it."
+        )
+        return None
+    if at is None or epsilon is None or delta is None:
+        raise InputError("--then-at, --then-epsilon and --then-delta go together.")
+    return points.resolve(at, columns, X), epsilon, delta, design
+
+
+def _answer(plan: SelectionPlan, chosen: Selection, out: Path | None, spent: bool) -> Answer:
+    gp = chosen.gp
+    choice: dict[str, Any] = {
+        "index": chosen.index,
+        "kernel": repr(gp.kernel),
+        "noise": gp.noise,
+        "bounds": list(gp.bounds),
+        "mean": gp.mean,
+    }
+    found = {"choice": choice, "spent": spent, "certificate": chosen.certificate.to_dict()}
+    if out is not None:
+        files.write(out, json.dumps(found, indent=1, sort_keys=True).encode() + b"\n")
+    low, high = gp.bounds
+    text = [
+        f"chosen: candidate {chosen.index} of {len(plan.candidates)}",
+        pairs([("kernel", repr(gp.kernel)), ("noise", f"{gp.noise:g}")]),
+        f'for the plan: --kernel "{gp.kernel!r}" --noise {gp.noise!r} --bounds {low!r} {high!r}',
+    ]
+    return Answer(found, "\n".join(text))

@@ -1,0 +1,175 @@
+"""Pictures of plans and releases for any number of input columns, as PNG. All may be published."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloakgp import plots
+from cloakgp.certificate import Certificate
+from cloakgp.checks import FloatArray
+from cloakgp.plan import Plan
+from cloakgp.release import Release
+from cloakgp.workflow.errors import InputError
+from cloakgp.workflow.releases import AnyRelease, can_denoise, inputs_of, predictions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_MOST_SLICES = 6
+_BLUE, _GREY = "#0072B2", "#6E6E6E"
+
+
+def plan_picture(plan: Plan, inputs: list[str], output: str) -> Figure:
+    """How much privacy noise there will be, and where."""
+    columns = plan.X.shape[1]
+    figure = _figure()
+    if columns == 1:
+        ax = plots.plot_plan(plan, figure.subplots())
+        ax.set(xlabel=inputs[0], ylabel=f"std, in the unit of {output}")
+    elif columns == 2 and _spread(plan.X_star):
+        ax = plots.plot_noise_map(plan, figure.subplots())
+        ax.set(xlabel=inputs[0], ylabel=inputs[1])
+    else:
+        _sorted_noise(figure, plan.noise_std, plan.gp_std, plan.certificate)
+    return figure
+
+
+def release_pictures(release: AnyRelease, inputs: list[str], output: str) -> list[tuple[str, Figure]]:
+    """(caption, picture) of what was released, for one, two or more input columns."""
+    columns = inputs_of(release).shape[1]
+    if columns == 1:
+        return [_curve(release, inputs[0], output)]
+    pictures = []
+    if columns == 2 and isinstance(release, Release):
+        pictures = _maps(release, inputs)
+    if can_denoise(release) or not isinstance(release, Release):
+        pictures.append(_slices(release, inputs, output))
+    if not pictures:
+        figure = _figure()
+        _sorted_noise(figure, release.noise_std, release.gp_std, release.certificate)  # type: ignore[union-attr]
+        pictures.append(("The std of the privacy noise over the test points, from small to large.", figure))
+    return pictures
+
+
+def check_path(path: Path) -> None:
+    """Raise unless a picture can be written there."""
+    if path.suffix.lower() != ".png":
+        raise InputError(f"{path}: pictures are written as .png.")
+
+
+def png(figure: Figure, dpi: int = 130) -> bytes:
+    """A picture's bytes; the same picture gives the same."""
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})
+    return out.getvalue()
+
+
+def _curve(release: AnyRelease, name: str, output: str) -> tuple[str, Figure]:
+    figure = _figure()
+    if isinstance(release, Release):
+        denoised = can_denoise(release)
+        ax = plots.plot_release(release, figure.subplots(), denoised=denoised)
+        caption = (
+            "Solid: what was released. Dashed and dotted: one std, and a quarter of a std, of the privacy "
+            "noise. Ticks: the inputs, which are public."
+        )
+        if denoised:
+            caption += (
+                " Green: the denoised prediction and the band in which the curve lies with probability 95 %."
+            )
+    else:
+        inputs = inputs_of(release)
+        where = np.linspace(inputs.min(), inputs.max(), 300)
+        ax = plots.plot_function(release, where, figure.subplots())
+        caption = (
+            "Solid: the released function. Dashed and dotted: one std, and a quarter of a std, of the "
+            "privacy noise."
+        )
+    ax.set(xlabel=name, ylabel=output)
+    return caption, figure
+
+
+def _maps(release: Release, inputs: list[str]) -> list[tuple[str, Figure]]:
+    drawn: list[tuple[str, Callable[..., Any]]] = [
+        ("Large circles are large values; faint ones are noisy. Dots: the inputs, public.", plots.plot_map)
+    ]
+    if _spread(release.X_star):
+        drawn.append(("The std of the privacy noise over the map.", plots.plot_noise_map))
+    result = []
+    for caption, draw in drawn:
+        figure = _figure(width=8.4)
+        draw(release, figure.subplots()).set(xlabel=inputs[0], ylabel=inputs[1])
+        result.append((caption, figure))
+    return result
+
+
+def _slices(release: AnyRelease, inputs: list[str], output: str) -> tuple[str, Figure]:
+    """The prediction along each input in turn, the others held at their medians."""
+    X = inputs_of(release)
+    shown = min(X.shape[1], _MOST_SLICES)
+    across = 2 if shown == 4 else min(shown, 3)
+    down = -(-shown // across)
+    figure = _figure(width=3.2 * across + 0.6, height=2.7 * down + 0.5)
+    axes = np.atleast_1d(figure.subplots(down, across, sharey=True, squeeze=False)).ravel()
+    for column in range(shown):
+        where = np.tile(np.median(X, axis=0), (120, 1))
+        where[:, column] = np.linspace(X[:, column].min(), X[:, column].max(), 120)
+        table = predictions(release, where)
+        ax, x = axes[column], where[:, column]
+        ax.plot(x, table["mean"], color=_BLUE, linewidth=2)
+        ax.fill_between(x, table["lower"], table["upper"], color=_BLUE, alpha=0.18, linewidth=0)
+        ax.set_xlabel(inputs[column])
+        if column % across == 0:
+            ax.set_ylabel(output)
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+    for ax in axes[shown:]:
+        ax.set_visible(False)
+    figure.suptitle(_title(release.certificate), x=0.01, ha="left", fontsize="medium")
+    _stamp_insecure(axes[0], release.certificate)
+    what = "denoised prediction" if can_denoise(release) else "released function"
+    caption = f"The {what} along each input, the others at their medians, with its 95 % band."
+    if shown < X.shape[1]:
+        caption += f" The first {shown} of {X.shape[1]} inputs."
+    return caption, figure
+
+
+def _sorted_noise(figure: Figure, noise: FloatArray, own: FloatArray, certificate: Certificate) -> None:
+    """For inputs that cannot be drawn: how much noise at how many of the test points."""
+    ax = figure.subplots()
+    share = 100 * np.arange(1, len(noise) + 1) / len(noise)
+    ax.plot(share, np.sort(noise), color=_BLUE, linewidth=2, label="privacy noise")
+    ax.plot(share, np.sort(own), color=_GREY, linestyle=":", label="GP's own uncertainty")
+    ax.set(xlabel="share of the test points, %", ylabel="std, at most", ylim=(0, None))
+    ax.set_title(_title(certificate), loc="left", fontsize="medium")
+    ax.legend(frameon=False, fontsize="small")
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    _stamp_insecure(ax, certificate)
+
+
+def _title(certificate: Certificate) -> str:
+    return f"({certificate.epsilon:g}, {certificate.delta:g})-DP, unit: {certificate.unit}"
+
+
+def _stamp_insecure(ax: Any, certificate: Certificate) -> None:
+    if certificate.insecure:
+        ax.text(0.02, 0.95, plots.INSECURE, transform=ax.transAxes, color="#D55E00", weight="bold", va="top")
+
+
+def _spread(points: FloatArray) -> bool:
+    """Whether points of two columns are not all on one line, so that contours can be drawn."""
+    return len(points) >= 3 and int(np.linalg.matrix_rank(points - points.mean(axis=0))) == 2
+
+
+def _figure(width: float = 7.4, height: float = 4.4) -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InputError("pictures need matplotlib: pip install 'cloakgp[plots]'") from None
+    return Figure(figsize=(width, height), layout="constrained")

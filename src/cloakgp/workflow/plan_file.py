@@ -1,0 +1,159 @@
+"""The plan file: settings, the inputs' digest and the certificate, for a release that is made later.
+
+It is JSON for people to read and keep. A release is not made *from* it: it is planned anew from the data
+and the settings, and the file's digests say whether anything changed in between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cloakgp import container, files
+from cloakgp.certificate import FIELDS
+from cloakgp.checks import FloatArray
+from cloakgp.plan import Plan
+from cloakgp.workflow.errors import InputError, Refused
+from cloakgp.workflow.settings import Settings
+
+FORMAT, SCHEMA = "cloakgp-plan", 1
+_KEYS = {"format", "schema", "settings", "data", "plan", "certificate", "sha256"}
+_PROMISE = ("epsilon", "delta", "unit", "neighbours", "spend", "insecure", "calibration")
+_SHAPE = ("n_rows", "design", "bound", "y_bits", "unbiased")
+_CLOSE = 0.02  # of the objective: two plans for one question differ by their gap, 1 %, at most
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """What was planned, for which inputs, with which result."""
+
+    settings: Settings
+    rows: int
+    inputs_sha256: str
+    plan_sha256: str
+    certificate: dict[str, Any]
+
+    @classmethod
+    def of(cls, settings: Settings, plan: Plan) -> PlanFile:
+        """The file of a plan that was just made."""
+        digest = container.digest(plan.X)
+        return cls(settings, len(plan.X), digest, plan.digest, plan.certificate.to_dict())
+
+    @property
+    def question(self) -> str:
+        """SHA-256 of what is asked, of whom: the settings and the inputs. The same on every machine."""
+        asked = {"settings": self.settings.to_dict(), "inputs": self.inputs_sha256}
+        return hashlib.sha256(_json(asked)).hexdigest()
+
+    def encode(self) -> bytes:
+        """The file's bytes."""
+        body: dict[str, Any] = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "settings": self.settings.to_dict(),
+            "data": {"rows": self.rows, "sha256": self.inputs_sha256},
+            "plan": {"sha256": self.plan_sha256},
+            "certificate": self.certificate,
+        }
+        return _json({**body, "sha256": hashlib.sha256(_json(body)).hexdigest()}) + b"\n"
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the file, whole or not at all."""
+        files.write(path, self.encode())
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> PlanFile:
+        """Read a plan file; refuse one that was edited, or that is not one."""
+        if not Path(path).is_file():
+            raise InputError(f"{path}: there is no such file.")
+        return cls.decode(Path(path).read_bytes(), Path(path).name)
+
+    @classmethod
+    def decode(cls, contents: bytes, name: str = "plan file") -> PlanFile:
+        """What is in a plan file's bytes."""
+        try:
+            body = json.loads(contents, object_pairs_hook=_unique, parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            raise InputError(
+                f"{name}: not a plan file: it is not plain JSON. cloakgp plan makes one."
+            ) from None
+        if not isinstance(body, dict) or body.get("format") != FORMAT:
+            raise InputError(f"{name}: not a plan file. cloakgp plan makes one.")
+        if type(body.get("schema")) is not int or body["schema"] != SCHEMA:
+            raise InputError(
+                f"{name}: made by another version of cloakgp (schema {body.get('schema')!r:.20})."
+            )
+        if set(body) != _KEYS:
+            raise InputError(
+                f"{name}: a key is absent or one too many: {', '.join(sorted(_KEYS ^ set(body)))}."
+            )
+        digest = body.pop("sha256")
+        if digest != hashlib.sha256(_json(body)).hexdigest():
+            raise Refused(
+                f"{name}: it was changed after it was made. Settings are not edited here: run cloakgp plan "
+                "again, look at its noise, and release from the new file. Nothing was spent."
+            )
+        try:
+            settings = Settings.from_dict(body["settings"])
+            data, plan, certificate = body["data"], body["plan"], body["certificate"]
+            if set(data) != {"rows", "sha256"} or set(plan) != {"sha256"} or set(certificate) != set(FIELDS):
+                raise InputError("a key is absent or one too many.")
+            return cls(settings, data["rows"], data["sha256"], plan["sha256"], certificate)
+        except (TypeError, InputError) as error:
+            raise InputError(f"{name}: {error}") from None
+
+    def check_inputs(self, X: FloatArray, name: str) -> None:
+        """Refuse inputs that are not those of the plan."""
+        if len(X) != self.rows:
+            raise Refused(
+                f"{name} has {len(X)} rows and the plan was made for {self.rows}. Plan again. The output "
+                "column was not read, and nothing was spent."
+            )
+        if container.digest(X) != self.inputs_sha256:
+            raise Refused(
+                f"the input columns of {name} are not those that the plan was made for. Plan again. The "
+                "output column was not read, and nothing was spent."
+            )
+
+    def check_plan(self, plan: Plan) -> str | None:
+        """Compare with what was planned anew: None if it is the same to the last bit, or a warning.
+
+        Other versions of numpy or of its linear algebra round otherwise, so the same settings may give
+        a plan that differs in its last digits. Its promise is the same, and its noise as good as the same.
+        What differs by more was not planned from these settings, and is refused.
+        """
+        if plan.digest == self.plan_sha256:
+            return None
+        fresh = plan.certificate.to_dict()
+        same = all(fresh[name] == self.certificate[name] for name in (*_PROMISE, *_SHAPE))
+        stored = self.certificate["objective"]
+        near = isinstance(stored, float) and math.isclose(fresh["objective"], stored, rel_tol=_CLOSE)
+        if not same or not near:
+            raise Refused(
+                "planned anew, the settings in the plan file give another plan than the one in it. Plan "
+                "again, with this version of cloakgp. Nothing was spent."
+            )
+        return (
+            "planned anew, the numbers differ in their last digits from those of the plan file, as they do "
+            "between machines. The promise is the same; the release carries the new plan's digest, "
+            f"{plan.digest[:12]}..."
+        )
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key is there twice")
+    return dict(pairs)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not a number")
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1, sort_keys=True, allow_nan=False).encode()

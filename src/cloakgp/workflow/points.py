@@ -1,0 +1,74 @@
+"""Where predictions are wanted: a grid over the inputs' range, or the rows of a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from cloakgp import checks
+from cloakgp.checks import FloatArray
+from cloakgp.workflow import tables
+from cloakgp.workflow.errors import InputError
+
+MOST_POINTS = 20_000
+_GRID = re.compile(r"grid:([0-9]{1,6})")
+
+
+def is_grid(spec: str) -> bool:
+    """Whether a text asks for a grid, and not for a file."""
+    return spec.startswith("grid:")
+
+
+def grid(spec: str, X: FloatArray) -> FloatArray:
+    """The points of ``grid:n``: n per axis over the range of each column of X, all combinations."""
+    match = _GRID.fullmatch(spec)
+    if match is None or int(match[1]) < 2:
+        raise InputError(f"a grid must be written grid:n with a whole number n of at least 2; got {spec!r}.")
+    n, columns = int(match[1]), X.shape[1]
+    if n**columns > MOST_POINTS:
+        raise InputError(
+            f"{spec} over {columns} input columns would be {n**columns} points, above the limit of "
+            f"{MOST_POINTS}. Take fewer per axis, or a file of points."
+        )
+    axes = [np.linspace(low, high, n) for low, high in zip(X.min(axis=0), X.max(axis=0), strict=True)]
+    if any(axis[0] == axis[-1] for axis in axes):
+        raise InputError(f"{spec}: an input column has the same number in every row, so it has no range.")
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, columns)
+
+
+def from_file(path: str, inputs: Sequence[str], limit: int | None = MOST_POINTS) -> FloatArray:
+    """The rows of a file that has these input columns."""
+    points = tables.read_columns(path, inputs)
+    if limit is not None and len(points) > limit:
+        raise InputError(
+            f"{path} has {len(points)} points, above the limit of {limit} for one plan. Take fewer: "
+            "predictions at other points are free after the release."
+        )
+    return points
+
+
+def resolve(spec: str, inputs: Sequence[str], X: FloatArray) -> FloatArray:
+    """The points of a grid or of a file."""
+    return grid(spec, X) if is_grid(spec) else from_file(spec, inputs)
+
+
+def named_columns(path: str, wanted: int, inputs: Sequence[str] | None) -> list[str]:
+    """Which columns of a file of points are the inputs: those named, or all if the number is right."""
+    if inputs is not None:
+        if len(inputs) != wanted:
+            raise InputError(f"the release has {wanted} input column(s); {len(inputs)} were named.")
+        return list(inputs)
+    there = tables.columns_of(path)
+    if len(there) != wanted:
+        raise InputError(
+            f"{path} has {len(there)} columns and the release has {wanted} input column(s). Say which: "
+            "--inputs, in the order in which the release was planned."
+        )
+    return there
+
+
+def as_matrix(points: object) -> FloatArray:
+    """Stored points, checked."""
+    return checks.matrix(points, "points")

@@ -1,0 +1,57 @@
+"""The private step, for a column of a file: the only place outside of the library's core that names it.
+
+The column goes to ``release`` or ``select`` as an unread :class:`cloakgp.measure.PrivateColumn`. Nothing here
+sees a value of it, and whatever is wrong with it gives the one message below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cloakgp.charging import Account
+from cloakgp.measure import PrivateColumn
+from cloakgp.plan import Plan
+from cloakgp.release import Release
+from cloakgp.selection import Selection, SelectionPlan
+from cloakgp.workflow.errors import Refused
+
+UNUSABLE = (
+    "the output column cannot be used. It must hold one number in every row; missing values are allowed with "
+    "missing = midpoint, which puts the middle of the bounds in their place. More is not said, because it "
+    "would tell about private outcomes. Nothing was released, and nothing was spent."
+)
+
+
+def release(plan: Plan, path: str, column: str, missing: str, account: Account) -> Release:
+    """The release of a plan, from a column of a file."""
+    with _one_message():
+        return plan.release(PrivateColumn(path, column), missing=missing, **_paid_by(account))
+
+
+def select(plan: SelectionPlan, path: str, column: str, missing: str, account: Account) -> Selection:
+    """The choice of a selection plan, from a column of a file."""
+    with _one_message():
+        return plan.select(PrivateColumn(path, column), missing=missing, **_paid_by(account))
+
+
+def _paid_by(account: Account) -> dict[str, Any]:
+    return (
+        {}
+        if account.ledger is None
+        else {name: getattr(account, name) for name in ("ledger", "dataset", "why", "request")}
+    )
+
+
+@contextmanager
+def _one_message() -> Iterator[None]:
+    """Whatever the doors say about the column becomes one sentence; a ledger's refusal passes."""
+    try:
+        yield
+    except (TypeError, ValueError):
+        failed = True
+    else:
+        failed = False
+    if failed:
+        raise Refused(UNUSABLE)

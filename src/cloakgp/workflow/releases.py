@@ -1,0 +1,117 @@
+"""A release file of either kind, and its numbers as a table."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from cloakgp import checks, files
+from cloakgp.checks import FloatArray
+from cloakgp.function import FunctionPlan
+from cloakgp.function_release import FunctionRelease
+from cloakgp.release import Release
+from cloakgp.workflow.errors import InputError
+
+AnyRelease = Release | FunctionRelease
+
+
+def load(path: str | os.PathLike[str]) -> AnyRelease:
+    """The release in a file, predictions or a function."""
+    if not Path(path).is_file():
+        raise InputError(f"{path}: there is no such file.")
+    plan, z, receipt = files.load(path)
+    if isinstance(plan, FunctionPlan):
+        return FunctionRelease(plan, z, receipt)
+    return Release(plan, z, receipt)
+
+
+def n_inputs(release: AnyRelease) -> int:
+    """How many input columns it has."""
+    return int(inputs_of(release).shape[1])
+
+
+def inputs_of(release: AnyRelease) -> FloatArray:
+    """The inputs that it shows: X, or the public points of a function that hides X."""
+    plan = release.plan
+    if isinstance(plan, FunctionPlan):
+        return plan.points if plan.X is None else plan.X
+    return plan.X
+
+
+def hides_inputs(release: AnyRelease) -> bool:
+    """Whether the inputs are left out of the file."""
+    return release.plan.X is None
+
+
+def can_denoise(release: AnyRelease) -> bool:
+    """Whether denoised predictions are possible: they need X, and a kernel that the file holds."""
+    return not hides_inputs(release) and not files.is_custom(release.plan.gp.kernel.to_spec())
+
+
+def predictions(
+    release: AnyRelease, X: FloatArray, level: float = 0.95, include_noise: bool = False
+) -> dict[str, FloatArray]:
+    """Mean, std and interval at `X`: denoised; or the function itself where X is hidden. Free.
+
+    The interval holds with probability `level` if the model is right. For a function that hides X it is
+    about the privacy noise alone.
+    """
+    checks.number(level, "level", above=0.0, below=1.0)
+    if hides_inputs(release):
+        if include_noise:
+            raise InputError(
+                "a new outcome's scatter cannot be added: this release does not show its inputs."
+            )
+        assert isinstance(release, FunctionRelease)
+        mean, std = release.query(X, return_std=True)
+    else:
+        mean, std = release.predict(X, return_std=True, include_noise=include_noise)
+    reach = NormalDist().inv_cdf(0.5 + level / 2) * std
+    return {"mean": mean, "std": std, "lower": mean - reach, "upper": mean + reach}
+
+
+def released_table(release: AnyRelease, names: list[str], X: FloatArray | None = None) -> dict[str, Any]:
+    """The released numbers with their noise, and the denoised ones, column by column.
+
+    A function has no test points of its own, so `X` says where it is asked.
+    """
+    if isinstance(release, Release):
+        X, values, noise = release.X_star, release.mean, release.noise_std
+    else:
+        assert X is not None
+        values, noise = release.query(X, return_std=True)
+    columns: dict[str, Any] = dict(zip(names, X.T, strict=True))
+    columns |= {"released": values, "noise_std": noise}
+    if can_denoise(release):
+        mean, std = release.predict(X, return_std=True)
+        columns |= {"denoised": mean, "denoised_std": std}
+    return columns
+
+
+def input_names(release: AnyRelease, given: list[str] | None) -> list[str]:
+    """Names for the input columns: those given, or x, or x1, x2, ..."""
+    wanted = n_inputs(release)
+    if given is None:
+        return ["x"] if wanted == 1 else [f"x{place}" for place in range(1, wanted + 1)]
+    if len(given) != wanted:
+        raise InputError(f"the release has {wanted} input column(s); {len(given)} were named.")
+    return given
+
+
+def default_points(release: AnyRelease) -> FloatArray:
+    """Where to look at a release: its test points, or places over the range of a function's inputs."""
+    if isinstance(release, Release):
+        return release.X_star
+    inputs = inputs_of(release)
+    if inputs.shape[1] == 1:
+        return np.linspace(inputs.min(), inputs.max(), 201)[:, None]
+    return release.plan.points
+
+
+def noise_at(release: AnyRelease, X: FloatArray) -> FloatArray:
+    """Std of the privacy noise at the places of :func:`default_points`."""
+    return release.noise_std if isinstance(release, Release) else release.plan.noise_std(X)

@@ -1,0 +1,237 @@
+"""A report of a release in one HTML file: pictures, promise, settings, noise, and how to check it.
+
+It holds no script and asks for nothing from elsewhere: it reads the same in ten years, or without a network.
+Everything in it comes from the release file, so it may be published wherever that may.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import cloakgp
+from cloakgp.verify import Verification, verify
+from cloakgp.workflow import pictures, words
+from cloakgp.workflow.releases import (
+    AnyRelease,
+    default_points,
+    hides_inputs,
+    input_names,
+    load,
+    noise_at,
+    released_table,
+)
+
+_SHOWN = 200  # rows of the table of numbers
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c2430; --soft: #566072; --paper: #fbfaf7; --card: #ffffff;
+  --line: #dcdfe4; --accent: #0b5f8f; --good: #1d7a4f; --bad: #b3261e; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ec; --soft: #a2abba; --paper: #14181e;
+  --card: #1c222b; --line: #333b47; --accent: #6fb9e6; --good: #67c99a; --bad: #ff8a80; } }
+* { box-sizing: border-box; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+main { max-width: 52rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; letter-spacing: -.01em; }
+h2 { font-size: 1.2rem; margin: 2.4rem 0 .7rem; }
+.lead { color: var(--soft); margin: 0 0 1.4rem; }
+.facts { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.4rem 0 0; padding: 0; list-style: none; }
+.facts li { flex: 1 1 9rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem;
+  padding: .7rem .9rem; }
+.facts b { display: block; font-size: 1.3rem; font-variant-numeric: tabular-nums; }
+.facts span { color: var(--soft); font-size: .85rem; }
+.good b { color: var(--good); } .bad b { color: var(--bad); }
+.warning { border-left: .3rem solid var(--bad); background: var(--card); padding: .7rem 1rem;
+  color: var(--bad); font-weight: 600; }
+figure { margin: 1rem 0 1.6rem; }
+figure img { display: block; width: 100%; height: auto; background: #fff; border: 1px solid var(--line);
+  border-radius: .6rem; padding: .5rem; }
+figcaption { color: var(--soft); font-size: .9rem; margin-top: .5rem; }
+.promise { background: var(--card); border: 1px solid var(--line); border-left: .3rem solid var(--accent);
+  border-radius: .6rem; padding: .4rem 1.2rem; }
+table { border-collapse: collapse; width: 100%; font-size: .93rem; }
+th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line);
+  vertical-align: top; overflow-wrap: anywhere; }
+th { font-weight: 600; color: var(--soft); }
+.settings th { width: 11rem; white-space: nowrap; }
+.numbers td, .numbers th { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
+.numbers th:first-child, .numbers td:first-child { text-align: left; }
+.scroll { overflow-x: auto; }
+pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem;
+  overflow-x: auto; font-size: .88rem; }
+code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
+summary { cursor: pointer; color: var(--accent); margin: .6rem 0; }
+footer { margin-top: 3rem; color: var(--soft); font-size: .85rem; border-top: 1px solid var(--line);
+  padding-top: .8rem; overflow-wrap: anywhere; }
+@media print { .facts li, figure, .promise { break-inside: avoid; } }
+"""
+
+
+def html(
+    path: str | Path, inputs: list[str] | None = None, output: str | None = None, title: str | None = None
+) -> str:
+    """The report of a release file.
+
+    Parameters
+    ----------
+    path : path
+    inputs, output : names of the columns, optional
+        A release file does not hold them; they are for the pictures and tables.
+    title : str, optional
+    """
+    path = Path(path)
+    release, checked = load(path), _checked(path)
+    names = input_names(release, inputs)
+    what = output or "outcome"
+    heading = title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
+    body = [
+        f"<h1>{escape(heading)}</h1>",
+        '<p class="lead">A Gaussian-process regression of private outcomes, released under differential '
+        "privacy.</p>",
+        _facts(release, checked),
+        _insecure(release),
+        "<h2>What was released</h2>",
+        *(_figure(caption, figure) for caption, figure in pictures.release_pictures(release, names, what)),
+        "<h2>What is promised</h2>",
+        _paragraphs("promise", words.promise(release.certificate)),
+        "<h2>What is not promised</h2>",
+        _list(words.limits(hides_inputs(release))),
+        "<h2>How much noise privacy took</h2>",
+        _noise(release),
+        "<h2>Settings</h2>",
+        _table(words.settings_rows(release.plan, inputs, output), "settings"),
+        "<h2>The numbers</h2>",
+        _numbers(release, names),
+        "<h2>Check it yourself</h2>",
+        _how_to_verify(release, path, checked),
+        f"<footer>Made with cloakgp {escape(cloakgp.__version__)} from {escape(path.name)}. "
+        "Nothing in this report comes from anywhere else.</footer>",
+    ]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(heading)}</title>\n<style>{_STYLE}</style></head>\n<body><main>\n"
+        + "\n".join(part for part in body if part)
+        + "\n</main></body></html>\n"
+    )
+
+
+def _checked(path: Path) -> Verification | str:
+    """What verifying the file found, or why it failed."""
+    try:
+        return verify(path)
+    except ValueError as error:
+        return str(error)
+
+
+def _facts(release: AnyRelease, checked: Verification | str) -> str:
+    c = release.certificate
+    verified = ("good", "verified", "checked for this report")
+    if isinstance(checked, str):
+        verified = ("bad", "not verified", "see below")
+    facts = [
+        ("", f"ε = {c.epsilon:g}", "smaller is more private"),
+        ("", f"δ = {c.delta:g}", "smaller is more private"),
+        ("", f"{c.n_rows:,}", f"rows; unit: {c.unit}"),
+        verified,
+    ]
+    items = "".join(
+        f'<li class="{kind}"><b>{escape(value)}</b><span>{escape(note)}</span></li>'
+        for kind, value, note in facts
+    )
+    return f'<ul class="facts">{items}</ul>'
+
+
+def _insecure(release: AnyRelease) -> str:
+    if not release.certificate.insecure:
+        return ""
+    return '<p class="warning">INSECURE: the noise came from a known seed. Do not publish this.</p>'
+
+
+def _figure(caption: str, figure: Any) -> str:
+    data = base64.b64encode(pictures.png(figure)).decode()
+    return (
+        f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{data}">'
+        f"<figcaption>{escape(caption)}</figcaption></figure>"
+    )
+
+
+def _noise(release: AnyRelease) -> str:
+    where = default_points(release)
+    summary = words.noise_summary(noise_at(release, where), release.plan.gp.bounds)
+    place = "test points" if isinstance(release, cloakgp.Release) else "places over the inputs' range"
+    rows = [["std of the privacy noise", "in the outcome's unit", "share of the bounds' width"]]
+    rows += [list(line) for line in words.noise_lines(summary)]
+    c = release.certificate
+    better = ""
+    if c.design in ("mse", "max"):
+        better = f"No noise that keeps the promise could have a variance more than {c.gap:.2%} lower."
+    if not c.unbiased:
+        better = "The released numbers are shrunk towards the prior mean, so noise is not their whole error."
+    return f"{_grid(rows)}<p>Over {len(where)} {place}. {better}</p>"
+
+
+def _numbers(release: AnyRelease, names: list[str]) -> str:
+    columns = released_table(release, names, default_points(release))
+    n = len(next(iter(columns.values())))
+    picked = np.unique(np.linspace(0, n - 1, min(n, _SHOWN)).round().astype(int))
+    rows = [[name.replace("_", " ") for name in columns]]
+    rows += [[f"{values[row]:.5g}" for values in columns.values()] for row in picked.tolist()]
+    note = f"{len(picked)} of {n} rows" if len(picked) < n else f"All {n} rows"
+    return (
+        f"<details><summary>{note}</summary>{_grid(rows)}</details>"
+        "<p><code>released</code> is what came out, with privacy noise of std <code>noise std</code>. "
+        "<code>denoised</code> is the best estimate from it under the model; it cost no more privacy.</p>"
+    )
+
+
+def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str) -> str:
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    parts = [
+        "<p>The release file holds the integers that were released and all that is needed to work out the "
+        "promise again. With cloakgp installed:</p>",
+        f"<pre><code>cloakgp verify {escape(path.name)}</code></pre>",
+        f"<p>This report was made from the file with SHA-256 <code>{digest}</code>.</p>",
+    ]
+    if isinstance(checked, str):
+        parts.append(f'<p class="warning">{escape(checked)}</p>')
+    else:
+        parts.append(_list(f"Checked: {check}." for check in checked.checks))
+    if release.receipt is not None:
+        r = release.receipt
+        parts.append(
+            f"<p>Paid from the budget of data set <code>{escape(r.dataset)}</code>, entry {r.entry} of its "
+            f"ledger, whose hash was then <code>{escape(r.head)}</code>.</p>"
+        )
+    parts.append(
+        "<p>No file can show that the noise was really drawn at random. A signature says who vouches "
+        "for it.</p>"
+    )
+    return "".join(parts)
+
+
+def _paragraphs(kind: str, sentences: Sequence[str]) -> str:
+    return f'<div class="{kind}">{"".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)}</div>'
+
+
+def _list(entries: Iterable[str]) -> str:
+    return f"<ul>{''.join(f'<li>{escape(entry)}</li>' for entry in entries)}</ul>"
+
+
+def _table(rows: Sequence[tuple[str, str]], kind: str) -> str:
+    body = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>" for name, value in rows)
+    return f'<table class="{kind}">{body}</table>'
+
+
+def _grid(rows: Sequence[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in rows[0])
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows[1:])
+    return f'<div class="scroll"><table class="numbers"><tr>{head}</tr>{body}</table></div>'

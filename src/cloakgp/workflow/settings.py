@@ -1,0 +1,111 @@
+"""The settings of a release, as words and numbers: what a plan file stores and a release repeats."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from cloakgp import checks, designs
+from cloakgp.calibration import CALIBRATIONS
+from cloakgp.checks import FloatArray
+from cloakgp.gp import GP
+from cloakgp.kernels import Kernel, from_spec
+from cloakgp.plan import Plan
+from cloakgp.workflow import points
+from cloakgp.workflow.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """Everything that decides a plan but the data themselves; all of it public.
+
+    `at` is ``"grid:n"`` or the test points themselves. `output` is the name of the private column, and
+    stands for nothing else here.
+    """
+
+    inputs: tuple[str, ...]
+    output: str
+    bounds: tuple[float, float]
+    kernel: Kernel
+    noise: float
+    at: str | FloatArray
+    epsilon: float
+    delta: float
+    mean: float | None = None
+    design: str = "mse"
+    calibration: str = "analytic"
+
+    def __post_init__(self) -> None:
+        check_output(self.inputs, self.output)
+        checks.positive(self.noise, "noise", "It is the variance of the observation noise, one number here.")
+        gp = self.gp()
+        for name in ("bounds", "noise", "mean"):
+            object.__setattr__(self, name, getattr(gp, name))
+        object.__setattr__(self, "epsilon", checks.positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "delta", checks.number(self.delta, "delta", above=0.0, below=1.0))
+        checks.choice(self.design, "design", designs.DESIGNS)
+        checks.choice(self.calibration, "calibration", CALIBRATIONS)
+
+    def gp(self) -> GP:
+        """The model."""
+        return GP(self.kernel, self.noise, self.bounds, self.mean)
+
+    def points(self, X: FloatArray) -> FloatArray:
+        """The test points, for these inputs."""
+        return points.grid(self.at, X) if isinstance(self.at, str) else self.at
+
+    def plan(self, X: FloatArray) -> Plan:
+        """The plan, for these inputs: public, and without y."""
+        return self.gp().plan(
+            X,
+            self.points(X),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            design=self.design,
+            calibration=self.calibration,
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return values | {
+            "inputs": list(self.inputs),
+            "bounds": list(self.bounds),
+            "kernel": self.kernel.to_spec(),
+            "at": self.at if isinstance(self.at, str) else self.at.tolist(),
+        }
+
+    @classmethod
+    def from_dict(cls, values: Any) -> Settings:
+        """Settings from :meth:`to_dict`'s description, or an error that says what is wrong with it."""
+        names = {field.name for field in fields(cls)}
+        if not isinstance(values, dict) or set(values) != names:
+            found = set(values) if isinstance(values, dict) else set()
+            wrong = ", ".join(sorted(names ^ found))
+            raise InputError(f"settings: a key is absent or one too many ({wrong}).")
+        inputs, at = values["inputs"], values["at"]
+        if not isinstance(inputs, list) or not inputs or not all(_is_name(name) for name in inputs):
+            raise InputError("settings: inputs must be a list of column names.")
+        if not _is_name(values["output"]):
+            raise InputError("settings: output must be a column's name.")
+        for name in ("noise", "mean", "epsilon", "delta"):
+            if type(values[name]) is not float or not math.isfinite(values[name]):
+                raise InputError(f"settings: {name} must be a number such as 1.0.")
+        try:
+            kernel = from_spec(values["kernel"])
+            where = at if isinstance(at, str) else points.as_matrix(at)
+            return cls(**values | {"inputs": tuple(inputs), "kernel": kernel, "at": where})
+        except (TypeError, ValueError) as error:
+            raise InputError(f"settings: {error}") from None
+
+
+def check_output(inputs: Sequence[str], output: str) -> None:
+    """Raise if the private column is among the public ones."""
+    if output in inputs:
+        raise InputError(f"the output column {output!r} must not be an input: inputs are published.")
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and value != ""

@@ -1,0 +1,101 @@
+"""The promise and the noise in plain words, for people who did not read the paper."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from cloakgp.certificate import Certificate
+from cloakgp.checks import FloatArray
+
+
+def promise(certificate: Certificate) -> list[str]:
+    """What is promised to each person, in a few sentences."""
+    c = certificate
+    if c.insecure:
+        return ["INSECURE: the noise came from a known seed. Nothing is promised to anyone."]
+    # Two outcomes, equally likely beforehand: with Gaussian noise the best guess is right this often.
+    chance = 100 * min(1.0, NormalDist().cdf(c.mu / 2) + c.delta_slack)
+    times = "exp(epsilon)" + (f" = {math.exp(c.epsilon):.3g}" if c.epsilon < 20 else "")
+    return [
+        "What was released would have come out with nearly the same probability if any one row's outcome "
+        "had been something else.",
+        "Somebody who knows everything else, and must tell which of two outcomes a row has, would be right "
+        f"in at most {math.ceil(chance * 10) / 10:g} % of all cases. By tossing a coin it would be 50 %.",
+        f"In the field's terms: ({c.epsilon:g}, {c.delta:g})-differential privacy for the outcome of one "
+        f"row. No result becomes more than {times} times as likely through one row, but for a probability "
+        f"of at most {c.delta:g}.",
+    ]
+
+
+def limits(hides_inputs: bool = False) -> list[str]:
+    """What is not promised."""
+    shown = (
+        "The inputs are not in the file, but a row's input is not itself protected."
+        if hides_inputs
+        else "The inputs are public: they are in the release file as they are, and so is the number of rows."
+    )
+    return [
+        shown,
+        "A person who owns several rows is protected less.",
+        "Other releases about the same people add to what is told. A ledger keeps count of that.",
+        "Whatever was computed from the outcomes elsewhere is not covered: bounds, settings, or which rows "
+        "to keep.",
+    ]
+
+
+def noise_summary(noise_std: FloatArray, bounds: tuple[float, float]) -> dict[str, float]:
+    """How much privacy noise there is: smallest, median, root mean square and largest std."""
+    return {
+        "smallest": float(noise_std.min()),
+        "median": float(np.median(noise_std)),
+        "rms": float(np.sqrt(np.mean(noise_std**2))),
+        "largest": float(noise_std.max()),
+        "bounds_width": bounds[1] - bounds[0],
+    }
+
+
+def noise_lines(summary: Mapping[str, float]) -> list[tuple[str, str, str]]:
+    """(name, std, share of the bounds' width) of a noise summary."""
+    width = summary["bounds_width"]
+    names = {"smallest": "smallest", "median": "median", "rms": "root mean square", "largest": "largest"}
+    return [
+        (words, f"{summary[key]:.4g}", f"{100 * summary[key] / width:.2g} %") for key, words in names.items()
+    ]
+
+
+DESIGNS = {
+    "mse": "least noise on average over the test points",
+    "max": "least noise at the worst test point",
+    "posterior": "least error of denoised predictions",
+    "volume": "the paper's smallest noise volume",
+    "function": "the whole function, to be asked anywhere",
+}
+
+
+def settings_rows(
+    plan: Any, inputs: list[str] | None = None, output: str | None = None
+) -> list[tuple[str, str]]:
+    """(name, value) of everything that was set, for a table."""
+    gp, c = plan.gp, plan.certificate
+    noise = f"{gp.noise:.6g}" if isinstance(gp.noise, float) else f"{len(gp.noise)} variances, one per row"
+    rows = [
+        ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
+        ("kernel", repr(gp.kernel)),
+        ("observation noise", f"variance {noise}"),
+        ("bounds", f"{gp.bounds[0]:g} to {gp.bounds[1]:g}; outcomes outside are clipped"),
+        ("prior mean", f"{gp.mean:g}"),
+        ("design", f"{c.design}: {DESIGNS.get(c.design, '')}"),
+        ("calibration", c.calibration),
+        ("rows", str(c.n_rows)),
+        ("numbers released", str(c.n_measurements)),
+    ]
+    if output:
+        rows.insert(0, ("private output", output))
+    if inputs:
+        rows.insert(0, ("public inputs", ", ".join(inputs)))
+    return rows

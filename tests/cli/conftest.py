@@ -1,0 +1,13 @@
+"""Every test stands in a folder of its own, with a table of people."""
+
+from pathlib import Path
+
+import pytest
+from cli_helpers import write_people
+
+
+@pytest.fixture(autouse=True)
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("CLOAKGP_LEDGER", raising=False)
+    write_people()

@@ -1,0 +1,189 @@
+"""Kernels from text: understood as in Python, and nothing is ever evaluated."""
+
+import ast
+import inspect
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cloakgp.kernels import (
+    EQ,
+    KINDS,
+    Constant,
+    Integral,
+    Kernel,
+    Linear,
+    Matern,
+    Matern32,
+    Periodic,
+    Polynomial,
+    RationalQuadratic,
+    words,
+)
+from cloakgp.kernels.words import parse
+
+positive = st.floats(1e-300, 1e300, allow_subnormal=False)
+lengthscale = positive | st.lists(positive, min_size=1, max_size=3)
+simple = st.one_of(
+    st.builds(EQ, lengthscale, variance=positive),
+    st.builds(EQ, positive, active_dims=st.lists(st.integers(0, 9), min_size=1, max_size=4, unique=True)),
+    st.builds(Matern, positive, st.sampled_from([0.5, 1.5, 2.5]), variance=positive),
+    st.builds(Periodic, lengthscale, period=positive),
+    st.builds(RationalQuadratic, lengthscale, alpha=positive),
+    st.builds(Linear, lengthscale),
+    st.builds(Polynomial, positive, degree=st.integers(1, 9), offset=st.floats(0, 9)),
+    st.builds(Constant, positive),
+    st.builds(Integral, st.builds(EQ, positive), normalise=st.booleans()),
+)
+kernels = st.recursive(
+    simple,
+    lambda k: st.builds(lambda a, b, plus: a + b if plus else a * b, k, k, st.booleans()),
+    max_leaves=9,
+)
+
+
+@given(kernels)
+def test_what_a_kernel_prints_as_is_understood(kernel):
+    assert parse(repr(kernel)) == kernel
+
+
+@pytest.mark.parametrize(
+    ("text", "kernel"),
+    [
+        ("EQ(25, variance=660)", EQ(25.0, variance=660.0)),
+        (" EQ( 25 ) ", EQ(25.0)),
+        ("EQ([1, 5], active_dims=(0, 2))", EQ([1.0, 5.0], active_dims=[0, 2])),
+        ("EQ(20, variance=25**2)", EQ(20.0, variance=625.0)),
+        ("EQ(20, variance=25 * 25 + 1)", EQ(20.0, variance=626.0)),
+        ("2 * EQ(1) + Constant(4)", 2 * EQ(1.0) + Constant(4.0)),
+        ("(EQ(1) + Linear()) * 3", (EQ(1.0) + Linear()) * 3),
+        ("Matern(3, nu=1.5)", Matern32(3.0)),
+        ("Polynomial(degree=2)", Polynomial(degree=2)),
+        ("EQ(10**-3)", EQ(0.001)),
+        ("EQ(+1)", EQ(1.0)),
+        ("(" * 50 + "EQ(1)" + ")" * 50, EQ(1.0)),
+    ],
+)
+def test_texts_are_read_as_in_python(text, kernel):
+    assert parse(text) == kernel
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "place"),
+    [
+        ("EQ(25, varience=660)", "EQ has no varience; it has lengthscale=, variance=, active_dims=", 7),
+        ("EQ(-1)", "lengthscale must be finite and above 0", 0),
+        ("EQ(1) + RBF(2)", "only kernels can be written with brackets", 8),
+        ("EQ(1) + 2", "add Constant(number)", 0),
+        ("EQ(1) - EQ(2)", "only numbers, lists of numbers, kernels, + and *", 0),
+        ("EQ", "needs its numbers in brackets", 0),
+        ("length", "length is not known here", 0),
+        ("EQ()", "EQ needs lengthscale", 0),
+        ("EQ(1, 2)", "takes 1 value without a name", 6),
+        ("EQ(1, lengthscale=2)", "lengthscale is given twice", 6),
+        ("EQ(1, variance=1, variance=2)", "variance is given twice", 18),
+        ("EQ(1", "not complete", None),
+        ("EQ(**{'a': 1})", "** stands for a power", 5),
+        ("EQ(*[1])", "only numbers", 3),
+        ("EQ([1, [2]])", "only numbers", 7),
+        ("EQ('1')", "only numbers", 3),
+        ("EQ(1e999)", "too large", 3),
+        ("EQ(9**9**9)", "not a finite real number", 3),
+        ("EQ((-8)**0.5)", "not a finite real number", 3),
+        ("EQ(0**-1)", "not a finite real number", 3),
+        ("EQ(1) * True", "cannot be added or multiplied", 0),
+        ("é + EQ(1)", "é is not known here", 0),
+        ("EQ(1) + é(2)", "only kernels", 8),
+    ],
+)
+def test_errors_point_at_the_place(text, reason, place):
+    with pytest.raises(ValueError, match="kernel") as error:
+        parse(text)
+    message, shown, mark = str(error.value).split("\n")
+    assert reason in message
+    assert shown == f"  {text}"
+    assert mark.strip() == "^"
+    if place is not None:
+        assert mark.index("^") - 2 == place
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('echo')",
+        "EQ(__import__('os').getpid())",
+        "EQ.__class__",
+        "EQ(1).__class__",
+        "EQ(1)(2)",
+        "().__class__.__bases__[0].__subclasses__()",
+        "(lambda: EQ(1))()",
+        "[EQ(x) for x in (1, 2)][0]",
+        "EQ(1) if 1 else EQ(2)",
+        "EQ((x := 1))",
+        "EQ(f'{1}')",
+        "EQ(1) or EQ(2)",
+        "EQ(1) < EQ(2)",
+        "EQ(1); EQ(2)",
+        "x = EQ(1)",
+        "import os",
+        "Custom(print)",
+        "Sum([EQ(1), EQ(2)])",
+        "eval('1')",
+        "EQ(1)\n+ EQ(2)",
+        "EQ(1)\x00",
+        "1or 2",
+        "'\\d'",
+        "",
+        "   ",
+        "5",
+        "[1, 2]",
+        "True",
+        "None",
+        "EQ(None)",
+        "-" * 3000 + "1",
+        "(" * 3000,
+        "EQ(" * 900,
+        "EQ(1)" + "+EQ(1)" * 5000,
+        "9" * 3999,
+    ],
+)
+def test_anything_but_a_kernel_is_refused(text):
+    with pytest.raises(ValueError, match="kernel"):
+        parse(text)
+
+
+def test_long_sums_are_no_trouble():
+    assert len(parse("+".join(["EQ(1)"] * 600)).kernels) == 600
+
+
+def test_only_text_is_read():
+    with pytest.raises(ValueError, match="kernel must be text; got bytes"):
+        parse(b"EQ(1)")
+
+
+pieces = st.sampled_from(
+    ["EQ", "Constant", "Integral", "(", ")", "[", "]", ",", "+", "*", "**", "-", "1", "2.5", "1e9", "=", ".",
+     "variance", "lengthscale", "True", "None", "__import__", "os", "'a'", "lambda", ":", "x", "if", "for",
+     "in", "{", "}", "\\", "\n", "é", "@", "%", "//", "_", "__class__", ":=", " "]
+)  # fmt: skip
+
+
+@given(st.text(max_size=60) | st.lists(pieces, max_size=25).map("".join))
+def test_any_text_gives_a_kernel_or_a_clear_error(text):
+    try:
+        kernel, refusal = parse(text), "kernel"
+    except ValueError as error:
+        kernel, refusal = Constant(1.0), str(error)
+    assert isinstance(kernel, Kernel)
+    assert refusal.startswith("kernel")
+
+
+def test_every_kernel_of_the_library_can_be_written():
+    assert set(KINDS) - set(words.NAMES) == {"Sum", "Product"}  # written with + and *
+
+
+def test_the_source_calls_nothing_that_evaluates():
+    tree = ast.parse(inspect.getsource(words))
+    called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    assert not called & {"eval", "exec", "compile", "getattr", "globals", "__import__"}

@@ -1,0 +1,173 @@
+"""Settings, test points and plan files: strict, and the same again after a round trip."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from cloakgp.kernels import EQ, Constant
+from cloakgp.workflow import points, spending
+from cloakgp.workflow.errors import InputError, Refused
+from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.settings import Settings
+
+X = np.linspace(0.0, 9.0, 10)[:, None]
+SETTINGS = Settings(
+    inputs=("age",),
+    output="height",
+    bounds=(50.0, 170.0),
+    kernel=EQ(3.0, variance=625.0) + Constant(1.0),
+    noise=196.0,
+    at="grid:4",
+    epsilon=1.0,
+    delta=0.01,
+)
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return SETTINGS.plan(X)
+
+
+@pytest.fixture
+def file(plan):
+    return PlanFile.of(SETTINGS, plan)
+
+
+def edited(file, change, seal=False):
+    """The file's bytes after a change; with its own digest made right, if `seal`."""
+    import hashlib
+
+    body = json.loads(file.encode())
+    change(body)
+    if seal:
+        body.pop("sha256")
+        text = json.dumps(body, indent=1, sort_keys=True).encode()
+        body["sha256"] = hashlib.sha256(text).hexdigest()
+    return json.dumps(body).encode()
+
+
+def test_a_plan_file_comes_back_as_it_was(file, plan, tmp_path):
+    file.write(tmp_path / "plan.json")
+    again = PlanFile.read(tmp_path / "plan.json")
+    assert again.encode() == file.encode()
+    assert again.question == file.question
+    assert again.settings.kernel == SETTINGS.kernel
+    assert again.settings.plan(X).digest == plan.digest == again.plan_sha256
+    again.check_inputs(X, "data.csv")
+    assert again.check_plan(plan) is None
+
+
+def test_stored_points_come_back_to_the_last_bit(tmp_path):
+    where = np.random.default_rng(0).normal(size=(7, 1))
+    settings = replace(SETTINGS, at=where)
+    again = Settings.from_dict(json.loads(json.dumps(settings.to_dict())))
+    assert np.array_equal(again.at, where)
+    assert np.array_equal(again.points(X), where)
+
+
+def test_other_inputs_are_refused(file):
+    with pytest.raises(Refused, match="9 rows and the plan was made for 10"):
+        file.check_inputs(X[1:], "data.csv")
+    with pytest.raises(Refused, match="not those that the plan was made for"):
+        file.check_inputs(X[::-1].copy(), "data.csv")
+
+
+def test_rounding_elsewhere_is_a_warning_and_anything_more_is_refused(file, plan):
+    elsewhere = replace(file, plan_sha256="0" * 64)
+    assert plan.digest[:12] in elsewhere.check_plan(plan)
+    near = replace(
+        elsewhere, certificate=file.certificate | {"objective": file.certificate["objective"] * 1.001}
+    )
+    assert near.check_plan(plan)
+    for name, value in (("epsilon", 2.0), ("design", "max"), ("objective", 1.0), ("objective", "x")):
+        other = replace(elsewhere, certificate=file.certificate | {name: value})
+        with pytest.raises(Refused, match="give another plan"):
+            other.check_plan(plan)
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS.to_dict()))
+def test_every_edited_setting_is_noticed(file, name):
+    def change(body):
+        body["settings"][name] = None
+
+    with pytest.raises(Refused, match="changed after it was made"):
+        PlanFile.decode(edited(file, change))
+    if name != "mean":
+        with pytest.raises(InputError, match="plan file: settings"):
+            PlanFile.decode(edited(file, change, seal=True))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda body: body.pop("settings"),
+        lambda body: body.update(extra=1),
+        lambda body: body.update(format="other"),
+        lambda body: body.update(schema=2),
+        lambda body: body.update(schema=True),
+        lambda body: body["settings"].update(extra=1),
+        lambda body: body["settings"].update(inputs=[]),
+        lambda body: body["settings"].update(inputs="age"),
+        lambda body: body["settings"].update(inputs=["height"]),
+        lambda body: body["settings"].update(kernel={"kind": "Custom", "name": "f"}),
+        lambda body: body["settings"].update(noise=True),
+        lambda body: body["settings"].update(bounds=[1.0]),
+        lambda body: body["settings"].update(at=[["x"]]),
+        lambda body: body["settings"].update(design="best"),
+        lambda body: body["settings"].update(calibration="best"),
+        lambda body: body["certificate"].pop("mu"),
+        lambda body: body.update(certificate=3),
+        lambda body: body.update(data=None),
+        lambda body: body["data"].pop("rows"),
+    ],
+)
+def test_what_makes_no_sense_is_bad_input(file, change):
+    with pytest.raises(InputError):
+        PlanFile.decode(edited(file, change, seal=True))
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"\xff",
+        b'{"format": "cloakgp-plan", "format": "cloakgp-plan"}',
+        b'{"a": NaN}',
+        b"[" * 9999,
+    ],
+)
+def test_what_is_no_plan_file_is_bad_input(contents):
+    with pytest.raises(InputError, match="not a plan file"):
+        PlanFile.decode(contents)
+
+
+def test_grids_cover_the_inputs_range():
+    grid = points.grid("grid:3", np.array([[0.0, 10.0], [4.0, 20.0]]))
+    assert grid.tolist() == [[a, b] for a in (0.0, 2.0, 4.0) for b in (10.0, 15.0, 20.0)]
+    for spec in ("grid:", "grid:x", "grid:-3", "grid:1", "grid:2.5", "grid: 3", "grid:9999999"):
+        with pytest.raises(InputError, match="whole number"):
+            points.grid(spec, X)
+    with pytest.raises(InputError, match="no range"):
+        points.grid("grid:3", np.ones((4, 1)))
+    with pytest.raises(InputError, match="40000 points"):
+        points.grid("grid:200", np.array([[0.0, 0.0], [1.0, 1.0]]))
+
+
+def test_a_request_has_one_name_whenever_it_is_asked(file):
+    name = spending.request_name("release", None, question=file.question, data="a.csv")
+    assert name == spending.request_name("release", None, data="a.csv", question=file.question)
+    others = [
+        spending.request_name("release", "2", question=file.question, data="a.csv"),
+        spending.request_name("release", None, question=file.question, data="b.csv"),
+        spending.request_name("select", None, question=file.question, data="a.csv"),
+    ]
+    assert len({name, *others}) == 4
+    other = PlanFile.of(replace(SETTINGS, output="weight"), SETTINGS.plan(X))
+    assert other.question != file.question
+    assert replace(file, plan_sha256="0" * 64).question == file.question  # another machine, the same question

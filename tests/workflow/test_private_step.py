@@ -1,0 +1,52 @@
+"""The output column of a file goes unread to the private room: read from the source."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import cloakgp
+
+ROOT = Path(cloakgp.__file__).parent
+SOURCES = [*sorted((ROOT / "cli").glob("*.py")), *sorted((ROOT / "workflow").glob("*.py"))]
+
+
+def check_private_step(source):
+    """PrivateColumn is made as an argument of plan.release or plan.select, and nowhere else."""
+    tree = ast.parse(source)
+    passed = {
+        id(argument.func)
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call) and ast.unparse(call.func) in ("plan.release", "plan.select")
+        for argument in call.args
+        if isinstance(argument, ast.Call)
+    }
+    uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "PrivateColumn"]
+    assert uses
+    assert all(id(use) in passed for use in uses)
+
+
+def test_a_private_column_is_only_ever_passed_on():
+    check_private_step((ROOT / "workflow" / "private_step.py").read_text())
+
+
+def test_no_other_file_names_it():
+    assert len(SOURCES) > 15
+    for path in SOURCES:
+        if path.name != "private_step.py":
+            names = {node.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)}
+            assert "PrivateColumn" not in names, path
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "values = PrivateColumn(p, c)\nplan.release(values)",
+        "plan.release(np.asarray(PrivateColumn(p, c)))",
+        "len(PrivateColumn(p, c))",
+        "look = PrivateColumn",
+    ],
+)
+def test_planted_use_is_caught(source):
+    with pytest.raises(AssertionError):
+        check_private_step(source)

@@ -1,0 +1,139 @@
+"""The report and its pictures: for every kind of release, whole, and from nowhere else."""
+
+import base64
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import cloakgp
+from cloakgp.charging import Receipt
+from cloakgp.kernels import EQ
+from cloakgp.workflow import pictures, report, words
+from cloakgp.workflow.errors import InputError
+
+GP = cloakgp.GP(EQ(3.0, variance=1.0), noise=0.5, bounds=(0.0, 4.0))
+PROMISE = {"epsilon": 1.0, "delta": 0.01}
+
+
+def inputs(columns):
+    return np.random.default_rng(columns).uniform(0, 9, size=(25, columns))
+
+
+def releases():
+    """One of each kind, by name."""
+    line = np.column_stack([np.arange(5.0), np.arange(5.0)])
+    made = {
+        "curve": GP.plan(inputs(1), inputs(1)[:6], **PROMISE),
+        "map": GP.plan(inputs(2), inputs(2)[:6], **PROMISE),
+        "map on a line": GP.plan(inputs(2), line, design="posterior", **PROMISE),
+        "four inputs": GP.plan(inputs(4), inputs(4)[:6], **PROMISE),
+        "eight inputs": GP.plan(inputs(8), inputs(8)[:6], **PROMISE),
+        "custom kernel": cloakgp.GP(
+            lambda X, Z: np.exp(-((X[:, None] - Z[None]) ** 2).sum(-1)), 0.5, (0, 4)
+        ).plan(inputs(3), inputs(3)[:6], **PROMISE),
+        "function": GP.plan_function(inputs(1), **PROMISE),
+        "function of two": GP.plan_function(inputs(2), **PROMISE),
+        "hidden": GP.plan_function(inputs(1), bound="input-free", basis=np.arange(0.0, 9.0, 3.0), **PROMISE),
+        "hidden, two": GP.plan_function(inputs(2), bound="input-free", basis=inputs(2)[:5], **PROMISE),
+    }
+    return {name: plan.release(np.ones(25)) for name, plan in made.items()}
+
+
+RELEASES = releases()
+
+
+class Reader(HTMLParser):
+    """Which tags are open, and what is asked for from elsewhere."""
+
+    VOID = ("meta", "img")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.links = [], set(), []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href", "action", "data", "srcset")]
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_a_report_is_whole_and_asks_for_nothing(name, tmp_path):
+    path = tmp_path / "a.cloak"
+    RELEASES[name].save(path)
+    text = report.html(path)
+    reader = Reader()
+    reader.feed(text)
+    assert reader.open == []
+    assert not reader.tags & {"script", "link", "iframe", "object", "form"}
+    assert reader.links
+    for link in reader.links:
+        kind, _, data = link.partition(",")
+        assert kind == "data:image/png;base64"
+        assert base64.b64decode(data).startswith(b"\x89PNG")
+    assert not re.search(r"url\(|@import|https?:", text)
+    assert "default-src &#x27;none&#x27;" in text
+    assert "prefers-color-scheme: dark" in text
+    for sentence in words.promise(RELEASES[name].certificate):
+        assert sentence.replace("'", "&#x27;") in text
+    assert "cloakgp verify a.cloak" in text
+    assert text == report.html(path)  # nothing in it depends on when it was made
+
+
+def test_names_and_titles_are_escaped(tmp_path):
+    path = tmp_path / "<a>.cloak"
+    RELEASES["curve"].save(path)
+    text = report.html(path, ["<script>x"], "<b>&", "<i>")
+    assert "<script>" not in text
+    assert "&lt;script&gt;x" in text
+    assert "&lt;i&gt;" in text
+    with pytest.raises(InputError, match="1 input column"):
+        report.html(path, ["a", "b"])
+
+
+def test_a_receipt_and_a_failed_check_are_told(tmp_path, tamper):
+    release = RELEASES["curve"]
+    path = tmp_path / "a.cloak"
+    cloakgp.Release(release.plan, release.z, Receipt("kung", 3, "ab" * 32)).save(path)
+    assert "entry 3" in report.html(path)
+
+    def lie(manifest, arrays):
+        manifest["certificate"]["epsilon"] = 0.5
+
+    tamper(path, lie)
+    text = report.html(path)
+    assert "not verified" in text
+    assert "do not trust this release file" in text
+
+
+def test_an_insecure_release_is_marked(tmp_path, seeded):
+    with seeded(1):
+        for name in ("curve", "four inputs"):
+            release = RELEASES[name].plan.release(np.ones(25))
+            release.save(tmp_path / "a.cloak")
+            assert "INSECURE" in report.html(tmp_path / "a.cloak")
+
+
+@pytest.mark.parametrize("name", ["curve", "map", "map on a line", "four inputs"])
+def test_plans_are_drawn_whatever_their_inputs(name):
+    plan = RELEASES[name].plan
+    figure = pictures.plan_picture(plan, [f"x{i}" for i in range(plan.X.shape[1])], "height")
+    assert pictures.png(figure).startswith(b"\x89PNG")
+
+
+def test_the_chance_of_a_right_guess_is_that_of_the_noise():
+    certificate = RELEASES["curve"].certificate
+    said = float(re.search(r"at most ([0-9.]+) %", words.promise(certificate)[1])[1])
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=200_000)
+    guessed = (np.mean(z < certificate.mu / 2) + np.mean(z + certificate.mu > certificate.mu / 2)) / 2
+    assert said == pytest.approx(100 * guessed, abs=0.4)
+    assert said >= 100 * guessed - 0.3

@@ -1,0 +1,145 @@
+"""Public columns of CSV and Parquet files: read exactly, and errors by row number."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+pyarrow = pytest.importorskip("pyarrow")
+from pyarrow import parquet  # noqa: E402
+
+from cloakgp.measure import PrivateColumn  # noqa: E402
+from cloakgp.workflow import tables  # noqa: E402
+from cloakgp.workflow.errors import InputError  # noqa: E402
+
+
+def write(path, text, encoding="utf-8"):
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.fixture
+def table(tmp_path):
+    return write(tmp_path / "data.csv", "name,age,height\nA,1.5,100\nB,20,150\n")
+
+
+def test_columns_come_in_the_order_asked_for(table):
+    assert tables.columns_of(table) == ["name", "age", "height"]
+    assert tables.read_columns(table, ["height", "age"]).tolist() == [[100.0, 1.5], [150.0, 20.0]]
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.parquet", "out.pq"])
+def test_what_is_written_is_read_again_to_the_last_bit(tmp_path, name):
+    values = np.random.default_rng(0).normal(size=100) * 10.0 ** np.arange(-50, 50)
+    columns = {"a": values, "b,c": np.arange(100), 'd"': -values}
+    tables.write_columns(tmp_path / name, columns)
+    assert tables.columns_of(tmp_path / name) == list(columns)
+    again = tables.read_columns(tmp_path / name, list(columns))
+    assert np.array_equal(again, np.column_stack(list(columns.values())))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ufeffage,height\r\n1,2\r\n3,4\r\n",
+        'age,height,note\n1,2,"a\nb"\n3,4,"c, d"\n',
+        "age,height\n1, 2\n 3 ,4",
+        '"age","height"\n"1","2"\n3,4\n',
+    ],
+)
+def test_many_ways_to_write_a_table(tmp_path, text):
+    path = write(tmp_path / "a.csv", text)
+    assert tables.read_columns(path, ["age", "height"]).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert np.asarray(PrivateColumn(str(path), "height")).tolist() == [2.0, 4.0]
+
+
+def test_compressed_and_tab_separated(tmp_path):
+    with gzip.open(tmp_path / "a.csv.gz", "wt") as out:
+        out.write("age\n1\n")
+    write(tmp_path / "a.tsv", "age\tb\n1\tx\n")
+    for name in ("a.csv.gz", "a.tsv"):
+        assert tables.read_columns(tmp_path / name, ["age"]).tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (["1", "x", "3"], "must hold numbers; row 2 does not, for example 'x'"),
+        (["1", "2020-01-01", "x"], "must hold numbers; rows 2 and 3 do not, for example '2020-01-01'"),
+        (["x"] * 9, "rows 1, 2, 3, 4, 5 and others do not"),
+        (["1", "", "3"], "must hold a finite number in every row; row 2 does not"),
+        (["1", "nan", "inf"], "must hold a finite number in every row; rows 2 and 3 do not"),
+        (["NA"] * 9, "finite number in every row; rows 1, 2, 3, 4, 5 and others do not"),
+        (["1_000", "1"], "must hold numbers; row 1 does not"),
+        (["1", "y" * 99], "'" + "y" * 37 + "...'"),
+    ],
+)
+def test_bad_cells_are_named_by_row(tmp_path, cells, words):
+    path = write(tmp_path / "a.csv", "age,height\n" + "".join(f"{cell},SECRET\n" for cell in cells))
+    with pytest.raises(InputError) as error:
+        tables.read_columns(path, ["age"])
+    assert words in str(error.value)
+    assert "a.csv" in str(error.value)
+    assert "SECRET" not in str(error.value)
+
+
+def test_the_row_is_found_in_a_large_file(tmp_path):
+    cells = ["1"] * 100_000
+    cells[76_543] = "oops"
+    path = write(tmp_path / "a.csv", "age,b\n" + "".join(f"{cell},0\n" for cell in cells))
+    with pytest.raises(InputError, match="row 76544 does not, for example 'oops'"):
+        tables.read_columns(path, ["age"])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no header"),
+        ("age,height\n", "no rows"),
+        ("age,height\n1,2\n3,SECRET,4\n", "cannot be read as a regular table"),
+        ("weight,height\n1,2\n", "there is no column 'age'. There: 'weight', 'height'"),
+        ("age,age\n1,2\n", "column 'age' is there 2 times"),
+        ("age;height\n1;2\n", "semicolons"),
+    ],
+)
+def test_other_troubles_quote_no_cell(tmp_path, text, words):
+    with pytest.raises(InputError, match=words) as error:
+        tables.read_columns(write(tmp_path / "a.csv", text), ["age"])
+    assert "SECRET" not in str(error.value)
+    assert error.value.__cause__ is None
+
+
+def test_files_that_are_no_tables(tmp_path):
+    write(tmp_path / "a.parquet", "no")
+    write(tmp_path / "a.xlsx", "no")
+    (tmp_path / "b.csv").write_bytes(b"age,h\xff\n1,2\n")
+    (tmp_path / "c.csv").write_bytes(b"age,h\n1,2\n" * 5000 + b"\xff,\xfe,3\n")
+    for name in ("a.parquet", "a.xlsx", "b.csv", "c.csv", "nowhere.csv"):
+        with pytest.raises(InputError):
+            tables.read_columns(tmp_path / name, ["age"])
+    with pytest.raises(InputError, match="twice"):
+        tables.read_columns(write(tmp_path / "d.csv", "age\n1\n"), ["age", "age"])
+
+
+def test_only_the_columns_asked_for_are_decoded(tmp_path):
+    write(tmp_path / "a.csv", "age,height\n1,nobody's business\n")
+    assert tables.read_columns(tmp_path / "a.csv", ["age"]).tolist() == [[1.0]]
+    odd = pyarrow.table(
+        {"age": [1, 2], "height": [{"a": 1}, {"a": 2}], "when": pyarrow.array([0, 1], "date32")}
+    )
+    parquet.write_table(odd, tmp_path / "a.parquet")
+    assert tables.read_columns(tmp_path / "a.parquet", ["age"]).tolist() == [[1.0], [2.0]]
+    with pytest.raises(InputError, match=r"must hold numbers; it holds date32\[day\]"):
+        tables.read_columns(tmp_path / "a.parquet", ["when"])
+
+
+def test_missing_values_of_parquet_are_named_by_row(tmp_path):
+    parquet.write_table(pyarrow.table({"age": [1.0, None, 3.0]}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="row 2 does not"):
+        tables.read_columns(tmp_path / "a.parquet", ["age"])
+
+
+def test_a_private_column_says_nothing_of_itself(table):
+    column = PrivateColumn(str(table), "height")
+    assert repr(column) == str(column) == "<PrivateColumn, unread>"
+    assert not hasattr(column, "__dict__")

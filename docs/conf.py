@@ -12,6 +12,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say it in words
 napoleon_google_docstring = False
 html_show_copyright = False
+html_theme_options = {"page_width": "1080px", "body_max_width": "none"}
 
 
 def setup(app):

@@ -56,10 +56,10 @@ class Balance:
         b, n = self.budget, len(self.events)
         aside = f", {b.pure:g} of epsilon set aside for pure mechanisms" if b.pure else ""
         return (
-            f"{self.dataset}: ({b.epsilon:g}, {b.delta:g}) in all{aside}; {n} spend{'' if n == 1 else 's'}, "
-            f"together epsilon {self.spent:.4g} at delta {b.delta:g}; left for one more release: "
-            f"epsilon {_down(self.left_for_release())} at delta {b.delta:g}, or for a selection: "
-            f"epsilon {_down(self.left_for_selection())}"
+            f"{self.dataset}: ({b.epsilon:g}, {b.delta:g}) in all{aside}\n"
+            f"  {n} spend{'' if n == 1 else 's'}, together epsilon {self.spent:.4g} at delta {b.delta:g}\n"
+            f"  left for one more release: epsilon {_down(self.left_for_release())} at delta {b.delta:g}\n"
+            f"  or for a selection: epsilon {_down(self.left_for_selection())}"
         )
 
 
@@ -74,8 +74,9 @@ class Audit:
 
     def __str__(self) -> str:
         return (
-            f"verified: {self.entries} entries in an unbroken chain, budgets of {len(self.datasets)} data "
-            f"set(s) kept, {self.releases} release(s) found in it; head {self.head}"
+            f"verified: {self.entries} entries in an unbroken chain\n"
+            f"  budgets of {len(self.datasets)} data set(s) kept, {self.releases} release(s) found\n"
+            f"  head {self.head}"
         )
 
 
@@ -99,8 +100,10 @@ class Ledger:
     >>> import tempfile
     >>> ledger = Ledger(f"sqlite:///{tempfile.mkdtemp()}/budget.db", who="an example")
     >>> print(ledger.create("kung", epsilon=1.0, delta=0.01))
-    kung: (1, 0.01) in all; 0 spends, together epsilon 0 at delta 0.01; left for one more release: \
-epsilon 1 at delta 0.01, or for a selection: epsilon 1
+    kung: (1, 0.01) in all
+      0 spends, together epsilon 0 at delta 0.01
+      left for one more release: epsilon 1 at delta 0.01
+      or for a selection: epsilon 1
     """
 
     def __init__(self, url: str, *, who: str | None = None, timeout: float = 60.0) -> None:
@@ -412,10 +415,10 @@ def _refusal(balance: Balance, event: Event) -> str:
         asked = f"Gaussian noise, epsilon {compose([event]).epsilon(delta):.4g} at delta {delta:g}"
     else:
         asked = f"{type(event).__name__} mechanism, epsilon {event.epsilon:.4g}"
-    message = f"the request ({asked}) does not fit into what is left. {balance}. y was not read."
+    first = ""
     if isinstance(event, Approximate) and event.delta > 0 and balance.events:
-        message += " An approximate mechanism can only be the first: what follows must not choose its delta."
-    return message
+        first = " An approximate mechanism can only be the first: what follows must not choose its delta."
+    return f"the request ({asked}) does not fit into what is left; y was not read.{first}\n{balance}"
 
 
 def _down(value: float) -> str:

@@ -74,6 +74,20 @@ def test_split_gives_epsilons_for_the_two_plans():
         assert compose([Exponential(parts.selection), Gaussian(mu, 50)]).fits(epsilon, delta)
 
 
+def test_split_fits_even_when_the_lattice_counts():
+    """At tiny epsilons the slack for many numbers is no longer small beside them."""
+    parts = split(1e-6, 1e-9)
+    mu = calibration.calibrate(parts.epsilon, parts.delta, n_measurements=12)
+    assert mu <= parts.release.mu
+
+
+@pytest.mark.parametrize("size", [0.0, -1.0, 1e-200, 1e200, math.nan, math.inf])
+def test_sizes_that_the_formulas_cannot_carry_are_refused(size):
+    for event in (lambda s: Gaussian(s, 1), Exponential, Laplace, Approximate):
+        with pytest.raises(ValueError, match="must be"):
+            event(size)
+
+
 def two_point_selection_delta(t, chosen, mu, epsilon):
     """delta of a worst-case selection followed by a Gaussian, by integrating the densities."""
     p = -math.expm1(t - chosen) / -math.expm1(-chosen)

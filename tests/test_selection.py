@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -102,6 +102,30 @@ def test_the_digest_tells_plans_apart():
     others = [plan(epsilon=0.9), plan(folds=4), plan(loss="absolute"), plan(loss_clip=3.0)]
     others.append(plan(candidates=list(reversed(plan().candidates))))
     assert len({same, *(other.digest for other in others)}) == 6
+
+
+def test_a_forged_certificate_changes_neither_the_price_nor_the_promise():
+    """What is charged and certified is what the choice is drawn with."""
+    sp = plan(epsilon=5.0)
+    forged = replace(sp, certificate=replace(sp.certificate, epsilon=1e-6))
+    assert forged.cost == accounting.Exponential(5.0)
+    assert forged.select(waves()).certificate.epsilon == 5.0
+
+
+def test_the_digest_tells_what_the_words_do_not():
+    """Test points and promise of the release to come, and kernels that have no words."""
+    promised = [([5.0, 6.0], 1.0), ([5.0, 7.0], 1.0), ([5.0, 6.0], 1.000001)]
+    plans = [plan(plan_for=(np.array(x), e, 1e-3, "mse")) for x, e in promised]
+    assert len({sp.digest for sp in plans}) == 3
+
+    def made(lengthscale):
+        def kernel(X, Z):
+            return EQ(lengthscale)(X, Z)
+
+        return kernel
+
+    gps = [cloakgp.GP(made(lengthscale), 0.1, BOUNDS) for lengthscale in (1.0, 5.0)]
+    assert plan(candidates=gps).digest != plan(candidates=gps[::-1]).digest
 
 
 def test_different_prior_means_and_noises_per_row():
@@ -283,7 +307,7 @@ def test_bad_plan_for(bad, error, message):
             "noise must be one number or one per row",
         ),
         ({"X": np.array([[np.nan]] * 40)}, ValueError, "X must be finite"),
-        ({"epsilon": 0.0}, ValueError, "epsilon must be between 0"),
+        ({"epsilon": 0.0}, ValueError, "epsilon must be between"),
         ({"epsilon": "1"}, TypeError, "epsilon must be a number"),
         ({"epsilon": math.inf}, ValueError, "epsilon must be"),
         ({"loss": "log"}, ValueError, "loss must be one of 'squared', 'absolute'; got 'log'"),

@@ -22,6 +22,11 @@ from cloakgp import checks
 from cloakgp.calibration import delta_of, promise, slack
 
 
+def _size(value: Any, name: str) -> float:
+    """A size that floating point carries through the formulas."""
+    return checks.number(value, name, above=1e-100, below=1e7)
+
+
 @dataclass(frozen=True)
 class Gaussian:
     """Discrete Gaussian noise on `n_measurements` integers: mu = sensitivity / noise std."""
@@ -30,7 +35,7 @@ class Gaussian:
     n_measurements: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", checks.positive(self.mu, "mu"))
+        object.__setattr__(self, "mu", _size(self.mu, "mu"))
         count = self.n_measurements
         if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
             raise ValueError(f"n_measurements must be a whole number above 0; got {count!r}.")
@@ -44,7 +49,7 @@ class Exponential:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checks.positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", _size(self.epsilon, "epsilon"))
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Laplace:
     epsilon: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checks.positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", _size(self.epsilon, "epsilon"))
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ class Approximate:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", checks.positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", _size(self.epsilon, "epsilon"))
         if not 0 <= checks.number(self.delta, "delta") < 1:
             raise ValueError(f"delta must be at least 0 and below 1; got {self.delta!r}.")
         object.__setattr__(self, "delta", float(self.delta))
@@ -160,6 +165,7 @@ class Spend:
 
     def fits(self, epsilon: float, delta: float) -> bool:
         """Whether the events together are proven to be (epsilon, delta)-DP."""
+        epsilon, delta = promise(epsilon, delta)
         return not self.events or self.delta(epsilon) <= delta
 
     def _bounds(self) -> list[Callable[[float], float]]:
@@ -202,6 +208,8 @@ class Spend:
 
 def compose(events: Iterable[Event]) -> Spend:
     """What these events cost together, in the order in which they happened."""
+    if isinstance(events, tuple(_KINDS.values())):
+        raise TypeError("events must be a list of events; got one event. Write compose([event]).")
     return Spend(tuple(events))
 
 
@@ -240,17 +248,25 @@ def split(
     """
     epsilon, delta = promise(epsilon, delta)
     share = checks.number(selection, "selection", above=0.0, below=1.0)
+    if n_measurements > MOST_MEASUREMENTS:
+        raise ValueError(f"n_measurements must be at most {MOST_MEASUREMENTS}; got {n_measurements}.")
     chosen = Exponential(share * epsilon)
     mu = largest(lambda mu: compose([chosen, Gaussian(mu, n_measurements)]).fits(epsilon, delta))
-    # The plan's own calibration must not come out above mu, so its epsilon is rounded down.
-    own = compose([Gaussian(mu, n_measurements)]).epsilon(delta) * (1 - 1e-9)
+    if mu < 1e-12:
+        raise ValueError(
+            f"epsilon={epsilon:g} and delta={delta:g} leave nothing for a release after the selection; "
+            "ask for larger ones, or for a smaller share of the selection."
+        )
+    # The plan's own calibration must not come out above mu, so its epsilon is rounded down: one number has
+    # the least slack.
+    own = compose([Gaussian(mu, 1)]).epsilon(delta) * (1 - 1e-9)
     return Split(chosen.epsilon, own, delta, Gaussian(mu, n_measurements))
 
 
 def largest(fits: Callable[[float], bool]) -> float:
     """The largest size that fits, rounded down; sizes from 1e-18 on are tried."""
     low, high = 0.0, 1.0
-    while fits(high):
+    while high < 1e6 and fits(high):
         low, high = high, 2 * high
     for _ in range(60):
         middle = (low + high) / 2

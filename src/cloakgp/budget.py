@@ -44,6 +44,7 @@ class Budget:
     def allows(self, spent: Sequence[Event], event: Event) -> bool:
         """Whether `event` may follow the events `spent`, which were allowed one after another."""
         events = [*spent, event]
+        compose(events)  # refuses what is not an event
         if all(is_pure(e) for e in events) and _total(events) <= self.epsilon:
             return True
         if _measurements(events) > MOST_MEASUREMENTS:
@@ -61,8 +62,8 @@ class Budget:
 
     @property
     def _rest(self) -> float:
-        """The epsilon that is not set aside."""
-        return self.epsilon - self.pure
+        """The epsilon that is not set aside, rounded down."""
+        return math.nextafter(self.epsilon - self.pure, 0.0) if self.pure else self.epsilon
 
     def _counted(self, events: Sequence[Event]) -> tuple[Event | None, list[Event]]:
         """What is not paid from the part set aside: the very first event, if it has a rule of its own,
@@ -113,8 +114,11 @@ def _limit_after(epsilon: float, delta: float, first: Event | None) -> float:
         return _largest_mu(lambda mu: [Gaussian(mu, MOST_MEASUREMENTS)], epsilon, delta)
     if isinstance(first, Exponential):
         return _largest_mu(lambda mu: [first, Gaussian(mu, MOST_MEASUREMENTS)], epsilon, delta)
-    left = epsilon - first.epsilon, delta - getattr(first, "delta", 0.0)  # type: ignore[union-attr]
-    basic = _limit_after(*left, None) if min(left) > 0 else 0.0
+    left = [
+        math.nextafter(epsilon - first.epsilon, 0.0),  # type: ignore[union-attr]
+        math.nextafter(delta - getattr(first, "delta", 0.0), 0.0),
+    ]
+    basic = _limit_after(left[0], left[1], None) if min(left) > 1e-290 else 0.0
     squares = _limit_after(epsilon, delta, None) ** 2 - gaussian_mu(first) ** 2
     return max(basic, math.sqrt(max(0.0, squares * (1 - 1e-12))))
 

@@ -127,7 +127,7 @@ class FunctionPlan:
         from cloakgp.function_release import FunctionRelease
 
         assert charge.answer is not None
-        insecure = testing.insecure_generator() is not None
+        insecure = charge.receipt is None and testing.insecure_generator() is not None
         plan = replace(self._shown(), certificate=replace(self.certificate, insecure=insecure))
         return FunctionRelease(plan, frozen(charge.answer), charge.receipt)
 

@@ -137,8 +137,8 @@ class SelectionPlan:
 
     @property
     def epsilon(self) -> float:
-        """What one selection spends."""
-        return self.certificate.epsilon
+        """What one selection spends: that of the scores, by which the choice is drawn."""
+        return self.scores.epsilon
 
     @property
     def sensitivity(self) -> float:
@@ -158,17 +158,24 @@ class SelectionPlan:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the plan: the same candidates, inputs, folds and settings give the same."""
+        scores = self.scores
         words = {
             "format": "cloakgp-selection",
             "certificate": self.certificate.to_dict(),
+            "promise": [scores.epsilon, scores.sensitivity, scores.lower, scores.upper],
+            "costs": [str(cost) for cost in scores.costs],  # beyond 64 bits
+            "clip": scores.clip,
             "candidates": [
                 {
                     "kernel": gp.kernel.to_spec(),
                     "noise": gp.noise if isinstance(gp.noise, float) else container.digest(gp.noise),
-                    "bounds": list(gp.bounds),
                     "mean": gp.mean,
+                    "matrices": [container.digest(matrix) for matrix in matrices],
+                    "offsets": [container.digest(offset) for offset in offsets],
                 }
-                for gp in self.candidates
+                for gp, matrices, offsets in zip(
+                    self.candidates, scores.matrices, scores.offsets, strict=True
+                )
             ],
         }
         arrays: dict[str, container.Array] = {"X": self.X}
@@ -214,8 +221,8 @@ class SelectionPlan:
 
     def _selected(self, charge: Charge) -> Selection:
         assert charge.answer is not None
-        insecure = testing.insecure_generator() is not None
-        certificate = replace(self.certificate, insecure=insecure)
+        insecure = charge.receipt is None and testing.insecure_generator() is not None
+        certificate = replace(self.certificate, epsilon=self.scores.epsilon, insecure=insecure)
         return Selection(self, int(charge.answer[0]), certificate, charge.receipt)
 
     def custodian_probabilities(self, y: Any, *, missing: str = "error") -> PrivateStudy:
@@ -284,7 +291,7 @@ def plan_selection(
     for gp in models:
         gp.check_rows(len(X))
     epsilon = checks.number(
-        epsilon, "epsilon", above=0.0, below=calibrate.EPSILON_LIMIT, remedy="0.3 is a common choice."
+        epsilon, "epsilon", above=1e-9, below=calibrate.EPSILON_LIMIT, remedy="0.3 is a common choice."
     )
     checks.choice(loss, "loss", LOSSES)
     bounds = models[0].bounds
@@ -486,14 +493,17 @@ def _values(value: Any, name: str) -> list[Any]:
 def _kernel(kernel: Any, values: Mapping[str, Any]) -> Kernel:
     if isinstance(kernel, Kernel):
         return _replaced(kernel, values)
-    if not callable(kernel) or not set(values) <= set(inspect.signature(kernel).parameters):
-        raise TypeError(
-            f"kernel must be a kernel class such as EQ, or a kernel, with the parameters "
-            f"{', '.join(values)}; got {kernel!r}."
-        )
+    wanted = f"kernel must be a kernel class such as EQ, or a kernel, with the parameters {', '.join(values)}"
+    try:
+        parameters = inspect.signature(kernel).parameters
+    except (TypeError, ValueError):
+        raise TypeError(f"{wanted}; got {kernel!r}.") from None
+    missing = [name for name, p in parameters.items() if p.default is p.empty and name not in values]
+    if missing or not set(values) <= set(parameters):
+        raise TypeError(f"{wanted}; {kernel!r} takes {', '.join(parameters)}.")
     made = kernel(**values)
     if not isinstance(made, Kernel):
-        raise TypeError(f"kernel must make a cloakgp kernel; {kernel!r} made {type(made).__name__}.")
+        raise TypeError(f"{wanted}; {kernel!r} made {type(made).__name__}.")
     return made
 
 

@@ -22,7 +22,7 @@ import cloakgp
 from cloakgp import PrivateGPRegressor, Release, container
 from cloakgp.accounting import Approximate, Exponential, Gaussian, Laplace, compose
 from cloakgp.kernels import EQ
-from cloakgp.ledger import BudgetExceeded, Ledger, LedgerError, store
+from cloakgp.ledger import BudgetExceeded, Ledger, LedgerError, LedgerTampered, store
 from cloakgp.testing import InsecureWarning, insecure_seed
 
 PLANS = {
@@ -503,7 +503,7 @@ def test_balance_says_what_was_spent(ledger):
     assert balance.spent == pytest.approx(0.5, rel=1e-3)
     assert balance.spent <= 0.5
     assert re.match(
-        r"people: \(1, 0\.01\) in all\n  1 spend, together epsilon 0\.5 at delta 0\.01\n  left", str(balance)
+        r"people: \(1, 0\.01\) in all\n  1 spend; epsilon 0\.5 at delta 0\.01, if .*\n  left", str(balance)
     )
     assert balance.left_for_release(0.001) > balance.left_for_release(0.01)
     with pytest.raises(ValueError, match="delta"):
@@ -540,3 +540,26 @@ def test_many_entries(url):
     release = plan.release(Y, ledger=ledger, dataset="people")
     assert ledger.balance("people").events[:-1] == (Gaussian(0.01, 3),) * 300
     assert ledger.verify([release]).entries == 303
+
+
+def test_a_noted_head_shows_a_cut_tail(ledger):
+    """Spends on record by hand and selections leave no file; a head that was noted shows them."""
+    ledger.record("people", Laplace(0.1), "elsewhere")
+    noted = ledger.head
+    assert ledger.verify(head=noted).head == noted
+    ledger.record("people", Laplace(0.1), "elsewhere")
+    ledger.verify(head=noted)
+    with pytest.raises(LedgerTampered, match="head"):
+        ledger.verify(head="0" * 64)
+
+
+@pytest.mark.parametrize("entry", ["2", 2.0, None, True])
+def test_an_entry_is_a_number(ledger, entry):
+    with pytest.raises(TypeError, match="entry"):
+        ledger.fetch(entry, None)
+
+
+@pytest.mark.parametrize("releases", [1, None, [None], [1], "nofile.cloak", ["nofile.cloak"]])
+def test_what_is_no_release_is_named(ledger, releases):
+    with pytest.raises((TypeError, FileNotFoundError), match="releases"):
+        ledger.verify(releases=releases)

@@ -48,8 +48,11 @@ class Balance:
 
     @property
     def spent(self) -> float:
-        """The smallest epsilon proven for what was spent, at the budget's delta."""
-        # The budget's own rule (theorem 10) proves its epsilon for all that it let through.
+        """What was spent, as an epsilon at the budget's delta, if sizes were settled beforehand (theorem 9).
+
+        If later requests, or the decision to stop, depended on earlier answers, only the whole budget is
+        proven (theorem 10).
+        """
         return min(compose(self.events).epsilon(self.budget.delta), self.budget.epsilon)
 
     def __str__(self) -> str:
@@ -57,7 +60,8 @@ class Balance:
         aside = f", {b.pure:g} of epsilon set aside for pure mechanisms" if b.pure else ""
         return (
             f"{self.dataset}: ({b.epsilon:g}, {b.delta:g}) in all{aside}\n"
-            f"  {n} spend{'' if n == 1 else 's'}, together epsilon {self.spent:.4g} at delta {b.delta:g}\n"
+            f"  {n} spend{'' if n == 1 else 's'}; epsilon {self.spent:.4g} at delta {b.delta:g}, if planned "
+            "beforehand\n"
             f"  left for one more release: epsilon {_down(self.left_for_release())} at delta {b.delta:g}\n"
             f"  or for a selection: epsilon {_down(self.left_for_selection())}"
         )
@@ -101,7 +105,7 @@ class Ledger:
     >>> ledger = Ledger(f"sqlite:///{tempfile.mkdtemp()}/budget.db", who="an example")
     >>> print(ledger.create("kung", epsilon=1.0, delta=0.01))
     kung: (1, 0.01) in all
-      0 spends, together epsilon 0 at delta 0.01
+      0 spends; epsilon 0 at delta 0.01, if planned beforehand
       left for one more release: epsilon 1 at delta 0.01
       or for a selection: epsilon 1
     """
@@ -209,27 +213,31 @@ class Ledger:
 
     def fetch(self, entry: int, plan: Chargeable) -> Charge:
         """The answer of an earlier entry, for nothing; `plan` must be the plan that it was made from."""
+        if isinstance(entry, bool) or not isinstance(entry, (int, np.integer)):
+            raise TypeError(f"entry must be the number of an entry; got {entry!r}. See ledger.entries().")
         with self._store.reading() as connection:
             entries = self._checked(connection)
             if not 0 <= entry < len(entries) or entries[entry].kind != SPENT:
                 raise LedgerError(f"entry: there is no spend number {entry} in this ledger.")
             return self._fetched(connection, entries[entry], plan.digest)
 
-    def verify(self, releases: Iterable[Any] = ()) -> Audit:
+    def verify(self, releases: Iterable[Any] = (), head: str | None = None) -> Audit:
         """Check the whole ledger, and that releases made from it are still in it; or raise.
 
         Parameters
         ----------
         releases : paths of release files, or releases
             A ledger whose end was cut off, or that was replaced by an old copy, is a good chain in
-            itself. The releases that it has forgotten show it.
+            itself. The releases that it has forgotten show it. Selections, while you hold them, too.
+        head : str, optional
+            A :attr:`head` that was noted earlier, and must still be in the chain.
 
         Raises
         ------
         LedgerTampered
             If an entry was changed, removed or put in, or the ledger is older than a release.
         """
-        if isinstance(releases, (str, os.PathLike)):
+        if isinstance(releases, (str, os.PathLike)) or not isinstance(releases, Iterable):
             releases = [releases]
         receipts = [_receipt(release) for release in releases]
         with self._store.reading() as connection:
@@ -249,6 +257,11 @@ class Ledger:
             spent[entry.dataset].append(event)
         for receipt, plan, answer in receipts:
             _find(entries, receipt, plan, answer)
+        if head is not None and head not in [entry.hash for entry in entries]:
+            raise LedgerTampered(
+                "ledger: the head that was noted is not in it: the end was cut off, an old copy was put "
+                "in its place, or this is another ledger."
+            )
         if not entries:
             raise LedgerError(_EMPTY)
         return Audit(len(entries), entries[-1].hash, tuple(budgets), len(receipts))
@@ -434,9 +447,16 @@ def _receipt(release: Any) -> tuple[Receipt, str, IntArray]:
     if isinstance(release, (str, os.PathLike)):
         from cloakgp import files
 
-        plan, answer, receipt = files.load(release)
-    else:
+        try:
+            plan, answer, receipt = files.load(release)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"releases: there is no file {os.fspath(release)!r}.") from None
+    elif all(hasattr(release, name) for name in ("plan", "z", "receipt")):
         plan, answer, receipt = release.plan, release.z, release.receipt
+    else:
+        raise TypeError(
+            f"releases must be release files or what release or select gave; got {type(release).__name__}."
+        )
     if receipt is None:
         raise LedgerTampered(f"releases: {release!r} carries no receipt; it was not made through a ledger.")
     return receipt, plan.digest, answer

@@ -12,7 +12,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say it in words
 napoleon_google_docstring = False
 html_show_copyright = False
-html_theme_options = {"page_width": "1080px", "body_max_width": "none"}
+html_theme_options = {"page_width": "1200px", "body_max_width": "none", "code_font_size": "0.78em"}
 
 
 def setup(app):

@@ -7,13 +7,16 @@ PYTEST_ARGS ?= -n auto
 PAPER := figure1 figure2 figure3 histogram kung_comparison table1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench paper docs clean
+.PHONY: help demo app test lint bench paper docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.plots  ## plan, release, verify and draw generated heights, into demo-output/
 	$(VENV)/bin/python -m cloakgp.demo
+
+app: $(VENV)/.app  ## open the app with generated heights in it
+	$(VENV)/bin/cloakgp serve --demo --data demo-app
 
 # One BLAS thread for each test process: the processes fill the cores already.
 test: lint $(VENV)/.tools  ## lint, then all tests
@@ -41,7 +44,7 @@ docs: $(VENV)/.all  ## build docs/_build/index.html; a warning is an error
 	@echo "docs/_build/index.html"
 
 clean:  ## remove what the other targets made, .venv included
-	rm -rf $(VENV) docs/_build demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build demo-output demo-app .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -53,10 +56,15 @@ $(VENV)/.plots: pyproject.toml | $(VENV)/bin/python
 	@$(PIP) --editable '.[plots]'
 	@touch $@
 
+$(VENV)/.app: pyproject.toml | $(VENV)/bin/python
+	@echo "installing cloakgp and its app into $(VENV)"
+	@$(PIP) --editable '.[app]'
+	@touch $@ $(VENV)/.plots
+
 $(VENV)/.all: pyproject.toml | $(VENV)/bin/python
 	@echo "installing cloakgp and its development tools into $(VENV)"
 	@$(PIP) --editable '.[all,dev]'
-	@touch $@ $(VENV)/.plots
+	@touch $@ $(VENV)/.plots $(VENV)/.app
 
 $(VENV)/.tools: tests/install_tools.sh $(VENV)/.all
 	@tests/install_tools.sh $(PIP)

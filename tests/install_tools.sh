@@ -15,8 +15,14 @@ have_postgres() {
 as_root() {
     if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
-if ! have_postgres; then
-    { as_root apt-get update -qq && as_root apt-get install -y -qq --no-install-recommends postgresql; } >/dev/null 2>&1
-    have_postgres || loud PostgreSQL
-fi
+have_chromium() {
+    command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null
+}
+install() {
+    { as_root apt-get update -qq && as_root apt-get install -y -qq --no-install-recommends "$1"; } >/dev/null 2>&1
+}
+have_postgres || install postgresql
+have_postgres || loud PostgreSQL
+have_chromium || install chromium
+have_chromium || loud Chromium
 exit 0

@@ -37,21 +37,32 @@ def demo(
 @command
 def serve(
     host: Annotated[
-        str, typer.Option(help="Address to listen on; others than this machine at your risk.")
-    ] = ("127.0.0.1"),
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8000,
-    data: Annotated[Path | None, typer.Option(help="Folder with the tables to offer.")] = None,
+        str,
+        typer.Option(help="Address to listen on. Beyond this machine only with tokens, and TLS or a proxy."),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8765,
+    data: Annotated[Path | None, typer.Option(help="The app's own folder, for tables and releases.")] = None,
     ledger: options.Ledger = None,
+    tls: Annotated[
+        tuple[Path, Path] | None, typer.Option(help="Certificate and key (PEM).", metavar="CERT KEY")
+    ] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy on this machine does TLS.")
+    ] = False,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="With generated heights, and a budget for them.")
+    ] = False,
     as_json: options.Json = False,
 ) -> Answer:
     """Open the app in a browser: the same steps with pictures. Needs the extra app.
 
     \b
-      cloakgp serve --data tables --ledger sqlite:///budget.db
+      cloakgp serve --demo --data demo-app
+      cloakgp serve --data private-folder --ledger sqlite:///budget.db
     """
     try:
         start = import_module("cloakgp.app").serve
     except (ImportError, AttributeError):
         raise ImportError("the app needs an extra: pip install 'cloakgp[app]'") from None
-    start(host=host, port=port, data=data, ledger=ledger)
+    start(host=host, port=port, data=data, ledger=ledger, tls=tls, behind_proxy=behind_proxy, demo=demo)
     return Answer({"served": f"http://{host}:{port}"}, "stopped.")

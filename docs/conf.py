@@ -23,5 +23,6 @@ def _plain_bars(_app, _what, _name, _object, _options, lines):
     """In docstrings |x| is a size; Sphinx would take it for a substitution."""
     lines[:] = [line.replace("|", r"\|") for line in lines]
 
+
 # Names of attributes that several classes have, such as X, cannot be linked to one of them.
 suppress_warnings = ["ref.python"]

@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
     for path in written:
         print(f"picture:      {path}")
     print(f"done in {time.perf_counter() - start:.1f} s\n")
-    print("The same in a browser, with these heights in it: make app (or cloakgp serve --demo --data demo-app)")
+    print("The same in a browser, with such heights in it: make app, or cloakgp serve --demo --data demo-app")
 
 
 def noise_table(plans: dict[str, Plan]) -> str:

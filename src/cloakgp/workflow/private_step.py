@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, overload
 
 from cloakgp.charging import Account
+from cloakgp.function import FunctionPlan
+from cloakgp.function_release import FunctionRelease
 from cloakgp.measure import PrivateColumn
 from cloakgp.plan import Plan
 from cloakgp.release import Release
@@ -24,7 +26,15 @@ UNUSABLE = (
 )
 
 
-def release(plan: Plan, path: str, column: str, missing: str, account: Account) -> Release:
+@overload
+def release(plan: Plan, path: str, column: str, missing: str, account: Account) -> Release: ...
+@overload
+def release(
+    plan: FunctionPlan, path: str, column: str, missing: str, account: Account
+) -> FunctionRelease: ...
+def release(
+    plan: Plan | FunctionPlan, path: str, column: str, missing: str, account: Account
+) -> Release | FunctionRelease:
     """The release of a plan, from a column of a file."""
     with _one_message():
         return plan.release(PrivateColumn(path, column), missing=missing, **_paid_by(account))

@@ -1,0 +1,60 @@
+"""Who may use a route, and how its refusals look in the API's description."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request
+
+from cloakgp.app import models
+from cloakgp.app.errors import Problem
+from cloakgp.app.folder import ID, UPLOAD_NAME
+from cloakgp.app.people import CUSTODIAN
+from cloakgp.app.people import Person as Someone
+from cloakgp.app.state import State
+
+_MEANINGS = {
+    400: "The request cannot be read.",
+    401: "Not signed in.",
+    403: "Not allowed: another role's, or from another site.",
+    404: "Not there.",
+    405: "Not done there.",
+    408: "It took too long to arrive.",
+    409: "Does not fit: with what is there, or into the budget.",
+    413: "Too large.",
+    422: "Something in the request cannot be used.",
+    429: "Too many requests.",
+    500: "The server failed.",
+    503: "Busy; ask again.",
+}
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": models.Refusal, "description": meaning} for status, meaning in _MEANINGS.items()
+}
+
+
+async def _state(request: Request) -> State:
+    state: State = request.app.state.cloakgp
+    return state
+
+
+async def _signed_in(request: Request) -> Someone:
+    """The guard has found out already."""
+    person: Someone | None = request.state.person
+    if person is None:
+        raise Problem(401, "not_signed_in", "sign in first.")
+    return person
+
+
+async def _custodian(person: Annotated[Someone, Depends(_signed_in)]) -> Someone:
+    if person.role != CUSTODIAN:
+        raise Problem(403, "not_allowed", "that is for custodians.")
+    return person
+
+
+Server = Annotated[State, Depends(_state)]
+Person = Annotated[Someone, Depends(_signed_in)]
+Custodian = Annotated[Someone, Depends(_custodian)]
+PlanId = Annotated[str, Path(pattern=ID, examples=["0123456789abcdef"])]
+ReleaseId = Annotated[str, Path(pattern=ID, examples=["0123456789abcdef"])]
+PersonId = Annotated[str, Path(pattern=ID, examples=["0123456789abcdef"])]
+TableName = Annotated[str, Path(pattern=UPLOAD_NAME, max_length=100, examples=["heights.csv"])]

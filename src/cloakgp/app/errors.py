@@ -1,0 +1,138 @@
+"""How a request ends without an answer: a status, a word for programs and a sentence for people.
+
+No sentence is made from an error that nobody expected, since it might quote what it worked on. Those give one
+fixed answer, and the log gets their type and place alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from cloakgp.ledger import BudgetExceeded, LedgerError, LedgerTampered
+from cloakgp.workflow.errors import InputError, Refused
+from cloakgp.workflow.private_step import UNUSABLE
+
+log = logging.getLogger("cloakgp.app")
+FAILED = (
+    "something went wrong in the server; its log says where. If it was a release, ask again: nothing is paid "
+    "for twice."
+)
+_LONGEST = 2000
+
+
+class Problem(HTTPException):
+    """A request that is refused, and why."""
+
+    def __init__(self, status: int, code: str, error: str) -> None:
+        super().__init__(status, error)
+        self.code = code
+
+
+def bad_input(error: str) -> Problem:
+    return Problem(422, "bad_input", error)
+
+
+def not_found(what: str) -> Problem:
+    return Problem(404, "not_found", f"there is no such {what}.")
+
+
+def conflict(error: str) -> Problem:
+    return Problem(409, "conflict", error)
+
+
+def busy(error: str) -> Problem:
+    return Problem(503, "busy", error)
+
+
+def answer(status: int, code: str, error: str) -> JSONResponse:
+    """The one form of all refusals."""
+    return JSONResponse({"error": error[:_LONGEST], "code": code}, status)
+
+
+@contextmanager
+def public_work() -> Iterator[None]:
+    """For work on public numbers alone: whatever is wrong with them may be told in the library's words."""
+    try:
+        with np.errstate(all="ignore"):  # what is not finite is refused, not warned of
+            yield
+    except (InputError, ValueError, TypeError, ArithmeticError) as error:
+        raise bad_input(str(error)) from None
+    except Refused as error:
+        raise conflict(str(error)) from None
+    except MemoryError:
+        raise busy("this needs more memory than there is. Take fewer rows or points.") from None
+    except ImportError as error:
+        raise Problem(503, "failed", f"a package is not installed here: {error}") from None
+
+
+@contextmanager
+def spending() -> Iterator[None]:
+    """For what the ledger and the private step may say: their own sentences, which quote nothing private."""
+    try:
+        yield
+    except BudgetExceeded as error:
+        raise Problem(409, "budget_exceeded", str(error)) from None
+    except LedgerTampered as error:
+        raise conflict(str(error)) from None
+    except LedgerError as error:
+        raise busy(str(error)) from None
+    except Refused as error:
+        if str(error) == UNUSABLE:
+            raise Problem(422, "unusable_output", UNUSABLE) from None
+        raise conflict(str(error)) from None
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Every refusal in the one form."""
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _refused)
+
+
+def report(error: BaseException) -> None:
+    """Note an error that nobody expected: its type and place, not its words, which may quote data."""
+    places = [
+        f"{Path(frame.filename).name}:{frame.lineno} {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+    ]
+    log.error("failed: %s at %s", type(error).__name__, " < ".join(reversed(places[-8:])))
+
+
+_CODES = {400: "bad_input", 401: "not_signed_in", 403: "not_allowed", 404: "not_found", 405: "bad_input"}
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    code = error.code if isinstance(error, Problem) else _CODES.get(error.status_code, "failed")
+    sentence = str(error.detail)
+    if not isinstance(error, Problem):  # starlette's and FastAPI's own
+        sentence = {404: "there is no such page.", 405: "that cannot be done there."}.get(
+            error.status_code, "the request cannot be read."
+        )
+    made = answer(error.status_code, code, sentence)
+    made.headers.update(error.headers or {})
+    return made
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    return answer(422, "bad_input", "; ".join(dict.fromkeys(_said(each) for each in error.errors()[:5])))
+
+
+def _said(each: dict[str, Any]) -> str:
+    """Where and what, without the value that was sent."""
+    where = ".".join(str(part)[:60] for part in each["loc"] if part not in ("body", "path", "query"))
+    what = str(each["msg"]).removeprefix("Value error, ")
+    if "at" in each["loc"]:  # one of two forms, of which pydantic would tell both stories
+        return 'at: must be "grid:n", or {"points": [[...], ...]} with at most 2500 rows of numbers'
+    return f"{where}: {what}" if where else what

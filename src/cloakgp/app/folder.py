@@ -1,0 +1,148 @@
+"""The data folder: what lies where, readable by its owner alone, and written whole or not at all.
+
+::
+
+    uploads/   tables, private outcomes included; never changed once they are there
+    plans/     one JSON file for each plan
+    releases/  a .cloak file and a JSON file for each release
+    working/   links to tables while a release reads them; emptied on start
+    people.json, ledger.db
+
+A process that is killed leaves files that begin with a dot, which are removed on start, or none.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from cloakgp.app.tokens import new_id
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+UPLOAD_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_. \-]{0,79}\.(csv|parquet)$"
+ID = r"^[0-9a-f]{16}$"
+PARTS = ("uploads", "plans", "releases", "working")
+
+
+class Folder:
+    """One server's files."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).absolute()
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.path.chmod(0o700)
+        for part in PARTS:
+            (self.path / part).mkdir(mode=0o700, exist_ok=True)
+            (self.path / part).chmod(0o700)
+        self.uploads, self.plans, self.releases, self.working = (self.path / part for part in PARTS)
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Only one server may use a folder; a killed one has given it back."""
+        handle = os.open(self.path / "lock", os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            free = True
+        except OSError:
+            free = False
+        try:
+            if not free:
+                raise ValueError(f"another server uses {self.path} already. Stop it, or name another folder.")
+            yield
+        finally:
+            os.close(handle)
+
+    def tidy(self) -> None:
+        """Remove what a killed process left unfinished, and close what was put there by hand."""
+        for table in self.uploads.iterdir():
+            table.chmod(0o600)
+        for part in (self.path, self.uploads, self.plans, self.releases):
+            for left in part.glob(".*.part"):
+                left.unlink(missing_ok=True)
+        for left in self.working.iterdir():
+            shutil.rmtree(left, ignore_errors=True)
+
+    def upload(self, name: str) -> Path:
+        """Where the table of this name lies; the name cannot lead out of the folder."""
+        if re.fullmatch(UPLOAD_NAME, name) is None:
+            raise ValueError(
+                "the name of a table must be letters, digits, space . _ - and end in .csv or .parquet."
+            )
+        return self.uploads / name
+
+    def plan(self, plan_id: str) -> Path:
+        """Where a plan lies."""
+        return self.plans / f"{_checked(plan_id)}.json"
+
+    def record(self, release_id: str) -> Path:
+        """Where what is known about a release lies."""
+        return self.releases / f"{_checked(release_id)}.json"
+
+    def release(self, release_id: str) -> Path:
+        """Where a release file lies."""
+        return self.releases / f"{_checked(release_id)}.cloak"
+
+
+def unfinished(path: Path) -> Path:
+    """A name beside `path` for a file that is still being written."""
+    return path.with_name(f".{path.name}.{new_id()}.part")
+
+
+def open_private(path: Path) -> int:
+    """A new file that its owner alone may read, whatever the process's mask."""
+    return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+
+
+def write(path: Path, contents: bytes) -> None:
+    """Write a file whole or not at all, on disk before this returns."""
+    part = unfinished(path)
+    try:
+        with os.fdopen(open_private(part), "wb") as file:
+            file.write(contents)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        sync_folder(path.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """The same for JSON."""
+    write(path, json.dumps(value, indent=1, sort_keys=True, allow_nan=False).encode())
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """What is in a JSON file; None if it is not there."""
+    try:
+        value = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def sync_folder(path: Path) -> None:
+    """Have a rename on disk, where the system can."""
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _checked(identity: str) -> str:
+    if re.fullmatch(ID, identity) is None:
+        raise ValueError("that is not the id of anything here.")
+    return identity

@@ -1,0 +1,347 @@
+"""What requests and answers look like. Requests are strict: no key too many, nothing longer than need be."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from cloakgp.app import limits
+from cloakgp.app.folder import UPLOAD_NAME
+
+Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e30, le=1e30)]
+Positive = Annotated[float, Field(allow_inf_nan=False, gt=0, le=1e30)]
+Epsilon = Annotated[float, Field(allow_inf_nan=False, ge=1e-4, le=100)]
+Delta = Annotated[float, Field(allow_inf_nan=False, ge=1e-12, le=0.5)]
+_PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
+Column = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]
+Inputs = Annotated[list[Column], Field(min_length=1, max_length=20)]
+Bounds = Annotated[list[Number], Field(min_length=2, max_length=2)]
+Row = Annotated[list[Number], Field(min_length=1, max_length=20)]
+Words = Annotated[str, Field(min_length=1, max_length=80, pattern=_PRINTABLE)]
+Why = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+Token = Annotated[str, Field(min_length=16, max_length=200, pattern=r"^[A-Za-z0-9_\-]+$")]
+
+SETTINGS: dict[str, Any] = {
+    "data": "heights.csv",
+    "inputs": ["age"],
+    "output": "height",
+    "bounds": [50.0, 170.0],
+    "kernel": "EQ(20, variance=625)",
+    "noise": 196.0,
+    "mean": None,
+    "at": "grid:200",
+    "epsilon": 1.0,
+    "delta": 0.01,
+    "design": "mse",
+    "kind": "predictions",
+}
+
+
+class _Asked(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+
+def _example(**values: Any) -> ConfigDict:
+    return ConfigDict(strict=True, extra="forbid", json_schema_extra={"examples": [values]})
+
+
+class Points(_Asked):
+    """Test points of one's own, one list for each."""
+
+    points: Annotated[list[Row], Field(min_length=1, max_length=limits.POINTS)]
+
+
+class Settings(_Asked):
+    """Everything that decides a plan but the data themselves; all of it public."""
+
+    model_config = _example(**SETTINGS)
+
+    data: Annotated[str, Field(pattern=UPLOAD_NAME, max_length=100)]
+    inputs: Inputs
+    output: Column
+    bounds: Bounds
+    kernel: Annotated[str, Field(min_length=1, max_length=4000)]
+    noise: Positive
+    mean: Number | None = None
+    at: Annotated[str, Field(pattern=r"^grid:[0-9]{1,4}$")] | Points
+    epsilon: Epsilon
+    delta: Delta
+    design: Literal["mse", "posterior", "max", "volume"] = "mse"
+    kind: Literal["predictions", "function"] = "predictions"
+
+
+class SignIn(_Asked):
+    """A person's token, or that of the one-time link."""
+
+    token: Token
+
+
+class AskInputs(_Asked):
+    """Which columns are public inputs; `output`, if given, must not be one; `bounds` helps to suggest."""
+
+    model_config = _example(inputs=["age"], output="height", bounds=[50.0, 170.0])
+
+    inputs: Inputs
+    output: Column | None = None
+    bounds: Bounds | None = None
+
+
+class AskCurve(_Asked):
+    """Noise against epsilon."""
+
+    model_config = _example(settings=SETTINGS, epsilons=[0.1, 0.3, 1.0, 3.0])
+
+    settings: Settings
+    epsilons: Annotated[list[Epsilon], Field(min_length=1, max_length=limits.EPSILONS)]
+
+
+class AskPlan(_Asked):
+    """Keep a plan under a name."""
+
+    model_config = _example(settings=SETTINGS, name="growth curve")
+
+    settings: Settings
+    name: Words
+
+
+class AskQuote(_Asked):
+    """Whose budget would pay; `again` asks what one more release of the same plan would cost."""
+
+    model_config = _example(dataset="kung", again=False)
+
+    dataset: Words
+    again: bool = False
+
+
+class AskRelease(_Asked):
+    """The private step. `confirm` repeats the data set's name; `again` pays once more for the same plan."""
+
+    model_config = _example(dataset="kung", confirm="kung", why="growth curve", missing="error", again=False)
+
+    dataset: Words
+    confirm: Annotated[str, Field(max_length=80)]
+    why: Why = ""
+    missing: Literal["error", "midpoint"] = "error"
+    again: bool = False
+
+
+class AskDataset(_Asked):
+    """A budget for the people that data are about; for good."""
+
+    model_config = _example(name="kung", epsilon=1.0, delta=0.01, pure=0.0, why="census of 1969")
+
+    name: Words
+    epsilon: Epsilon
+    delta: Delta
+    pure: Annotated[float, Field(allow_inf_nan=False, ge=0, le=100)] = 0.0
+    why: Why = ""
+
+
+class AskPerson(_Asked):
+    """Somebody who gets a token."""
+
+    model_config = _example(name="Ada", role="analyst", days=90)
+
+    name: Words
+    role: Literal["custodian", "analyst"]
+    days: Annotated[int, Field(ge=1, le=3650)]
+
+
+class AskPredictions(_Asked):
+    """Where predictions are wanted; free."""
+
+    model_config = _example(points=[[12.5], [80.0]], level=0.95, include_noise=False)
+
+    points: Annotated[list[Row], Field(min_length=1, max_length=limits.QUERY_POINTS)]
+    level: Annotated[float, Field(allow_inf_nan=False, gt=0.0, lt=1.0)] = 0.95
+    include_noise: bool = False
+
+
+class Refusal(BaseModel):
+    """Why a request was not granted."""
+
+    error: str = Field(examples=["there is no such plan."])
+    code: str = Field(examples=["not_found"])
+
+
+class Done(BaseModel):
+    ok: bool
+
+
+class Me(BaseModel):
+    name: str
+    role: str
+    version: str
+    ledger: bool
+    demo: bool
+
+
+class Table(BaseModel):
+    name: str
+    columns: list[str]
+    rows: int
+    bytes: int
+
+
+class Suggested(BaseModel):
+    lengthscale: list[float]
+    kernel: str
+    noise: float | None
+    spread: float | None
+
+
+class InputFacts(BaseModel):
+    rows: int
+    ranges: dict[str, list[float]]
+    suggested: Suggested | None
+    sample: list[list[float]]
+
+
+class NoiseSummary(BaseModel):
+    smallest: float
+    median: float
+    rms: float
+    largest: float
+    bounds_width: float
+
+
+class Preview(BaseModel):
+    points: list[list[float]]
+    noise_std: list[float]
+    gp_std: list[float]
+    summary: NoiseSummary
+    certificate: dict[str, Any]
+    promise: list[str]
+    fades_at: float
+    milliseconds: int
+
+
+class CurvePoint(BaseModel):
+    epsilon: float
+    rms: float
+    largest: float
+    paper_rms: float | None
+
+
+class Plan(BaseModel):
+    id: str
+    name: str
+    settings: dict[str, Any]
+    certificate: dict[str, Any]
+    summary: NoiseSummary
+    created: str
+    by: str
+
+
+class Left(BaseModel):
+    release: float
+    selection: float
+
+
+class Quote(BaseModel):
+    fits: bool
+    cost: dict[str, Any]
+    left_before: Left
+    left_after: Left
+    spent_before: float
+    spent_after: float
+    known: str | None
+    words: str
+
+
+class Receipt(BaseModel):
+    dataset: str
+    entry: int
+    head: str
+
+
+class PaidReceipt(Receipt):
+    spent: bool
+    left_release: float
+    left_selection: float
+
+
+class Release(BaseModel):
+    id: str
+    name: str
+    kind: str
+    plan: str
+    created: str
+    by: str
+    settings: dict[str, Any]
+    certificate: dict[str, Any]
+    summary: NoiseSummary
+    promise: list[str]
+    limits: list[str]
+    receipt: Receipt
+    points: list[list[float]] | None = None
+    released: list[float] | None = None
+    noise_std: list[float] | None = None
+    denoised: list[float] | None = None
+    denoised_std: list[float] | None = None
+    inputs_sample: list[list[float]] | None = None
+
+
+class Released(BaseModel):
+    release: Release
+    receipt: PaidReceipt
+
+
+class Predictions(BaseModel):
+    mean: list[float]
+    std: list[float]
+    lower: list[float]
+    upper: list[float]
+
+
+class Verified(BaseModel):
+    ok: bool
+    words: str
+
+
+class Dataset(BaseModel):
+    name: str
+    epsilon: float
+    delta: float
+    pure: float
+    spent: float
+    left_release: float
+    left_selection: float
+    events: int
+
+
+class LedgerEntry(BaseModel):
+    number: int
+    kind: str
+    dataset: str
+    who: str
+    why: str
+    when: str
+    what: dict[str, Any]
+    plan: str
+    inputs: str
+    request: str | None
+    hash: str
+
+
+class LedgerBook(BaseModel):
+    verified: bool
+    problem: str | None
+    head: str
+    datasets: list[Dataset]
+    entries: list[LedgerEntry]
+
+
+class Person(BaseModel):
+    id: str
+    name: str
+    role: str
+    created: str
+    expires: str
+    revoked: bool
+
+
+class NewPerson(BaseModel):
+    person: Person
+    token: str

@@ -1,0 +1,137 @@
+// The exact noise of the draft, drawn anew whenever a setting moves. It costs nothing: no outcome is read.
+
+import { api } from "./api.js";
+import { figure } from "./charts/figure.js";
+import { noisePicture } from "./charts/noise.js";
+import { count, number, percent } from "./format.js";
+import { inputsOf, outputOf, sameSettings, settingsOf } from "./settings.js";
+import { draft } from "./store.js";
+import { tip } from "./terms.js";
+import { chip, debounce, fill, h, problem, table, tile, tiles } from "./ui.js";
+
+let last = null; // {settings, answer}: the newest one, so that going back a step does not ask again
+
+export const lastAnswer = () => last;
+
+export function noiseTiles(summary, extra) {
+  const width = summary.bounds_width;
+  const one = (key, label) =>
+    tile(number(summary[key], 3), label, width ? `${percent(summary[key] / width)} of the bounds` : null);
+  return tiles(
+    one("smallest", "smallest"),
+    one("median", "median"),
+    one("rms", "root mean square"),
+    one("largest", "largest"),
+    extra,
+  );
+}
+
+// A panel that follows the draft. `onAnswer` hears of each answer, and of null while there is none.
+export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
+  const chart = figure();
+  const status = h("p", { class: "status", role: "status" });
+  const trouble = h("div", {});
+  const body = h("div", { class: "panel-body" }, chart);
+  const numbers = h("div", {});
+  const root = h(
+    "section",
+    { class: "card panel", "aria-labelledby": "noise-title" },
+    h(
+      "div",
+      { class: "panel-head" },
+      h("h2", { id: "noise-title" }, "Exact noise", tip("noise std")),
+      chip("free", "costs nothing"),
+    ),
+    status,
+    trouble,
+    body,
+    numbers,
+  );
+  let running = null;
+
+  function draw(answer, settings) {
+    const d = draft.get();
+    const faded = answer.noise_std.filter((value) => value >= answer.fades_at).length;
+    const whole = answer.noise_std.length;
+    fill(trouble);
+    body.hidden = false;
+    chart.show(noisePicture(answer, d.facts?.sample, inputsOf(d), outputOf(d) ?? "the outcome", { height }));
+    status.textContent = `${count(whole)} test points, exact, worked out in ${answer.milliseconds} ms without a look at ${settings.output}.`;
+    const worth = tile(
+      count(whole - faded),
+      "points worth releasing",
+      faded ? `of ${count(whole)}; ${count(faded)} faded` : `of ${count(whole)}, none faded`,
+      faded > whole / 2 ? "bad" : "good",
+    );
+    fill(numbers, noiseTiles(answer.summary, worth), full ? numbersTable(answer, settings) : null);
+    onAnswer(answer, settings);
+  }
+
+  async function ask() {
+    const settings = settingsOf(draft.get());
+    running?.abort();
+    if (!settings) {
+      body.hidden = true;
+      root.setAttribute("aria-busy", "false");
+      status.textContent = "The noise appears here as soon as the settings are complete.";
+      fill(numbers);
+      onAnswer(null, null);
+      return;
+    }
+    if (last && sameSettings(last.settings, settings)) {
+      root.setAttribute("aria-busy", "false");
+      draw(last.answer, settings);
+      return;
+    }
+    running = new AbortController();
+    const mine = running;
+    root.setAttribute("aria-busy", "true");
+    try {
+      const answer = await api.preview(settings, mine.signal);
+      if (mine !== running) return;
+      last = { settings, answer };
+      draw(answer, settings);
+    } catch (error) {
+      if (error.name === "AbortError" || mine !== running) return;
+      status.textContent = "";
+      body.hidden = true;
+      fill(numbers);
+      fill(trouble, problem(error));
+      onAnswer(null, settings);
+    }
+    if (mine === running) root.setAttribute("aria-busy", "false");
+  }
+
+  const later = debounce(ask, 250);
+  const stop = draft.subscribe(later);
+  ask();
+  root.done = () => {
+    stop();
+    later.cancel();
+    running?.abort();
+    chart.done();
+  };
+  return root;
+}
+
+const SHOWN = 200;
+
+function numbersTable(answer, settings) {
+  const rows = answer.points
+    .slice(0, SHOWN)
+    .map((point, place) => [
+      ...point.map((value) => number(value)),
+      number(answer.noise_std[place], 3),
+      percent(answer.noise_std[place] / answer.summary.bounds_width),
+    ]);
+  const headings = [...settings.inputs, "noise std", "of the bounds"];
+  return h(
+    "details",
+    { class: "more" },
+    h("summary", {}, rows.length < answer.points.length ? `The first ${SHOWN} numbers` : "The numbers"),
+    table(headings, rows, {
+      caption: "Noise at each test point",
+      numeric: headings.map((_, place) => place),
+    }),
+  );
+}

@@ -1,0 +1,123 @@
+"""Plans that were kept: settings and certificate for people, and the plan itself, to the last bit.
+
+A release is made from the kept plan, after a check that the table's inputs are still those it was made for.
+So what was looked at is what is released, and what was paid for can be had again on another machine, or after
+the table is gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cloakgp import checks, container, files
+from cloakgp.app import folder as stored
+from cloakgp.app import models
+from cloakgp.app.errors import bad_input, not_found, public_work
+from cloakgp.app.folder import Folder
+from cloakgp.app.people import Person, stamp, utc_now
+from cloakgp.app.uploads import Uploads
+from cloakgp.app.workbench import AnyPlan, Workbench, noise_of
+from cloakgp.workflow import tables, words
+
+_SHOWN = ("id", "name", "settings", "certificate", "summary", "created", "by")
+
+
+class Plans:
+    """The plans in the data folder."""
+
+    def __init__(self, folder: Folder, uploads: Uploads, workbench: Workbench) -> None:
+        self._folder, self._uploads, self._workbench = folder, uploads, workbench
+        self._lock = threading.Lock()
+        found = (_read(path) for path in sorted(folder.plans.glob("[0-9a-f]*.json")))
+        self._plans: dict[str, dict[str, Any]] = {plan["id"]: plan for plan in found if plan is not None}
+
+    def everything(self) -> list[dict[str, Any]]:
+        """What is shown of all plans, the newest first."""
+        newest = sorted(self._plans.values(), key=lambda plan: plan["created"], reverse=True)
+        return [shown(plan) for plan in newest]
+
+    def get(self, plan_id: str) -> dict[str, Any]:
+        """What is known of a plan."""
+        if plan_id not in self._plans:
+            raise not_found("plan")
+        return self._plans[plan_id]
+
+    def check_roles(self, data: str, inputs: list[str], output: str | None = None) -> None:
+        """Refuse to show as an input what is, or was planned as, the private output of the same table."""
+        private = {
+            plan["settings"]["output"] for plan in self._plans.values() if plan["settings"]["data"] == data
+        }
+        for name in inputs:
+            if name == output or name in private:
+                raise bad_input(
+                    f"column {name!r} is a private output, so it must not be an input: inputs are published."
+                )
+
+    def make(self, asked: models.Settings, name: str, person: Person) -> tuple[dict[str, Any], bool]:
+        """Keep the plan for these settings, and whether it is new: one question, one plan."""
+        self.check_roles(asked.data, asked.inputs, asked.output)
+        with public_work():
+            checks.text(name, "name")
+            tables.check_columns(self._uploads.path(asked.data), [*asked.inputs, asked.output])
+        with self._workbench.heavy():
+            plan, planner = self._workbench.plan(asked)
+        with public_work():
+            noise = noise_of(plan, planner.X_star)
+        settings = asked.model_dump()
+        inputs = container.digest(planner.X)
+        plan_id = _digest({"settings": settings, "inputs": inputs})[:16]
+        kept = {
+            "id": plan_id,
+            "name": name,
+            "settings": settings,
+            "certificate": plan.certificate.to_dict(),
+            "summary": words.noise_summary(noise, plan.gp.bounds),
+            "created": stamp(utc_now()),
+            "by": person.name,
+            "inputs_sha256": inputs,
+            "plan_sha256": plan.digest,
+        }
+        with self._lock:
+            if plan_id in self._plans:
+                return self._plans[plan_id], False
+            stored.write(self._bits(plan_id), _encoded(plan))
+            stored.write_json(self._folder.plan(plan_id), kept)
+            self._plans = {**self._plans, plan_id: kept}
+        return kept, True
+
+    def load(self, plan_id: str) -> AnyPlan:
+        """The plan itself."""
+        plan, _, _ = files.load(self._bits(plan_id))
+        return _marked(plan, insecure=False)
+
+    def _bits(self, plan_id: str) -> Any:
+        return self._folder.plan(plan_id).with_suffix(".plan")
+
+
+def shown(plan: dict[str, Any]) -> dict[str, Any]:
+    """What people see of a plan."""
+    return {name: plan[name] for name in _SHOWN}
+
+
+def _encoded(plan: AnyPlan) -> bytes:
+    """The plan in a release file's form, with zeros for an answer; marked, so that none takes it for one."""
+    nothing = np.zeros(plan.measurement.n_measurements, dtype=np.int64)
+    return files.encode(_marked(plan, insecure=True), nothing)
+
+
+def _marked(plan: AnyPlan, insecure: bool) -> AnyPlan:
+    return replace(plan, certificate=replace(plan.certificate, insecure=insecure))
+
+
+def _digest(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, allow_nan=False).encode()).hexdigest()
+
+
+def _read(path: Any) -> dict[str, Any] | None:
+    return stored.read_json(path) if path.with_suffix(".plan").exists() else None

@@ -1,0 +1,264 @@
+"""The private step as the app takes it: quote, confirm, release; and what to do after a crash.
+
+What is about to happen is noted before the ledger is asked. So at the next start each note either finds
+its entry in the ledger, and the release is finished from there for nothing, or it finds none: then nothing
+was spent, nothing got out, and the note is removed.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from cloakgp import checks, container
+from cloakgp.accounting import Event, Gaussian, to_spec
+from cloakgp.app import models, shelf
+from cloakgp.app.errors import Problem, bad_input, busy, conflict, not_found, public_work, spending
+from cloakgp.app.people import Person, stamp, utc_now
+from cloakgp.app.plans import Plans
+from cloakgp.app.shelf import Shelf
+from cloakgp.app.uploads import Uploads
+from cloakgp.budget import Budget
+from cloakgp.charging import Account
+from cloakgp.ledger import Balance, Ledger, LedgerError
+from cloakgp.workflow import private_step, tables
+from cloakgp.workflow.spending import quote, request_name
+
+log = logging.getLogger("cloakgp.app")
+
+
+class Counter:
+    """Where plans become releases, and who pays."""
+
+    def __init__(self, ledger_url: str, uploads: Uploads, plans: Plans, shelf: Shelf) -> None:
+        self._url, self._uploads, self._plans, self._shelf = ledger_url, uploads, plans, shelf
+        self._under_way: set[str] = set()
+        self._lock = threading.Lock()
+
+    def ledger(self, who: str) -> Ledger:
+        """The ledger, in somebody's name."""
+        return Ledger(self._url, who=who, timeout=20.0)
+
+    def quote(self, plan_id: str, wanted: models.AskQuote, person: Person) -> dict[str, Any]:
+        """What a release would cost and leave; nothing is changed."""
+        plan, dataset = self._plans.get(plan_id), wanted.dataset
+        number = self._shelf.count(plan_id, dataset) + 1 if wanted.again else 1
+        c = plan["certificate"]
+        event = Gaussian(c["mu"], c["n_measurements"])
+        with spending():
+            ledger = self.ledger(person.name)
+            check_dataset(ledger, dataset)
+            asked = quote(ledger, dataset, event, self._request(plan, number))
+            before, after = left(asked.before), left(asked.after)
+        made = shelf.release_id(plan_id, dataset, number)
+        return {
+            "fits": asked.fits,
+            "cost": to_spec(event),
+            "left_before": {"release": before[0], "selection": before[1]},
+            "left_after": {"release": after[0], "selection": after[1]},
+            "spent_before": before[2],
+            "spent_after": after[2],
+            "known": made if asked.known is not None and self._shelf_has(made) else None,
+            "words": _words(dataset, asked.fits, asked.known is not None, before, after),
+        }
+
+    def release(self, plan_id: str, asked: models.AskRelease, person: Person) -> dict[str, Any]:
+        """The private step; with the same answer, for nothing, if it was answered before."""
+        plan = self._plans.get(plan_id)
+        with public_work():  # said here: later it would look like something wrong with the output column
+            checks.text(asked.why or "-", "why")
+        if asked.confirm != asked.dataset:
+            raise bad_input(
+                "confirm must repeat the data set's name, letter by letter. Nothing was spent, and the "
+                "output column was not read."
+            )
+        with self._one_at_a_time(plan_id):
+            with spending():
+                ledger = self.ledger(person.name)
+                check_dataset(ledger, asked.dataset)
+            made = self._shelf.count(plan_id, asked.dataset)
+            number = made + 1 if asked.again else 1
+            record = _record(plan, asked, person, number, self._request(plan, number))
+            return self._paid(plan, record, asked, ledger)
+
+    def reconcile(self) -> None:
+        """After a start: finish what the ledger says was paid for, and forget what was not."""
+        for record in self._shelf.unfinished():
+            try:
+                ledger = self.ledger(record["by"])
+                there = record["dataset"] in _datasets(ledger)
+                entries = ledger.entries(record["dataset"]) if there else []
+                entry = next((each for each in entries if each.request == record["request"]), None)
+                if entry is not None:
+                    plan = self._plans.load(record["plan"])
+                    self._shelf.finish(record, plan.recover(ledger, entry.number))
+                    log.info("release %s was paid for and is finished now", record["id"])
+                elif record["state"] == shelf.ASKED:
+                    self._shelf.forget(record)
+                    log.info("release %s was not paid for; nothing got out", record["id"])
+                else:
+                    log.error("release %s: its file is gone, and the ledger does not know it", record["id"])
+            except (LedgerError, OSError, ValueError) as error:
+                log.error("release %s cannot be finished now: %s", record["id"], type(error).__name__)
+
+    def _paid(
+        self, plan: dict[str, Any], record: dict[str, Any], asked: models.AskRelease, ledger: Ledger
+    ) -> dict[str, Any]:
+        with spending():
+            known = any(entry.request == record["request"] for entry in ledger.entries(asked.dataset))
+        if known and self._shelf_has(record["id"]):
+            done = self._shelf.get(record["id"])
+        else:
+            self._shelf.begin(record)
+            try:
+                done = self._made(plan, record, asked, ledger, known)
+            except Problem as problem:
+                if problem.code in (
+                    "unusable_output",
+                    "budget_exceeded",
+                    "conflict",
+                    "bad_input",
+                    "not_found",
+                ):
+                    self._shelf.forget(record)  # certainly not paid for
+                raise
+        with spending():
+            balance = left(ledger.balance(asked.dataset))
+        receipt = {
+            **done["receipt"],
+            "spent": not known,
+            "left_release": balance[0],
+            "left_selection": balance[1],
+        }
+        return {"release": shelf.shown(done), "receipt": receipt}
+
+    def _made(
+        self,
+        plan: dict[str, Any],
+        record: dict[str, Any],
+        asked: models.AskRelease,
+        ledger: Ledger,
+        known: bool,
+    ) -> dict[str, Any]:
+        settings = plan["settings"]
+        with public_work():
+            made = self._plans.load(plan["id"])
+        if known:  # paid for before, but not on the shelf
+            with spending():
+                entries = ledger.entries(asked.dataset)
+                number = next(entry.number for entry in entries if entry.request == record["request"])
+                return self._shelf.finish(record, made.recover(ledger, number))
+        with self._uploads.snapshot(settings["data"]) as path:
+            with public_work():
+                tables.check_columns(path, [*settings["inputs"], settings["output"]])
+                X = tables.read_columns(path, settings["inputs"])
+            if container.digest(X) != plan["inputs_sha256"]:
+                raise conflict(
+                    f"the input columns of {settings['data']} are not those that the plan was made for. Plan "
+                    "again. The output column was not read, and nothing was spent."
+                )
+            account = Account(ledger, asked.dataset, asked.why, record["request"])
+            with spending():
+                release = private_step.release(
+                    made,
+                    str(path),
+                    settings["output"],
+                    asked.missing,
+                    account,
+                )
+        return self._shelf.finish(record, release)
+
+    def _request(self, plan: dict[str, Any], number: int) -> str:
+        """The request's name in the ledger: the same question of the same column has the same."""
+        settings = plan["settings"]
+        asked = {"plan": plan["plan_sha256"], "data": settings["data"], "column": settings["output"]}
+        return request_name("app release", None if number == 1 else str(number), **asked)
+
+    def _shelf_has(self, release_id: str) -> bool:
+        try:
+            return self._shelf.path(release_id).exists()
+        except Problem:
+            return False
+
+    @contextmanager
+    def _one_at_a_time(self, plan_id: str) -> Iterator[None]:
+        with self._lock:
+            if plan_id in self._under_way:
+                raise busy(
+                    "a release of this plan is under way. Ask again in a moment; nothing is paid twice."
+                )
+            self._under_way.add(plan_id)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._under_way.discard(plan_id)
+
+
+def _record(
+    plan: dict[str, Any], asked: models.AskRelease, person: Person, number: int, request: str
+) -> dict[str, Any]:
+    return {
+        "id": shelf.release_id(plan["id"], asked.dataset, number),
+        "plan": plan["id"],
+        "name": plan["name"] if number == 1 else f"{plan['name']} ({number})",
+        "kind": plan["settings"]["kind"],
+        "created": stamp(utc_now()),
+        "by": person.name,
+        "settings": plan["settings"],
+        "dataset": asked.dataset,
+        "why": asked.why,
+        "missing": asked.missing,
+        "number": number,
+        "request": request,
+    }
+
+
+def check_dataset(ledger: Ledger, dataset: str) -> None:
+    """A data set that the ledger does not have is not found."""
+    if dataset not in _datasets(ledger):
+        raise not_found("data set in the ledger; nothing was spent")
+
+
+def left(balance: Balance) -> tuple[float, float, float]:
+    """What is left for a release and for a selection, and what was spent, as epsilon."""
+    return _left(balance.budget, balance.events)
+
+
+@lru_cache(maxsize=1000)
+def _left(budget: Budget, events: tuple[Event, ...]) -> tuple[float, float, float]:
+    balance = Balance("", budget, events)
+    return balance.left_for_release(), balance.left_for_selection(), balance.spent
+
+
+def _datasets(ledger: Ledger) -> list[str]:
+    """The names of all data sets; none where there is no ledger yet."""
+    try:
+        return ledger.datasets()
+    except LedgerError as error:
+        if "is empty" in str(error) or "there is no file" in str(error):
+            return []
+        raise
+
+
+def _words(dataset: str, fits: bool, known: bool, before: tuple[float, ...], after: tuple[float, ...]) -> str:
+    if known:
+        return f"This was released before from the budget of {dataset}: the same answer again costs nothing."
+    if not fits:
+        return (
+            f"This does not fit: {dataset} has epsilon {_down(before[0])} left for one more release. Plan "
+            "with a smaller epsilon."
+        )
+    return (
+        f"{dataset} has epsilon {_down(before[0])} left for one more release now, and {_down(after[0])} "
+        "after this one. It cannot be undone."
+    )
+
+
+def _down(epsilon: float) -> str:
+    """Four digits, rounded down: what is said to be left must fit."""
+    return f"{int(epsilon * 1e4 * (1 + 2e-9)) / 1e4:g}"

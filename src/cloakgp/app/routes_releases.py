@@ -1,0 +1,115 @@
+"""Releases, for both roles: numbers, files, and predictions anywhere."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import FileResponse
+from pydantic import ValidationError
+from pydantic_core import to_json
+
+import cloakgp
+from cloakgp.app import models, scripts
+from cloakgp.app.access import REFUSALS, Person, ReleaseId, Server
+from cloakgp.app.errors import not_found
+from cloakgp.app.people import CUSTODIAN
+from cloakgp.app.state import State
+
+router = APIRouter(prefix="/api/releases", responses=REFUSALS, tags=["releases"])
+
+
+_BYTES = {"type": "string", "format": "binary"}
+_QUESTION = {
+    "content": {"application/json": {"schema": models.AskPredictions.model_json_schema()}},
+    "required": True,
+}
+
+
+def _file(kind: str, schema: dict[str, str] = _BYTES) -> dict[int | str, dict[str, Any]]:
+    return {200: {"content": {kind: {"schema": schema}}}}
+
+
+@router.get("", response_model=list[models.Release])
+def everything(person: Person, state: Server) -> list[dict[str, Any]]:
+    """All releases, the newest first, without their numbers."""
+    return state.shelf.everything()
+
+
+@router.get("/{release_id}", response_model=models.Release)
+def one(release_id: ReleaseId, person: Person, state: Server) -> dict[str, Any]:
+    """One release with its numbers."""
+    return state.shelf.with_arrays(release_id)
+
+
+@router.post(
+    "/{release_id}/predict", response_model=models.Predictions, openapi_extra={"requestBody": _QUESTION}
+)
+async def predict(release_id: ReleaseId, request: Request, person: Person, state: Server) -> Response:
+    """Predictions at up to 10,000 points: free, and the same question has the same answer for ever."""
+    body = await request.body()
+    # A few threads of their own: the processor is no faster with more, and releases need not queue with them.
+    answer = await to_thread.run_sync(_predicted, state, release_id, body, limiter=state.predicting)
+    return Response(answer, media_type="application/json")
+
+
+def _predicted(state: State, release_id: str, body: bytes) -> bytes:
+    try:
+        asked = models.AskPredictions.model_validate_json(body)
+    except ValidationError as error:
+        raise RequestValidationError(error.errors(include_input=False, include_context=False)) from None
+    return to_json(state.shelf.predict(release_id, asked.points, asked.level, asked.include_noise))
+
+
+@router.get("/{release_id}/verify", response_model=models.Verified)
+def verify(release_id: ReleaseId, person: Person, state: Server) -> dict[str, Any]:
+    """Work out the promise again from the release file."""
+    with state.workbench.heavy():
+        return state.shelf.verified(release_id)
+
+
+@router.get("/{release_id}/file", response_class=Response, responses=_file("application/octet-stream"))
+def file(release_id: ReleaseId, person: Person, state: Server) -> Response:
+    """The release file (.cloak)."""
+    path = state.shelf.path(release_id)
+    if not path.exists():
+        raise not_found("file")
+    return FileResponse(path, media_type="application/octet-stream", filename=path.name)
+
+
+@router.get("/{release_id}/csv", response_class=Response, responses=_file("text/csv"))
+def table(release_id: ReleaseId, person: Person, state: Server) -> Response:
+    """The released numbers as a table."""
+    return _download(state.shelf.table(release_id), "text/csv", f"{release_id}.csv")
+
+
+@router.get("/{release_id}/report", response_class=Response, responses=_file("text/html"))
+def report(release_id: ReleaseId, person: Person, state: Server) -> Response:
+    """A report in one HTML file: pictures, settings, and the promise in plain words."""
+    return _download(state.shelf.report(release_id).encode(), "text/html", f"{release_id}.html")
+
+
+@router.get("/{release_id}/script", response_class=Response, responses=_file("text/x-python"))
+def script(release_id: ReleaseId, person: Person, state: Server) -> Response:
+    """A script that redoes the release, for custodians; or reads it and predicts, for analysts."""
+    text = scripts.script(state.shelf.get(release_id), person.role == CUSTODIAN, cloakgp.__version__)
+    return _download(text.encode(), "text/x-python", f"{release_id}.py")
+
+
+@router.get(
+    "/{release_id}/notebook",
+    response_class=Response,
+    responses=_file("application/x-ipynb+json", {"type": "object"}),
+)
+def notebook(release_id: ReleaseId, person: Person, state: Server) -> Response:
+    """The same as a notebook."""
+    text = scripts.notebook(state.shelf.get(release_id), person.role == CUSTODIAN, cloakgp.__version__)
+    return _download(text.encode(), "application/x-ipynb+json", f"{release_id}.ipynb")
+
+
+def _download(contents: bytes, kind: str, name: str) -> Response:
+    return Response(
+        contents, media_type=kind, headers={"Content-Disposition": f'attachment; filename="{name}"'}
+    )

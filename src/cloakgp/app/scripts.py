@@ -1,0 +1,106 @@
+"""A script and a notebook that redo a release with the library, or read it and predict.
+
+Custodians get both parts: planning and releasing anew, with the ledger's name for the request, so that
+running it gives the same answer for nothing. Analysts get the part that reads the release file. Paths are
+left open.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+_HEAD = '''"""{title}: {what}
+
+Made by cloakgp {version}. Needs: pip install 'cloakgp[cli,ledger]'
+"""
+'''
+_PLAN = """
+# 1. Plan: public, free, and without a look at the private column.
+import cloakgp
+from cloakgp.kernels.words import parse
+from cloakgp.workflow import points, tables
+
+DATA = "PATH/TO/{data}"  # fill in
+INPUTS = {inputs!r}
+OUTPUT = {output!r}  # private: read by the release below, and by nothing else
+
+gp = cloakgp.GP(parse({kernel!r}), noise={noise!r}, bounds={bounds!r}, mean={mean!r})
+X = tables.read_columns(DATA, INPUTS)
+{plan}
+print(plan.certificate)
+"""
+_PREDICTIONS = """X_star = {where}
+plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}, design={design!r})"""
+_FUNCTION = """plan = gp.plan_function(X, epsilon={epsilon!r}, delta={delta!r})"""
+_RELEASE = """
+# 2. Release: the one private step. The ledger knows this request, so it gives the same answer for nothing;
+#    with another request name it would be a new spend.
+from cloakgp.charging import Account
+from cloakgp.workflow import private_step
+
+LEDGER = "sqlite:///PATH/TO/ledger.db"  # fill in
+account = Account(cloakgp.Ledger(LEDGER), {dataset!r}, {why!r}, {request!r})
+release = private_step.release(plan, DATA, OUTPUT, {missing!r}, account)
+release.save({file!r})
+"""
+_READ = """
+# Read the release file, check it, and predict anywhere: free, and the same each time.
+import cloakgp
+from cloakgp.workflow import releases
+
+print(cloakgp.verify({file!r}))
+release = releases.load({file!r})
+where = releases.default_points(release)  # or any other inputs: {inputs}
+table = releases.predictions(release, where, level=0.95)
+for x, mean, lower, upper in zip(where.tolist(), table["mean"], table["lower"], table["upper"], strict=True):
+    print(*x, f"{{mean:.6g}} ({{lower:.6g}} to {{upper:.6g}})")
+"""
+
+
+def script(record: dict[str, Any], custodian: bool, version: str) -> str:
+    """The .py file."""
+    what = "redo the release, and read it" if custodian else "read the release, and predict"
+    title = record["name"].replace("\\", "/").replace('"', "'")
+    head = _HEAD.format(title=title, what=what, version=version)
+    return head + "".join(_parts(record, custodian))
+
+
+def notebook(record: dict[str, Any], custodian: bool, version: str) -> str:
+    """The .ipynb file: the same parts, one to a cell."""
+    cells: list[dict[str, Any]] = [
+        {
+            "cell_type": "markdown",
+            "metadata": {},
+            "source": f"# {record['name']}\n\nMade by cloakgp {version}.",
+        }
+    ]
+    for part in _parts(record, custodian):
+        code: dict[str, Any] = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
+        cells.append({**code, "source": part.strip()})
+    for place, cell in enumerate(cells):
+        cell["id"] = f"part-{place}"
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(book, indent=1)
+
+
+def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
+    settings = record["settings"]
+    file = f"{record['id']}.cloak"
+    read = _READ.format(file=file, inputs=", ".join(ascii(name) for name in settings["inputs"]))
+    if not custodian:
+        return [read]
+    if settings["kind"] == "function":
+        plan = _FUNCTION.format(**settings)
+    else:
+        at = settings["at"]
+        where = f"points.grid({at!r}, X)" if isinstance(at, str) else repr(at["points"])
+        plan = _PREDICTIONS.format(where=where, **settings)
+    return [
+        _PLAN.format(plan=plan, **{**settings, "bounds": tuple(settings["bounds"])}),
+        _RELEASE.format(
+            file=file, **{name: record[name] for name in ("dataset", "why", "request", "missing")}
+        ),
+        read,
+    ]

@@ -1,0 +1,185 @@
+"""Put the parts together, and listen."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from typing import Any
+
+import anyio.to_thread
+import uvicorn
+from fastapi import FastAPI
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+import cloakgp
+from cloakgp.app import (
+    routes_data,
+    routes_keeping,
+    routes_pages,
+    routes_plans,
+    routes_releases,
+    routes_session,
+)
+from cloakgp.app.errors import add_handlers
+from cloakgp.app.folder import Folder
+from cloakgp.app.guard import Guard
+from cloakgp.app.limits import Limits
+from cloakgp.app.people import People
+from cloakgp.app.state import State, open_state
+
+PORT = 8765
+_THREADS = 40
+_ABOUT = """Publish Gaussian-process regressions of private outputs under differential privacy.
+
+A plan is public, a release is private, a prediction is free. Sign in with `Authorization: Bearer <token>`,
+or in a browser with a session cookie. Every refusal is `{"error": sentence, "code": word}`.
+"""
+
+
+def create_app(state: State) -> FastAPI:
+    """The app around an opened data folder; see :func:`cloakgp.app.open_state`."""
+    app = FastAPI(
+        title="cloakgp",
+        version=cloakgp.__version__,
+        description=_ABOUT,
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=_threads,
+    )
+    app.state.cloakgp = state
+    for part in (
+        routes_session,
+        routes_data,
+        routes_plans,
+        routes_releases,
+        routes_keeping,
+        routes_pages,
+    ):
+        app.include_router(part.router)
+    add_handlers(app)
+    app.add_middleware(Guard, state=state)
+    return app
+
+
+def serve(
+    host: str = "127.0.0.1",
+    port: int = PORT,
+    data: str | os.PathLike[str] | None = None,
+    ledger: str | None = None,
+    tls: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
+    behind_proxy: bool = False,
+    demo: bool = False,
+    limits: Limits | None = None,
+) -> None:
+    """Serve the app until it is interrupted.
+
+    Parameters
+    ----------
+    host, port
+        Where to listen. Beyond this machine only with people who have tokens, and with `tls` or a proxy.
+    data : path, optional
+        The data folder; ``cloakgp-data`` if absent.
+    ledger : str, optional
+        The ledger's URL; a file in the data folder if absent.
+    tls : (certificate, key), optional
+        PEM files.
+    behind_proxy : bool
+        A proxy on this machine does TLS, and passes on Host and X-Forwarded-For.
+    demo : bool
+        Put generated data and a budget for them into the data folder.
+    limits : Limits, optional
+    """
+    folder = Folder("cloakgp-data" if data is None else data)
+    near = is_loopback(host)
+    check_binding(host, People(folder.path / "people.json").anybody(), tls is not None, behind_proxy)
+    _log_plainly()
+    # Many requests at once fill the processor already: linear algebra with threads of its own only waits.
+    threadpool_limits(1, user_api="blas")
+    with folder.claimed():
+        state = open_state(folder.path, ledger, limits=limits, any_host=behind_proxy or not near, demo=demo)
+        config = uvicorn.Config(
+            create_app(state),
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=behind_proxy,
+            forwarded_allow_ips="127.0.0.1",
+            timeout_keep_alive=15,
+            timeout_graceful_shutdown=60,
+            limit_concurrency=4000,
+            h11_max_incomplete_event_size=32 * 1024,
+            **_certificates(tls),
+        )
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.create_server((host, port), family=family, backlog=2048) as listening:
+            _announce(state, host, listening.getsockname()[1], tls is not None, near)
+            uvicorn.Server(config).run(sockets=[listening])
+
+
+def check_binding(host: str, people: bool, tls: bool, behind_proxy: bool) -> None:
+    """Refuse to be reached from elsewhere without tokens, or without encryption."""
+    if is_loopback(host):
+        return
+    if not people:
+        raise ValueError(
+            f"host {host!r} can be reached from other machines, and nobody has a token yet. Start on "
+            "127.0.0.1 first, give people tokens on the page People, then start again."
+        )
+    if not tls and not behind_proxy:
+        raise ValueError(
+            f"host {host!r} can be reached from other machines, and without TLS others could read tokens and "
+            "uploads on the way. Give a certificate and its key (tls=), or say that a proxy does TLS "
+            "(behind_proxy=True)."
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address can be reached from this machine alone."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@asynccontextmanager
+async def _threads(app: FastAPI) -> AsyncIterator[None]:
+    anyio.to_thread.current_default_thread_limiter().total_tokens = _THREADS
+    yield
+
+
+def _certificates(tls: tuple[Any, Any] | None) -> dict[str, Any]:
+    return {} if tls is None else {"ssl_certfile": str(tls[0]), "ssl_keyfile": str(tls[1])}
+
+
+def _announce(state: State, host: str, port: int, tls: bool, near: bool) -> None:
+    shown = f"[{host}]" if ":" in host else host
+    address = f"{'https' if tls else 'http'}://{shown}:{port}"
+    print(f"cloakgp app at {address}, data in {state.folder.path}", file=sys.stderr)
+    if near:
+        print(f"open this link; it works once:\n  {address}/enter/{state.sessions.new_link()}", flush=True)
+    else:
+        print("people sign in with their tokens.", flush=True)
+
+
+class _Plain(logging.Formatter):
+    """One line for each event; an error's own words and variables stay out of the log."""
+
+    def formatException(self, ei: Any) -> str:  # logging's name
+        return "(details are not logged)"
+
+
+def _log_plainly() -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_Plain("%(asctime)s %(levelname)s %(message)s"))
+    for name, level in (("cloakgp.app", logging.INFO), ("uvicorn.error", logging.WARNING)):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level)

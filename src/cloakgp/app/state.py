@@ -1,0 +1,94 @@
+"""Everything that one server knows, put together."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from anyio import CapacityLimiter
+
+from cloakgp.app.folder import Folder
+from cloakgp.app.limits import Limits, Rate
+from cloakgp.app.people import People
+from cloakgp.app.plans import Plans
+from cloakgp.app.releasing import Counter
+from cloakgp.app.sessions import Sessions
+from cloakgp.app.shelf import Shelf
+from cloakgp.app.uploads import Uploads
+from cloakgp.app.workbench import Workbench
+
+
+@dataclass
+class State:
+    """One data folder, one ledger, and what is kept in memory about them."""
+
+    folder: Folder
+    ledger_url: str
+    people: People
+    sessions: Sessions
+    uploads: Uploads
+    workbench: Workbench
+    plans: Plans
+    shelf: Shelf
+    counter: Counter
+    limits: Limits
+    asked: Rate
+    failed: Rate
+    predicting: CapacityLimiter
+    any_host: bool
+    demo: bool
+
+
+def open_state(
+    data: str | os.PathLike[str],
+    ledger: str | None = None,
+    *,
+    limits: Limits | None = None,
+    any_host: bool = False,
+    demo: bool = False,
+) -> State:
+    """Open a data folder, and finish what a killed server left unfinished.
+
+    Parameters
+    ----------
+    data : path
+        Made if it is not there; from then on its owner alone can read it.
+    ledger : str, optional
+        The ledger's URL; a file in the data folder if absent.
+    limits : Limits, optional
+    any_host : bool
+        Whether requests may name a host other than this machine: true behind a proxy, or beyond loopback.
+    demo : bool
+        Put generated data and a budget for them there.
+    """
+    limits = limits or Limits()
+    folder = Folder(data)
+    folder.tidy()
+    url = ledger or f"sqlite:///{folder.path / 'ledger.db'}"
+    uploads = Uploads(folder)
+    workbench = Workbench(uploads)
+    plans, shelf = Plans(folder, uploads, workbench), Shelf(folder)
+    people = People(folder.path / "people.json")
+    counter = Counter(url, uploads, plans, shelf)
+    counter.reconcile()
+    if demo:
+        from cloakgp.app.demo_data import add_demo
+
+        add_demo(folder, counter.ledger("demo"))
+    return State(
+        folder=folder,
+        ledger_url=url,
+        people=people,
+        sessions=Sessions(people),
+        uploads=uploads,
+        workbench=workbench,
+        plans=plans,
+        shelf=shelf,
+        counter=counter,
+        limits=limits,
+        asked=Rate(limits.requests_per_second, limits.burst),
+        failed=Rate(limits.failures_per_minute / 60, limits.failures_per_minute),
+        predicting=CapacityLimiter(max(2, min(8, os.cpu_count() or 2))),
+        any_host=any_host,
+        demo=demo,
+    )

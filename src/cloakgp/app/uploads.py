@@ -1,0 +1,193 @@
+"""Tables that were uploaded: their names, columns and rows, and their input columns.
+
+The output column is not read here. To count rows no cell is decoded, and to read inputs only theirs are.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cloakgp.app import limits
+from cloakgp.app.errors import Problem, bad_input, conflict, not_found, public_work
+from cloakgp.app.folder import UPLOAD_NAME, Folder, sync_folder
+from cloakgp.app.kept import Kept
+from cloakgp.app.tokens import new_id
+from cloakgp.checks import FloatArray
+from cloakgp.workflow import formats, tables
+from cloakgp.workflow.errors import InputError
+
+log = logging.getLogger("cloakgp.app")
+_NO_HEADER = (
+    "the first line must name the columns, each by a word. What is there instead is not shown, since it may "
+    "be somebody's data."
+)
+
+
+class Uploads:
+    """The tables in the data folder."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._facts: Kept[dict[str, Any]] = Kept(64)
+        self._inputs: Kept[FloatArray] = Kept(4)
+
+    def names(self) -> list[str]:
+        """Of all tables; what was put there by hand under another kind of name is left alone."""
+        found = (path for path in self._folder.uploads.iterdir() if path.is_file())
+        return sorted(path.name for path in found if re.fullmatch(UPLOAD_NAME, path.name))
+
+    def everything(self) -> list[dict[str, Any]]:
+        """What is shown of all tables that can be read."""
+        shown = []
+        for name in self.names():
+            try:
+                shown.append(self.facts(name))
+            except Problem:
+                log.warning("table %s cannot be read, or was removed just now", name)
+        return shown
+
+    def path(self, name: str) -> Path:
+        """Of one table, which must be there."""
+        with public_work():
+            path = self._folder.upload(name)
+        if not path.is_file():
+            raise not_found("table")
+        return path
+
+    def facts(self, name: str) -> dict[str, Any]:
+        """What the app shows of a table before roles are given: names and counts."""
+        path = self.path(name)
+
+        def look() -> dict[str, Any]:
+            with public_work():
+                columns, rows = columns_of(path), rows_of(path)
+            return {"name": name, "columns": columns, "rows": rows, "bytes": path.stat().st_size}
+
+        return self._facts.get(_version(path), look)
+
+    def keep(self, part: Path, name: str) -> dict[str, Any]:
+        """Take in a table that has arrived as `part`; never in place of another."""
+        with public_work():
+            path = self._folder.upload(name)
+            # Looked at under its own name, which says what kind of file it is, before it is there for all.
+            with self._alone(part, name) as alone:
+                columns_of(alone)
+                rows_of(alone)
+        try:
+            os.link(part, path)
+        except FileExistsError:
+            raise conflict(
+                "there is a table of this name already. Remove it first, or take another name."
+            ) from None
+        sync_folder(path.parent)
+        return self.facts(name)
+
+    def remove(self, name: str) -> None:
+        """Delete a table, outcomes included."""
+        self.path(name).unlink()
+
+    def inputs(self, name: str, columns: list[str], most: int) -> FloatArray:
+        """The input columns of a table that has at most so many rows."""
+        path = self.path(name)
+        rows = self.facts(name)["rows"]
+        if rows > most:
+            raise bad_input(
+                f"{name} has {rows} rows, and the app does this for at most {most}: planning takes work that "
+                "grows with their cube. Take a sample by public knowledge only, or use the library on a "
+                "larger machine."
+            )
+
+        def read() -> FloatArray:
+            with public_work():
+                return tables.read_columns(path, columns)
+
+        return self._inputs.get((*_version(path), tuple(columns)), read)
+
+    def version(self, name: str) -> tuple[str, int, int]:
+        """Changes whenever the table does."""
+        return _version(self.path(name))
+
+    @contextmanager
+    def snapshot(self, name: str) -> Iterator[Path]:
+        """A second name for a table, so that nobody can put another in its place meanwhile."""
+        with self._alone(self.path(name), name) as path:
+            yield path
+
+    @contextmanager
+    def _alone(self, path: Path, name: str) -> Iterator[Path]:
+        room = self._folder.working / new_id()
+        room.mkdir(mode=0o700)
+        try:
+            os.link(path, room / name)
+            yield room / name
+        finally:
+            shutil.rmtree(room, ignore_errors=True)
+
+
+def columns_of(path: Path) -> list[str]:
+    """The names of the columns; a first line of data is refused, and not shown."""
+    columns = tables.columns_of(path)
+    named = formats.is_parquet(path) or all(any(letter.isalpha() for letter in name) for name in columns)
+    if not columns or not named or len(columns) > 2000 or any(len(name) > 200 for name in columns):
+        raise InputError(_NO_HEADER)
+    return columns
+
+
+def rows_of(path: Path) -> int:
+    """How many rows there are; no cell is decoded for it."""
+    import pyarrow
+    from pyarrow import csv, parquet
+
+    try:
+        if formats.is_parquet(path):
+            return int(parquet.ParquetFile(str(path)).metadata.num_rows)
+        nowhere = f"no column {new_id()}"
+        options = formats.csv_options(path, [nowhere], pyarrow.string())
+        options["convert_options"].include_missing_columns = True
+        return int(csv.read_csv(str(path), **options).num_rows)
+    except (pyarrow.ArrowException, OSError, ValueError):
+        pass  # its message may quote a line of the table
+    raise InputError(
+        "the file cannot be read as a regular table: every row needs as many cells as the header, and text "
+        "with separators in it needs quotes."
+    )
+
+
+def facts_of_inputs(X: FloatArray, columns: list[str], bounds: list[float] | None) -> dict[str, Any]:
+    """What the app shows of public inputs: ranges, a sample to draw, and a kernel to begin with."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
+    return {
+        "rows": len(X),
+        "ranges": {name: [float(a), float(b)] for name, a, b in zip(columns, low, high, strict=True)},
+        "suggested": _suggested(high - low, bounds),
+        "sample": X[picked].tolist(),
+    }
+
+
+def _suggested(widths: FloatArray, bounds: list[float] | None) -> dict[str, Any] | None:
+    """A quarter of each input's range; of the bounds for f, and an eighth of them for scatter. All public."""
+    if not (widths > 0).all():
+        return None
+    scales = [float(f"{width / 4:.2g}") for width in widths]
+    scale = f"{scales[0]:g}" if len(scales) == 1 else f"[{', '.join(f'{each:g}' for each in scales)}]"
+    if bounds is None or not bounds[0] < bounds[1]:
+        return {"lengthscale": scales, "kernel": f"EQ({scale})", "noise": None, "spread": None}
+    width = bounds[1] - bounds[0]
+    spread, scatter = float(f"{width / 4:.2g}"), float(f"{width / 8:.2g}")
+    kernel = f"EQ({scale}, variance={spread**2:g})"
+    return {"lengthscale": scales, "kernel": kernel, "noise": scatter**2, "spread": spread}
+
+
+def _version(path: Path) -> tuple[str, int, int]:
+    seen = path.stat()
+    return path.name, seen.st_ino, seen.st_mtime_ns

@@ -1,0 +1,177 @@
+"""Plans, as fast as sliders move: what does not depend on the promise is worked out once and kept."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from cloakgp.app import limits, models
+from cloakgp.app.errors import bad_input, busy, public_work
+from cloakgp.app.kept import Kept
+from cloakgp.app.uploads import Uploads
+from cloakgp.calibration import calibrate
+from cloakgp.checks import FloatArray
+from cloakgp.function import FunctionPlan
+from cloakgp.kernels.words import parse
+from cloakgp.plan import Plan
+from cloakgp.planner import Planner
+from cloakgp.workflow import points, settings, words
+from cloakgp.workflow.errors import InputError
+
+AnyPlan = Plan | FunctionPlan
+FADES = 0.4
+"""Share of the bounds' width at which a prediction is worth nothing: the std of a blind guess is less."""
+_AT_ONCE, _WAITING, _PATIENCE = 2, 8, 60.0
+_NUMBERS = 6e7  # that all kept planners may hold, of 8 bytes each
+
+
+class Workbench:
+    """Makes plans for settings, and says how noisy they are."""
+
+    def __init__(self, uploads: Uploads) -> None:
+        self._uploads = uploads
+        self._planners: Kept[Planner] = Kept(_NUMBERS, lambda p: len(p.X) ** 2 + len(p.X) * len(p.X_star))
+        self._functions: Kept[FunctionPlan] = Kept(8)
+        self._at_once = threading.BoundedSemaphore(_AT_ONCE)
+        self._queue = threading.BoundedSemaphore(_AT_ONCE + _WAITING)
+
+    @contextmanager
+    def heavy(self) -> Iterator[None]:
+        """A place for work that takes the processor for a while; there are few."""
+        if not self._queue.acquire(blocking=False):
+            raise busy("the server is busy with other plans. Try again in a moment.")
+        try:
+            if not self._at_once.acquire(timeout=_PATIENCE):
+                raise busy("the server is busy with other plans. Try again in a moment.")
+            try:
+                yield
+            finally:
+                self._at_once.release()
+        finally:
+            self._queue.release()
+
+    def plan(self, asked: models.Settings) -> tuple[AnyPlan, Planner]:
+        """The plan for these settings, and what it was made with."""
+        planner = self._planner(asked)
+        with public_work():
+            if asked.kind == "function":
+                return self._function(asked, planner), planner
+            made = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
+            return made, planner
+
+    def preview(self, asked: models.Settings) -> dict[str, Any]:
+        """How much noise there will be, and where: exact, public, free."""
+        start = time.perf_counter()
+        with self.heavy():
+            plan, planner = self.plan(asked)
+            with public_work():
+                noise = noise_of(plan, planner.X_star)
+                own = np.sqrt(planner.smoother.posterior_variance)
+        return {
+            "points": planner.X_star.tolist(),
+            "noise_std": noise.tolist(),
+            "gp_std": own.tolist(),
+            "summary": words.noise_summary(noise, plan.gp.bounds),
+            "certificate": plan.certificate.to_dict(),
+            "promise": words.promise(plan.certificate),
+            "fades_at": FADES * (plan.gp.bounds[1] - plan.gp.bounds[0]),
+            "milliseconds": round(1000 * (time.perf_counter() - start)),
+        }
+
+    def curve(self, asked: models.Settings, epsilons: list[float]) -> list[dict[str, Any]]:
+        """Noise against epsilon, and the paper's beside it."""
+        with self.heavy():
+            plan, planner = self.plan(asked)
+            with public_work():
+                papers = None
+                if asked.kind == "predictions":
+                    papers = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design="volume")
+                return [self._point(epsilon, asked, plan, planner, papers) for epsilon in epsilons]
+
+    def _point(
+        self, epsilon: float, asked: models.Settings, plan: AnyPlan, planner: Planner, papers: Plan | None
+    ) -> dict[str, Any]:
+        if asked.kind == "predictions" and asked.design == "posterior":  # another design for each epsilon
+            noise = planner.plan(epsilon=epsilon, delta=asked.delta, design=asked.design).noise_std
+        else:
+            noise = noise_of(plan, planner.X_star) * _scaled(plan, epsilon, "analytic")
+        paper = None
+        if papers is not None and epsilon <= 1:
+            paper = _rms(papers.noise_std * _scaled(papers, epsilon, "classic"))
+        return {"epsilon": epsilon, "rms": _rms(noise), "largest": float(noise.max()), "paper_rms": paper}
+
+    def _planner(self, asked: models.Settings) -> Planner:
+        with public_work():
+            wanted = as_workflow(asked)
+        most = limits.FUNCTION_ROWS if asked.kind == "function" else limits.ROWS
+        X = self._uploads.inputs(asked.data, asked.inputs, most)
+        key = self._key(asked)
+
+        def make() -> Planner:
+            with public_work():
+                return wanted.gp().planner(X, points_of(wanted, X))
+
+        return self._planners.get(key, make)
+
+    def _function(self, asked: models.Settings, planner: Planner) -> FunctionPlan:
+        def make() -> FunctionPlan:
+            return planner.gp.plan_function(planner.X, epsilon=asked.epsilon, delta=asked.delta)
+
+        return self._functions.get((*self._key(asked)[:-1], asked.epsilon, asked.delta), make)
+
+    def _key(self, asked: models.Settings) -> tuple[Any, ...]:
+        """Everything but the promise and the design; the test points last."""
+        model = (tuple(asked.inputs), asked.kernel, asked.noise, tuple(asked.bounds), asked.mean)
+        at = asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
+        return (*self._uploads.version(asked.data), *model, at)
+
+
+def as_workflow(asked: models.Settings) -> settings.Settings:
+    """The library's own settings, checked."""
+    at = asked.at if isinstance(asked.at, str) else points.as_matrix(asked.at.points)
+    return settings.Settings(
+        inputs=tuple(asked.inputs),
+        output=asked.output,
+        bounds=(asked.bounds[0], asked.bounds[1]),
+        kernel=parse(asked.kernel),
+        noise=asked.noise,
+        mean=asked.mean,
+        at=at,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        design=asked.design,
+    )
+
+
+def points_of(wanted: settings.Settings, X: FloatArray) -> FloatArray:
+    """Where predictions are wanted, if that is not too many places."""
+    found = wanted.points(X)
+    if len(found) > limits.POINTS:
+        raise InputError(
+            f"that is {len(found)} test points, and the app plans for at most {limits.POINTS}. Take fewer: "
+            "predictions elsewhere are free after the release."
+        )
+    return found
+
+
+def noise_of(plan: AnyPlan, where: FloatArray) -> FloatArray:
+    """Std of the privacy noise at the test points."""
+    noise = plan.noise_std if isinstance(plan, Plan) else plan.noise_std(where)
+    if not np.isfinite(noise).all():
+        raise bad_input("with these settings the noise is not a finite number.")
+    return noise
+
+
+def _scaled(plan: AnyPlan, epsilon: float, calibration: str) -> float:
+    """How the noise of an unbiased design changes with the promise: as 1/mu, and in nothing else."""
+    c = plan.certificate
+    return c.mu / calibrate(epsilon, c.delta, calibration, n_measurements=c.n_measurements)
+
+
+def _rms(noise: FloatArray) -> float:
+    return float(np.sqrt(np.mean(noise**2)))

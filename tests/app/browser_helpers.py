@@ -1,0 +1,263 @@
+"""A server to browse, a browser to do it with, and what a person does on the pages."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import uvicorn
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Response
+
+from cloakgp.app import State, create_app, open_state
+
+AGES = np.random.default_rng(5).uniform(0.0, 75.0, 60).round(1).tolist()
+SECRETS = [f"{height:.7f}" for height in np.random.default_rng(11).uniform(100.0, 160.0, 60)]
+"""Outcomes that nobody could come by: each with digits that are searched for later."""
+DATASET = "village 1969"
+SETTINGS: dict[str, Any] = {
+    "data": "people.csv",
+    "inputs": ["age"],
+    "output": "height",
+    "bounds": [50.0, 170.0],
+    "kernel": "EQ(20, variance=625)",
+    "noise": 196.0,
+    "mean": None,
+    "at": "grid:25",
+    "epsilon": 1.0,
+    "delta": 0.001,
+    "design": "mse",
+    "kind": "predictions",
+}
+
+
+def find_browser() -> str | None:
+    """Chromium, or its brother."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return next((found for name in names if (found := shutil.which(name))), None)
+
+
+def write_table(path: Path, output: str = "height") -> Path:
+    """A table of generated people."""
+    rows = [
+        f"{age},{height},{1 + row % 4}" for row, (age, height) in enumerate(zip(AGES, SECRETS, strict=True))
+    ]
+    path.write_text("\n".join([f"age,{output},village", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+class Site:
+    """A server that listens, and who may sign in."""
+
+    def __init__(self, url: str, state: State) -> None:
+        self.url, self.state = url, state
+
+    def link(self) -> str:
+        """A link that signs in once, as the server prints it at its start."""
+        return f"{self.url}/enter/{self.state.sessions.new_link()}"
+
+    def token(self, name: str, role: str) -> str:
+        return self.state.people.add(name, role, 10)[1]
+
+    def ask(self, method: str, path: str, body: Any, token: str) -> Any:
+        """One request of a program."""
+        raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+        request = urllib.request.Request(
+            self.url + path, data=raw, method=method, headers={"Authorization": f"Bearer {token}"}
+        )
+        if not isinstance(body, bytes):
+            request.add_header("Content-Type", "application/json")
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return json.loads(answer.read())
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Site]:
+    """The real server in a thread, on a free port."""
+    state = open_state(folder)
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(create_app(state), log_level="error", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        until = time.monotonic() + 30
+        while not server.started and time.monotonic() < until:
+            time.sleep(0.02)
+        assert server.started, "the server did not start"
+        yield Site(f"http://127.0.0.1:{listening.getsockname()[1]}", state)
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        listening.close()
+
+
+def make_release(site: Site, token: str) -> str:
+    """A release made by a program, for tests that only look at one."""
+    table = "\n".join(["age,height", *(f"{a},{h}" for a, h in zip(AGES, SECRETS, strict=True))]).encode()
+    site.ask("PUT", "/api/data/people.csv", table, token)
+    site.ask("POST", "/api/ledger/datasets", {"name": "shelf", "epsilon": 2.0, "delta": 0.01}, token)
+    plan = site.ask("POST", "/api/plans", {"settings": SETTINGS, "name": "on the shelf"}, token)
+    asked = {"dataset": "shelf", "confirm": "shelf", "why": "", "missing": "error", "again": False}
+    answer = site.ask("POST", f"/api/plans/{plan['id']}/release", asked, token)
+    return str(answer["release"]["id"])
+
+
+class Watched:
+    """A page, and everything suspicious that happened on it."""
+
+    def __init__(self, browser: Browser, site: Site, **settings: Any) -> None:
+        self.site = site
+        self.context: BrowserContext = browser.new_context(
+            accept_downloads=True, **{"viewport": {"width": 1280, "height": 900}, **settings}
+        )
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.errors: list[str] = []
+        self.foreign: list[str] = []
+        self.answers: list[Response] = []
+        self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self._look(request.url))
+        self.page.on("response", self._keep)
+
+    def _look(self, url: str) -> None:
+        place = urlsplit(url)
+        if place.scheme in ("http", "https", "ws", "wss") and place.netloc != urlsplit(self.site.url).netloc:
+            self.foreign.append(url)
+
+    def _keep(self, response: Response) -> None:
+        if "/api/" in response.url:
+            self.answers.append(response)
+
+    def check(self, *expected: str) -> None:
+        """No request left this machine, and no error but those whose text holds something expected."""
+        assert self.foreign == []
+        assert [text for text in self.errors if not any(part in text for part in expected)] == []
+
+    def check_secrets(self) -> None:
+        """No private outcome was in any answer."""
+        seen = 0
+        for answer in self.answers:
+            if "json" in answer.headers.get("content-type", ""):
+                text = answer.text()
+                seen += 1
+                assert not any(secret[:9] in text for secret in SECRETS), answer.url
+        assert seen > 5
+
+    def open(self, path: str, wait: str = "h1") -> None:
+        self.page.goto(f"{self.site.url}/#{path}")
+        self.page.wait_for_selector(wait)
+
+    def sign_in(self, token: str | None = None) -> None:
+        """By the one-time link, or with a token on the sign-in page."""
+        if token is None:
+            self.page.goto(self.site.link())
+        else:
+            self.page.goto(self.site.url)
+            self.page.get_by_label("Your token").fill(token)
+            self.page.get_by_role("button", name="Sign in").click()
+        self.page.wait_for_selector(".who-name", state="attached")
+
+    def scroll_width(self) -> int:
+        """How many pixels the page is wider than the window."""
+        script = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        return int(self.page.evaluate(script))
+
+    def close(self) -> None:
+        self.context.close()
+
+
+# What a person does
+
+
+def next_step(page: Page, heading: str) -> None:
+    page.get_by_role("button", name="Next").click()
+    page.get_by_role("heading", name=heading, level=1).wait_for()
+
+
+def choose_roles(page: Page, inputs: list[str], output: str) -> None:
+    for name in inputs:
+        page.get_by_role("group", name=f"Role of {name}").get_by_label("public input").check()
+    page.get_by_role("group", name=f"Role of {output}").get_by_label("private outcome").check()
+
+
+def upload(page: Page, path: Path) -> None:
+    page.set_input_files("#upload", str(path))
+    page.get_by_role("heading", name=f"What is what in {path.name}?").wait_for()
+
+
+def to_model(page: Page, path: Path) -> None:
+    """From the first page to the model, with a file of one's own."""
+    upload(page, path)
+    choose_roles(page, ["age"], "height")
+    page.get_by_text("is protected. It is read once").wait_for()
+    next_step(page, "Bounds of the outcome")
+    page.get_by_label("Smallest possible height").fill("50")
+    page.get_by_label("Largest possible height").fill("170")
+    next_step(page, "Model and test points")
+    page.get_by_label("Number of points").fill("25")
+
+
+def wait_for_noise(page: Page) -> Locator:
+    """The panel with the noise, once it is there and up to date."""
+    panel = page.locator(".panel[aria-busy=false]")
+    panel.locator(".tiles").wait_for()
+    return panel
+
+
+def to_release(page: Page, path: Path) -> None:
+    """From the first page to the release step."""
+    to_model(page, path)
+    next_step(page, "How private?")
+    next_step(page, "The noise, exactly")
+    wait_for_noise(page)
+    page.get_by_role("button", name="Keep this plan").click()
+    page.get_by_role("heading", name="Whose budget pays?").wait_for()
+
+
+def create_dataset(page: Page, name: str, epsilon: str) -> None:
+    fresh = page.get_by_role("group", name="Data set in the ledger").get_by_role("radio").last
+    fresh.check()
+    page.get_by_label("Name of the data set").fill(name)
+    page.get_by_label("ε for ever").fill(epsilon)
+    page.get_by_label("δ for ever").fill("0.001")
+    page.get_by_role("button", name="Create the data set").click()
+
+
+def focused(page: Page) -> dict[str, Any]:
+    """What has the focus: its words, and whether one can see that it has."""
+    found: dict[str, Any] = page.evaluate(
+        """() => {
+          const e = document.activeElement;
+          const names = [e.getAttribute("aria-label"), e.labels && e.labels[0] && e.labels[0].textContent,
+                         e.id, e.tagName === "BUTTON" || e.tagName === "A" ? e.textContent : null];
+          const seen = e.labels && e.labels[0] ? [e, e.labels[0], e.closest(".file") || e] : [e];
+          const ring = (x) => getComputedStyle(x).outlineStyle !== "none"
+                              && parseFloat(getComputedStyle(x).outlineWidth) > 0;
+          const legend = e.closest("fieldset") && e.closest("fieldset").querySelector("legend");
+          return {names: names.filter(Boolean), visible: seen.some(ring), type: e.type || e.tagName,
+                  group: legend ? legend.textContent : ""};
+        }"""
+    )
+    return found
+
+
+def tab_to(page: Page, name: str, group: str = "", most: int = 80) -> None:
+    """Press Tab until something of that name has the focus, which must be visible on the way."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        now = focused(page)
+        if now["type"] != "BODY":
+            assert now["visible"], f"no visible focus on {now}"
+        if any(name in words for words in now["names"]) and group in now["group"]:
+            return
+    raise AssertionError(f"{name} was not reached with the Tab key")

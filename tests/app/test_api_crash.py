@@ -1,0 +1,191 @@
+"""A server that is killed during a release leaves ledger and files that agree: both know it, or neither."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import ssl
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from app_helpers import World, make_plan, make_world, opened, release
+
+CHILD = Path(__file__).with_name("app_children.py")
+
+
+@contextmanager
+def server(world: World, *moment: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+    """A server on this world's folder, and a client that signs in as the custodian."""
+    command = [sys.executable, str(CHILD), str(world.state.folder.path), *moment]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        lines = [child.stdout.readline(), child.stdout.readline()]
+        found = re.search(r"(http://\S+)/enter/", "".join(lines))
+        assert found, lines
+        headers = {"Authorization": f"Bearer {world.tokens['custodian']}"}
+        with httpx.Client(base_url=found[1], headers=headers, timeout=60, trust_env=False) as client:
+            yield child, client
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def ask_until_killed(client: httpx.Client, plan: str) -> None:
+    with pytest.raises(httpx.TransportError):
+        release(client, plan)  # type: ignore[arg-type]
+
+
+def check_agreement(world: World) -> tuple[list[Any], list[Any]]:
+    """After a start: as many releases as spends, each in the ledger, and nothing unfinished."""
+    client = world.client()
+    book = client.get("/api/ledger").json()
+    assert book["verified"], book["problem"]
+    spent = [entry for entry in book["entries"] if entry["kind"] == "spent"]
+    made = client.get("/api/releases").json()
+    assert sorted(each["receipt"]["entry"] for each in made) == [entry["number"] for entry in spent]
+    for each in made:
+        assert client.get(f"/api/releases/{each['id']}/verify").json()["ok"]
+    folder = world.state.folder
+    names = {path.name for path in folder.releases.iterdir()}
+    assert names == {f"{each['id']}.{kind}" for each in made for kind in ("json", "cloak")}
+    assert list(folder.working.iterdir()) == []
+    return spent, made
+
+
+@pytest.mark.parametrize(("moment", "paid"), [("before", 0), ("charged", 1), ("written", 1)])
+def test_killed_during_a_release(tmp_path, moment, paid):
+    world = make_world(tmp_path / "data")
+    with server(world, moment) as (child, client):
+        plan = make_plan(client)  # type: ignore[arg-type]
+        ask_until_killed(client, plan)
+        assert child.wait(20) == -signal.SIGKILL
+    again = World(*opened(tmp_path / "data"), world.tokens)
+    spent, _ = check_agreement(again)
+    assert len(spent) == paid
+    # Asked again, it is paid for if it was not, and the same if it was.
+    answer = release(again.client(), plan).json()
+    assert answer["receipt"]["spent"] == (paid == 0)
+    spent, made = check_agreement(again)
+    assert len(spent) == len(made) == 1
+
+
+def test_killed_at_any_moment(tmp_path):
+    """Several times, wherever it happens to be."""
+    world = make_world(tmp_path / "data")
+    for attempt, pause in enumerate((0.005, 0.02, 0.04, 0.08)):
+        with server(world) as (child, client):
+            plan = make_plan(client, at=f"grid:{8 + attempt}", epsilon=0.1)  # type: ignore[arg-type]
+            threading.Thread(target=_quietly, args=(client, plan), daemon=True).start()
+            time.sleep(pause)
+            os.kill(child.pid, signal.SIGKILL)
+            child.wait(20)
+        check_agreement(World(*opened(tmp_path / "data"), world.tokens))
+
+
+def _quietly(client: httpx.Client, plan: str) -> None:
+    with suppress(httpx.HTTPError):
+        release(client, plan)  # type: ignore[arg-type]
+
+
+def test_a_release_file_that_was_lost_is_made_again(released, tmp_path):
+    world, _, release_id = released
+    path = world.state.folder.release(release_id)
+    kept = path.read_bytes()
+    path.unlink()
+    world.restarted()
+    assert path.read_bytes() == kept
+
+
+def test_a_real_server_announces_itself_and_logs_no_tokens(tmp_path):
+    """The link works once over a socket; the log shows neither it nor a query."""
+    world = make_world(tmp_path / "data")
+    command = [sys.executable, str(CHILD), str(world.state.folder.path)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    link = (child.stdout.readline() + child.stdout.readline()).split()[-1]
+    with httpx.Client(timeout=30, trust_env=False) as browser:
+        assert browser.get(link, follow_redirects=False).status_code == 303
+        assert browser.get(link).status_code == 401
+        base = link.split("/enter/")[0]
+        assert browser.get(f"{base}/api/me?token=SECRET").json()["role"] == "custodian"
+        assert browser.post(f"{base}/api/people", json={}).status_code == 403
+        strange = browser.get(f"{base}/api/me", headers={"Host": "evil.example"})
+        assert strange.status_code == 403
+        assert "server" not in strange.headers
+    child.terminate()
+    _, logged = child.communicate(timeout=60)
+    assert link.split("/")[-1] not in logged
+    assert "SECRET" not in logged
+    assert "GET /enter/... 303" in logged
+    assert "GET /api/me 200" in logged
+
+
+def test_one_folder_has_one_server(tmp_path):
+    """A second one would take the first one's unfinished work for a dead one's."""
+    world = make_world(tmp_path / "data")
+    command = [sys.executable, str(CHILD), str(world.state.folder.path)]
+    with server(world):
+        second = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert second.returncode != 0
+    assert "another server uses" in second.stderr
+    with server(world) as (_, client):
+        assert client.get("/api/me").status_code == 200
+
+
+def test_with_a_certificate_everything_is_encrypted(tmp_path):
+    """And the cookie is for encrypted connections alone."""
+    certificate, key = _self_signed(tmp_path)
+    code = "import sys; from cloakgp.app import serve; serve(port=0, data=sys.argv[1], tls=sys.argv[2:4])"
+    command = [sys.executable, "-c", code, str(tmp_path / "data"), certificate, key]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        assert child.stdout is not None
+        link = (child.stdout.readline() + child.stdout.readline()).split()[-1]
+        assert link.startswith("https://127.0.0.1:")
+        trusted = ssl.create_default_context(cafile=certificate)
+        with httpx.Client(verify=trusted, timeout=30, trust_env=False) as browser:
+            entered = browser.get(link, follow_redirects=False)
+            assert "Secure" in entered.headers["set-cookie"]
+            assert browser.get(link.split("/enter/")[0] + "/api/me").json()["role"] == "custodian"
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def _self_signed(folder: Path) -> tuple[str, str]:
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "cert.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
+    (folder / "key.pem").write_bytes(key.private_bytes(pem, form, serialization.NoEncryption()))
+    return str(folder / "cert.pem"), str(folder / "key.pem")

@@ -1,0 +1,393 @@
+"""From a table to a prediction, through the API; and what must not happen on the way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from app_helpers import LOOSE, SETTINGS, World, make_plan, make_world, opened, release, table
+
+import cloakgp
+from cloakgp.app import Limits, create_app, open_state
+from cloakgp.ledger import Ledger
+
+
+def spends(world: World) -> int:
+    return sum(entry.kind == "spent" for entry in Ledger(world.state.ledger_url).entries())
+
+
+def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
+    """Upload, look at inputs, preview, plan, quote, release, predict, download, verify."""
+    client = world.client()
+    (listed,) = client.get("/api/data").json()
+    assert listed == {
+        "name": "heights.csv",
+        "columns": ["age", "height"],
+        "rows": 40,
+        "bytes": listed["bytes"],
+    }
+    facts = client.post(
+        "/api/data/heights.csv/inputs", json={"inputs": ["age"], "bounds": [50.0, 170.0]}
+    ).json()
+    assert facts["rows"] == 40
+    assert len(facts["sample"]) == 40
+    assert facts["ranges"]["age"] == [min(facts["sample"])[0], max(facts["sample"])[0]]
+    assert cloakgp.kernels.words.parse(facts["suggested"]["kernel"])
+
+    preview = client.post("/api/preview", json=SETTINGS).json()
+    assert len(preview["points"]) == len(preview["noise_std"]) == len(preview["gp_std"]) == 12
+    assert preview["fades_at"] == pytest.approx(48.0)
+    plan = make_plan(client)
+    kept = client.get(f"/api/plans/{plan}").json()
+    assert kept["certificate"] == preview["certificate"]
+    assert kept["summary"] == preview["summary"]
+    quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "kung"}).json()
+    assert quote["fits"]
+    assert quote["known"] is None
+    assert quote["left_after"]["release"] < quote["left_before"]["release"]
+
+    answer = release(client, plan).json()
+    assert answer["receipt"]["spent"]
+    assert answer["receipt"]["left_release"] == quote["left_after"]["release"]
+    made = client.get(f"/api/releases/{answer['release']['id']}").json()
+    assert made["noise_std"] == pytest.approx(preview["noise_std"])
+    assert len(made["released"]) == len(made["denoised"]) == len(made["denoised_std"]) == 12
+    where = f"/api/releases/{made['id']}"
+    assert client.get(f"{where}/verify").json()["ok"]
+
+    file = tmp_path / "got.cloak"
+    file.write_bytes(client.get(f"{where}/file").content)
+    assert cloakgp.verify(file).epsilon == 0.5
+    assert cloakgp.Release.load(file).mean.tolist() == made["released"]
+    assert client.get(f"{where}/csv").text.splitlines()[0] == "age,released,noise_std,denoised,denoised_std"
+    assert "<h1>growth</h1>" in client.get(f"{where}/report").text
+    asked = {"points": made["points"], "level": 0.9}
+    predicted = client.post(f"{where}/predict", json=asked).json()
+    assert predicted["mean"] == pytest.approx(made["denoised"])
+    assert all(
+        low < mean < high
+        for low, mean, high in zip(*(predicted[k] for k in ("lower", "mean", "upper")), strict=True)
+    )
+
+    book = client.get("/api/ledger").json()
+    assert book["verified"]
+    assert book["datasets"][0]["events"] == 1
+    assert book["entries"][-1]["hash"] == book["head"] == answer["receipt"]["head"]
+
+
+def test_noise_against_epsilon_is_that_of_real_plans(world):
+    client = world.client()
+    for design in ("mse", "posterior"):
+        asked = {"settings": {**SETTINGS, "design": design}, "epsilons": [0.2, 2.0]}
+        curve = client.post("/api/preview/curve", json=asked).json()
+        for point in curve:
+            plan = client.post(
+                "/api/preview", json={**SETTINGS, "design": design, "epsilon": point["epsilon"]}
+            )
+            assert point["rms"] == pytest.approx(plan.json()["summary"]["rms"], rel=1e-6)
+            assert point["largest"] == pytest.approx(plan.json()["summary"]["largest"], rel=1e-6)
+        assert curve[0]["paper_rms"] > curve[0]["rms"]
+        assert curve[1]["paper_rms"] is None
+
+
+def test_a_function_can_be_released_and_asked(world):
+    client = world.client()
+    plan = make_plan(client, kind="function")
+    answer = release(client, plan).json()
+    made = client.get(f"/api/releases/{answer['release']['id']}").json()
+    assert made["kind"] == "function"
+    assert len(made["released"]) == len(made["points"]) == 201
+    asked = client.post(f"/api/releases/{made['id']}/predict", json={"points": [[3.0]]})
+    assert asked.status_code == 200
+    assert client.get(f"/api/releases/{made['id']}/verify").json()["ok"]
+
+
+def test_two_inputs_and_points_of_ones_own(world):
+    client = world.client()
+    rng = np.random.default_rng(2)
+    columns = {"lat": rng.uniform(size=30), "lon": rng.uniform(size=30), "price": rng.uniform(size=30)}
+    assert client.put("/api/data/homes.csv", content=table(columns)).status_code == 201
+    settings = {
+        **SETTINGS,
+        "data": "homes.csv",
+        "inputs": ["lat", "lon"],
+        "output": "price",
+        "bounds": [0.0, 1.0],
+    }
+    settings |= {
+        "kernel": "Matern32([0.3, 0.4], variance=0.1)",
+        "noise": 0.02,
+        "at": {"points": [[0.2, 0.3], [0.5, 0.6]]},
+    }
+    made = release(client, make_plan(client, **settings)).json()
+    got = client.get(f"/api/releases/{made['release']['id']}").json()
+    assert got["points"] == [[0.2, 0.3], [0.5, 0.6]]
+    wrong = client.post(f"/api/releases/{got['id']}/predict", json={"points": [[0.2]]})
+    assert wrong.status_code == 422
+    ragged = client.post(f"/api/releases/{got['id']}/predict", json={"points": [[0.2, 0.1], [1.0]]})
+    assert ragged.status_code == 422
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_spent(world):
+    client = world.client()
+    plan = make_plan(client, epsilon=2.0)
+    quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "kung"}).json()
+    assert not quote["fits"]
+    answer = release(client, plan)
+    assert (answer.status_code, answer.json()["code"]) == (409, "budget_exceeded")
+    assert spends(world) == 0
+    assert client.get("/api/releases").json() == []
+    assert list(world.state.folder.releases.iterdir()) == []
+
+
+@pytest.mark.parametrize("confirm", ["", "Kung", "kung ", "other"])
+def test_without_the_right_confirmation_nothing_happens(world, confirm):
+    client = world.client()
+    answer = release(client, make_plan(client), confirm=confirm)
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_input")
+    assert spends(world) == 0
+
+
+def test_words_that_the_ledger_cannot_keep_are_not_blamed_on_the_output(world):
+    client = world.client()
+    answer = release(client, make_plan(client), why="a\u2028b")
+    assert (answer.status_code, answer.json()["code"]) == (422, "bad_input")
+    assert "why" in answer.json()["error"]
+    assert spends(world) == 0
+
+
+def test_an_unknown_data_set_is_not_found(world):
+    client = world.client()
+    answer = release(client, make_plan(client), dataset="others", confirm="others")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert spends(world) == 0
+
+
+def test_one_question_is_one_plan_and_asked_again_costs_nothing(world):
+    """Unless `again` says that it is to be paid for once more."""
+    client = world.client()
+    plan = make_plan(client, epsilon=0.3)
+    assert make_plan(client, epsilon=0.3) == plan
+    first = release(client, plan).json()
+    second = release(client, plan).json()
+    assert second["release"] == first["release"]
+    assert not second["receipt"]["spent"]
+    assert (
+        client.post(f"/api/plans/{plan}/quote", json={"dataset": "kung"}).json()["known"]
+        == first["release"]["id"]
+    )
+    assert spends(world) == 1
+    once_more = client.post(f"/api/plans/{plan}/quote", json={"dataset": "kung", "again": True}).json()
+    assert once_more["known"] is None
+    assert once_more["left_after"]["release"] < once_more["left_before"]["release"]
+    third = release(client, plan, again=True).json()
+    assert third["receipt"]["spent"]
+    assert third["release"]["id"] != first["release"]["id"]
+    assert spends(world) == 2
+
+
+def test_other_inputs_than_planned_are_refused(world):
+    client = world.client()
+    plan = make_plan(client)
+    assert client.delete("/api/data/heights.csv").status_code == 200
+    gone = release(client, plan)
+    assert (gone.status_code, gone.json()["code"]) == (404, "not_found")
+    client.put("/api/data/heights.csv", content=table({"age": range(40), "height": range(40)}))
+    changed = release(client, plan)
+    assert (changed.status_code, changed.json()["code"]) == (409, "conflict")
+    assert spends(world) == 0
+
+
+def test_releases_at_the_same_time_are_paid_for_once(world):
+    """Several clicks are one release: the others are told to ask again, or get the same answer."""
+    plan = make_plan(world.client())
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: release(world.client(), plan), range(8)))
+    assert {answer.status_code for answer in answers} <= {200, 503}
+    granted = [answer.json() for answer in answers if answer.status_code == 200]
+    assert sum(answer["receipt"]["spent"] for answer in granted) == 1
+    assert len({answer["release"]["id"] for answer in granted}) == 1
+    assert spends(world) == 1
+
+
+def test_different_plans_at_the_same_time_do_not_overspend(world):
+    client = world.client()
+    plans = [make_plan(client, epsilon=0.6, at=f"grid:{n}") for n in (5, 6, 7, 8)]
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda plan: release(world.client(), plan), plans))
+    codes = sorted(answer.status_code for answer in answers)
+    assert codes == [200, 200, 409, 409]
+    assert client.get("/api/ledger").json()["verified"]
+
+
+def test_everything_is_the_same_after_a_restart(released):
+    world, _, release_id = released
+    asked = {"points": np.linspace(-5, 120, 10_000)[:, None].tolist(), "include_noise": True}
+    other = world.restarted()
+    for path in ("/api/plans", "/api/releases", f"/api/releases/{release_id}", "/api/data", "/api/people"):
+        assert other.client().get(path).json() == world.client().get(path).json()
+    one, two = (
+        w.client("analyst").post(f"/api/releases/{release_id}/predict", json=asked) for w in (world, other)
+    )
+    assert one.status_code == 200
+    assert len(one.json()["mean"]) == 10_000
+    assert one.content == two.content
+
+
+def test_scripts_do_what_they_say(released, tmp_path):
+    """The analyst's reads the file; the custodian's gives the same answer again, and pays nothing."""
+    world, _, release_id = released
+    for who in ("analyst", "custodian"):
+        client = world.client(who)
+        (tmp_path / f"{release_id}.cloak").write_bytes(client.get(f"/api/releases/{release_id}/file").content)
+        text = client.get(f"/api/releases/{release_id}/script").text
+        folder = world.state.folder
+        text = text.replace("PATH/TO/heights.csv", str(folder.uploads / "heights.csv"))
+        text = text.replace("sqlite:///PATH/TO/ledger.db", world.state.ledger_url)
+        (tmp_path / "redo.py").write_text(text)
+        before = spends(world)
+        done = subprocess.run(
+            [sys.executable, "redo.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, done.stderr
+        assert "verified: (0.5, 0.01)-DP" in done.stdout
+        assert spends(world) == before
+        again = cloakgp.Release.load(tmp_path / f"{release_id}.cloak")
+        assert again.mean.tolist() == client.get(f"/api/releases/{release_id}").json()["released"]
+        book = json.loads(client.get(f"/api/releases/{release_id}/notebook").text)
+        code = [cell["source"] for cell in book["cells"] if cell["cell_type"] == "code"]
+        assert len(code) == (3 if who == "custodian" else 1)
+        for part in code:
+            compile(part, "cell", "exec")
+    assert "PATH/TO" not in world.client("analyst").get(f"/api/releases/{release_id}/script").text
+
+
+def test_a_ledger_that_was_cut_off_is_noticed(world):
+    client = world.client()
+    release(client, make_plan(client))
+    Path(world.state.ledger_url.removeprefix("sqlite:///")).unlink()
+    assert not client.get("/api/ledger").json()["verified"]
+    client.post("/api/ledger/datasets", json={"name": "kung", "epsilon": 1.0, "delta": 0.01})
+    book = client.get("/api/ledger").json()
+    assert not book["verified"]
+    assert "cut off" in book["problem"]
+
+
+def test_a_data_set_is_made_once(world):
+    client = world.client()
+    again = client.post("/api/ledger/datasets", json={"name": "kung", "epsilon": 5.0, "delta": 0.01})
+    assert (again.status_code, again.json()["code"]) == (409, "conflict")
+    wrong = client.post(
+        "/api/ledger/datasets", json={"name": "x", "epsilon": 1.0, "delta": 0.01, "pure": 2.0}
+    )
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "bad_input")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"kernel": "EQ(20"},
+        {"kernel": "__import__('os')"},
+        {"bounds": [3.0, 3.0]},
+        {"bounds": [170.0, 50.0]},
+        {"noise": -1.0},
+        {"epsilon": 0.0},
+        {"delta": 1.0},
+        {"inputs": ["nothing"]},
+        {"inputs": ["age", "age"]},
+        {"inputs": ["height"], "output": "age", "at": "grid:1"},
+        {"output": "age"},
+        {"at": "grid:9999"},
+        {"at": {"points": [[1.0, 2.0]]}},
+        {"at": "/etc/passwd"},
+        {"design": "best"},
+        {"extra": 1},
+        {"epsilon": "1"},
+        {"mean": float("1e300")},
+    ],
+)
+def test_settings_that_make_no_sense_are_explained(released, changes):
+    client = released[0].client()
+    for path, body in (
+        ("/api/preview", {**SETTINGS, **changes}),
+        ("/api/plans", {"settings": {**SETTINGS, **changes}, "name": "wrong"}),
+    ):
+        answer = client.post(path, json=body)
+        assert (answer.status_code, answer.json()["code"]) == (422, "bad_input"), answer.text
+        assert len(answer.json()["error"]) > 10
+
+
+def test_too_many_rows_are_refused_with_the_reason(world):
+    client = world.client()
+    n = 6001
+    body = table({"age": range(n), "height": range(n)})
+    assert client.put("/api/data/many.csv", content=body).json()["rows"] == n
+    answer = client.post("/api/preview", json={**SETTINGS, "data": "many.csv"})
+    assert answer.status_code == 422
+    assert "6001 rows" in answer.json()["error"]
+
+
+def test_a_slow_answer_is_announced_and_the_work_goes_on(tmp_path, monkeypatch):
+    patient = make_world(tmp_path / "data")
+    plan = make_plan(patient.client())
+    hasty = Limits(answer_seconds=0.3, requests_per_second=1e6, burst=10**6)
+    world = World(*opened(tmp_path / "data", hasty), patient.tokens)
+    client = world.client()
+    from cloakgp.app.shelf import Shelf
+
+    finish, begun = Shelf.finish, []
+
+    def slowly(self: Any, *arguments: Any) -> Any:
+        import time
+
+        begun.append(1)
+        time.sleep(1.0)
+        return finish(self, *arguments)
+
+    monkeypatch.setattr(Shelf, "finish", slowly)
+    answer = release(client, plan)
+    assert (answer.status_code, answer.json()["code"]) == (503, "busy")
+    while release(client, plan).status_code == 503:
+        pass
+    assert spends(world) == len(begun) == 1
+
+
+def test_the_demo_has_generated_data_and_a_budget(tmp_path):
+    """And is the same when it is started again, spends included."""
+    for _ in range(2):
+        state = open_state(tmp_path / "data", limits=LOOSE, demo=True)
+        world = World(state, create_app(state))
+        _, world.tokens["custodian"] = state.people.add("custodian", "custodian", 1)
+        client = world.client()
+        assert client.get("/api/me").json()["demo"]
+        (listed,) = client.get("/api/data").json()
+        assert (listed["name"], listed["columns"], listed["rows"]) == ("heights.csv", ["age", "height"], 287)
+        (dataset,) = client.get("/api/ledger").json()["datasets"]
+        assert (dataset["name"], dataset["epsilon"], dataset["delta"]) == ("kung", 1.0, 0.01)
+        assert release(client, make_plan(client)).status_code == 200
+    assert spends(world) == 1
+
+
+def test_moving_epsilon_costs_milliseconds(world):
+    """The costly part of a plan is worked out once, and not again when only the promise moves."""
+    from cloakgp import smoothers
+
+    client = world.client()
+    client.post("/api/preview", json=SETTINGS)
+    made: list[int] = []
+    first = smoothers.gentle_cholesky
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(smoothers, "gentle_cholesky", lambda *a, **k: made.append(1) or first(*a, **k))
+        for epsilon in np.geomspace(0.1, 5.0, 30):
+            assert (
+                client.post("/api/preview", json={**SETTINGS, "epsilon": float(epsilon)}).status_code == 200
+            )
+        assert made == []
+        client.post("/api/preview", json={**SETTINGS, "noise": 100.0})
+        assert made == [1]

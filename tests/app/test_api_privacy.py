@@ -1,0 +1,274 @@
+"""No value of the output column leaves: in no answer, no log, no file but the table itself and noise."""
+
+from __future__ import annotations
+
+import logging
+import struct
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from app_helpers import SETTINGS, World, ages, make_plan, release, secret_heights, table
+from asgi_client import Client
+
+from cloakgp.app import routes_session, uploads
+from cloakgp.ledger import Ledger
+from cloakgp.workflow.private_step import UNUSABLE
+
+
+class Listening(Client):
+    """Keeps all that comes back."""
+
+    heard: list[str]
+
+    def request(self, method: str, path: str, **options: Any) -> httpx.Response:
+        answer = super().request(method, path, **options)
+        self.__dict__.setdefault("heard", []).append(
+            f"{answer.headers} {answer.content.decode(errors='replace')}"
+        )
+        return answer
+
+
+def listen(world: World) -> Listening:
+    return Listening(world.app, {"Authorization": f"Bearer {world.tokens['custodian']}"})
+
+
+def check_silent(client: Listening, logged: str, secrets: list[str]) -> None:
+    for secret in secrets:
+        for heard in client.heard:
+            assert secret not in heard
+        assert secret not in logged
+
+
+def as_parquet(columns: dict[str, Any]) -> bytes:
+    import io
+
+    import pyarrow
+    from pyarrow import parquet
+
+    out = io.BytesIO()
+    parquet.write_table(pyarrow.table(columns), out)
+    return out.getvalue()
+
+
+def test_a_whole_path_tells_no_output(world, caplog):
+    """Neither as digits nor as eight bytes, in what is sent, logged, or written outside of uploads/."""
+    caplog.set_level(logging.DEBUG)
+    client = listen(world)
+    client.get("/api/data")
+    client.post("/api/data/heights.csv/inputs", json={"inputs": ["age"]})
+    client.post("/api/preview", json=SETTINGS)
+    plan = make_plan(client)
+    client.post(f"/api/plans/{plan}/quote", json={"dataset": "kung"})
+    made = release(client, plan).json()["release"]["id"]
+    for what in ("", "/file", "/csv", "/report", "/script", "/notebook", "/verify"):
+        assert client.get(f"/api/releases/{made}{what}").status_code == 200
+    client.post(f"/api/releases/{made}/predict", json={"points": [[age] for age in ages()]})
+    client.get("/api/ledger")
+    digits = [value[:9] for value in secret_heights()]
+    check_silent(client, caplog.text, digits)
+    folder = world.state.folder
+    for path in folder.path.rglob("*"):
+        if path.is_file() and folder.uploads not in path.parents:
+            contents = path.read_bytes()
+            for value in secret_heights():
+                assert value[:9].encode() not in contents, path
+                assert struct.pack("<d", float(value)) not in contents, path
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        {3: "SECRET-word"},
+        {3: ""},
+        {3: "nan"},
+        {3: "inf"},
+        dict.fromkeys(range(40), "SECRET-word"),
+        {3: "1e400"},
+        {3: "NULL"},
+    ],
+)
+def test_whatever_is_wrong_with_the_output_there_is_one_message(world, caplog, spoiled, kind):
+    """Text, missing, infinite: the same words, nothing spent, and nothing left behind."""
+    caplog.set_level(logging.DEBUG)
+    client = listen(world)
+    heights = [spoiled.get(row, value) for row, value in enumerate(secret_heights())]
+    columns = {"age": ages(), "height": heights}
+    name = f"spoiled.{kind}"
+    assert (
+        client.put(
+            f"/api/data/{name}", content=table(columns) if kind == "csv" else as_parquet(columns)
+        ).status_code
+        == 201
+    )
+    answer = release(client, make_plan(client, data=name))
+    assert (answer.status_code, answer.json()) == (422, {"error": UNUSABLE, "code": "unusable_output"})
+    check_silent(client, caplog.text, ["SECRET", *(value[:9] for value in secret_heights())])
+    assert len(Ledger(world.state.ledger_url).entries()) == 2
+    assert list(world.state.folder.releases.iterdir()) == []
+    assert list(world.state.folder.working.iterdir()) == []
+
+
+def test_missing_outputs_can_be_the_middle_of_the_bounds(world):
+    client = world.client()
+    heights = ["" if row == 3 else value for row, value in enumerate(secret_heights())]
+    client.put("/api/data/gaps.csv", content=table({"age": ages(), "height": heights}))
+    assert release(client, make_plan(client, data="gaps.csv"), missing="midpoint").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "contents",
+    [
+        b"12.5,140.1234567\n13.5,141.1234567\n",  # no header: its first line is somebody
+        b"12.5;140.1234567\n13.5;141.1234567\n",
+        b"age,height\n1,140.1234567\n2,3,140.1234567\n",  # a ragged row
+        b'age,height\n1,"140.1234567\n2,3\n',
+        b"\xff\xfe,140.1234567\n1,2\n",
+        b"",
+        b"\n\n",
+        b"PK\x03\x04 140.1234567",
+        b"age,height\n1,\xff140.1234567\n",
+    ],
+)
+def test_a_table_that_cannot_be_read_is_not_quoted(world, caplog, contents):
+    caplog.set_level(logging.DEBUG)
+    client = listen(world)
+    for name in ("odd.csv", "odd.parquet"):
+        answer = client.put(f"/api/data/{name}", content=contents)
+        if (
+            answer.status_code != 201
+        ):  # a byte that is no UTF-8 in a column that nobody reads is no matter yet
+            assert (answer.status_code, answer.json()["code"]) == (422, "bad_input")
+    client.get("/api/data")
+    check_silent(client, caplog.text, ["140.123", "141.123"])
+    assert list(world.state.folder.uploads.glob(".*")) == []
+
+
+def test_an_output_cannot_be_made_an_input_later(world, caplog):
+    """A slip of the mouse must not show the private column's range."""
+    client = listen(world)
+    make_plan(client)
+    swapped = {**SETTINGS, "inputs": ["height"], "output": "age"}
+    for path, body in (
+        ("/api/data/heights.csv/inputs", {"inputs": ["height"]}),
+        ("/api/data/heights.csv/inputs", {"inputs": ["age", "height"]}),
+        ("/api/data/heights.csv/inputs", {"inputs": ["age"], "output": "age"}),
+        ("/api/preview", swapped),
+        ("/api/preview/curve", {"settings": swapped, "epsilons": [1.0]}),
+        ("/api/plans", {"settings": swapped, "name": "swapped"}),
+    ):
+        answer = client.post(path, json=body)
+        assert (answer.status_code, answer.json()["code"]) == (422, "bad_input"), path
+    check_silent(client, caplog.text, [value[:9] for value in secret_heights()])
+
+
+def test_the_output_is_not_read_before_the_release(world, monkeypatch):
+    """No preview, plan, quote or refusal asks for the private column."""
+    from cloakgp.measure import PrivateColumn
+
+    asked = []
+    read = PrivateColumn.__array__
+    monkeypatch.setattr(
+        PrivateColumn, "__array__", lambda self, *a, **k: asked.append(1) or read(self, *a, **k)
+    )
+    client = world.client()
+    client.post("/api/preview", json=SETTINGS)
+    for plan in (make_plan(client), make_plan(client, epsilon=3.0)):
+        client.post(f"/api/plans/{plan}/quote", json={"dataset": "kung"})
+    assert release(client, plan).json()["code"] == "budget_exceeded"
+    assert release(client, make_plan(client), confirm="no").status_code == 422
+    assert asked == []
+    assert release(client, make_plan(client)).status_code == 200
+    assert asked == [1]
+    assert release(client, make_plan(client)).json()["receipt"]["spent"] is False
+    assert asked == [1]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyError, AssertionError, ValueError, RecursionError])
+def test_an_error_that_nobody_expected_is_not_quoted(world, monkeypatch, caplog, error):
+    """A fixed answer without a traceback; the log has its type and place."""
+    caplog.set_level(logging.DEBUG)
+    client = listen(world)
+
+    def fail(*arguments: Any, **options: Any) -> None:
+        raise error("SECRET 140.1234567")
+
+    monkeypatch.setattr(routes_session, "_me", fail)
+    answer = client.get("/api/me")
+    assert answer.status_code == 500
+    assert answer.json()["code"] == "failed"
+    assert error.__name__ in caplog.text
+    assert "fail" in caplog.text
+    check_silent(client, caplog.text, ["SECRET", "140.12", "Traceback"])
+    assert "Traceback" not in answer.text
+
+
+def test_an_unexpected_error_in_the_private_step_is_not_quoted(world, monkeypatch, caplog):
+    from cloakgp import measure
+
+    caplog.set_level(logging.DEBUG)
+    client = listen(world)
+    plan = make_plan(client)
+
+    def fail(exact: Any, sigma: int) -> None:
+        raise RuntimeError(f"SECRET {exact.tolist()}")
+
+    monkeypatch.setattr(measure, "_add_noise", fail)
+    answer = release(client, plan)
+    assert answer.status_code == 500
+    check_silent(client, caplog.text, ["SECRET"])
+    monkeypatch.undo()
+    assert release(client, plan).json()["receipt"]["spent"]
+
+
+def test_links_and_tokens_are_not_logged(world, caplog):
+    caplog.set_level(logging.DEBUG)
+    token = world.state.sessions.new_link()
+    browser = Client(world.app)
+    browser.get(f"/enter/{token}")
+    browser.get(f"/enter/{token}?again={token}")
+    browser.get(f"/api/me?token={world.tokens['analyst']}")
+    browser.post("/api/session", json={"token": world.tokens["analyst"]})
+    ours = "\n".join(record.getMessage() for record in caplog.records if record.name == "cloakgp.app")
+    assert "GET /enter/... 303" in ours
+    for secret in (token, *world.tokens.values()):
+        assert secret not in ours
+
+
+def test_rows_are_counted_without_decoding_a_cell(tmp_path, monkeypatch):
+    """What pyarrow is asked for is a column that is not there."""
+    from pyarrow import csv
+
+    path = tmp_path / "t.csv"
+    path.write_bytes(table({"age": [1, 2], "height": ["x", "y"]}))
+    kept = []
+    read = csv.read_csv
+    monkeypatch.setattr(csv, "read_csv", lambda *a, **k: kept.append(read(*a, **k)) or kept[-1])
+    assert uploads.rows_of(path) == 2
+    assert kept[0].column(0).null_count == 2
+    assert not {"age", "height"} & set(kept[0].column_names)
+
+
+def test_all_files_are_the_owners_alone(world):
+    client = world.client()
+    release(client, make_plan(client))
+    for path in [world.state.folder.path, *world.state.folder.path.rglob("*")]:
+        mode = path.stat().st_mode & 0o777
+        assert mode == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_a_kept_plan_cannot_be_taken_for_a_release(world):
+    """It has a release file's form, but its mark makes verify refuse it."""
+    import cloakgp
+
+    plan = make_plan(world.client())
+    (bits,) = Path(world.state.folder.plans).glob("*.plan")
+    with pytest.raises(ValueError, match="INSECURE"):
+        cloakgp.verify(bits)
+    loaded = world.state.plans.load(plan)
+    assert loaded.digest == world.state.plans.get(plan)["plan_sha256"]
+    assert not loaded.certificate.insecure
+    assert np.isfinite(loaded.noise_std).all()

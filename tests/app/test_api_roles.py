@@ -1,0 +1,290 @@
+"""Who may do what, and from where."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+
+import pytest
+from app_helpers import LOOSE, SETTINGS, World, make_world, opened
+from asgi_client import Client
+
+from cloakgp.app import Limits, create_app, open_state, server
+from cloakgp.app.limits import Rate
+
+BOTH = {
+    ("get", "/api/me"),
+    ("get", "/api/terms"),
+    ("delete", "/api/session"),
+    ("get", "/api/plans"),
+    ("get", "/api/plans/{plan_id}"),
+    ("get", "/api/releases"),
+    ("get", "/api/releases/{release_id}"),
+    ("post", "/api/releases/{release_id}/predict"),
+    ("get", "/api/releases/{release_id}/verify"),
+    ("get", "/api/releases/{release_id}/file"),
+    ("get", "/api/releases/{release_id}/csv"),
+    ("get", "/api/releases/{release_id}/report"),
+    ("get", "/api/releases/{release_id}/script"),
+    ("get", "/api/releases/{release_id}/notebook"),
+}
+CUSTODIANS = {
+    ("get", "/api/data"),
+    ("put", "/api/data/{name}"),
+    ("delete", "/api/data/{name}"),
+    ("post", "/api/data/{name}/inputs"),
+    ("post", "/api/preview"),
+    ("post", "/api/preview/curve"),
+    ("post", "/api/plans"),
+    ("post", "/api/plans/{plan_id}/quote"),
+    ("post", "/api/plans/{plan_id}/release"),
+    ("get", "/api/ledger"),
+    ("post", "/api/ledger/datasets"),
+    ("get", "/api/people"),
+    ("post", "/api/people"),
+    ("delete", "/api/people/{person_id}"),
+}
+ANYBODY = {("post", "/api/session")}
+
+
+def routes(world: World) -> set[tuple[str, str]]:
+    paths = world.app.openapi()["paths"]
+    return {(method, path) for path, methods in paths.items() for method in methods}
+
+
+def test_every_route_is_on_one_of_the_lists(released):
+    """A new route is a decision: it needs a line above."""
+    assert routes(released[0]) == BOTH | CUSTODIANS | ANYBODY
+
+
+@pytest.mark.parametrize("who", [None, "analyst", "custodian", "expired", "revoked"])
+@pytest.mark.parametrize(("method", "path"), sorted(BOTH | CUSTODIANS))
+def test_every_route_is_for_its_roles_alone(released, who, method, path):
+    world, plan, release = released
+    # Deletes and uploads are aimed at nothing, so that the others still find what they need.
+    filled = path.format(plan_id=plan, release_id=release, name="nothing.csv", person_id="0" * 16)
+    body = {"content": b""} if method == "put" else {} if method != "post" else {"json": {}}
+    answer = world.client(who).request(method.upper(), filled, **body)
+    if who in (None, "expired", "revoked"):
+        assert (answer.status_code, answer.json()["code"]) == (401, "not_signed_in")
+    elif who == "analyst" and (method, path) in CUSTODIANS:
+        assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
+    else:
+        assert answer.status_code in (200, 404, 422), answer.text
+
+
+def test_a_token_may_also_be_wrong(released):
+    world = released[0]
+    for header in ("Bearer nonsense", "Bearer ", "Basic abc", "Bearer " + "é" * 3):
+        headers = {"Authorization": header.encode("latin-1")}
+        assert Client(world.app, headers).get("/api/me").status_code == 401
+
+
+def test_no_token_is_kept_in_the_clear(world):
+    kept = (world.state.folder.path / "people.json").read_text()
+    for token in world.tokens.values():
+        assert token not in kept
+        assert hashlib.sha256(token.encode()).hexdigest() in kept
+        assert len(token) >= 43
+
+
+def test_people_are_invited_expire_and_are_revoked(world):
+    client = world.client()
+    made = client.post("/api/people", json={"name": "Ada", "role": "analyst", "days": 3}).json()
+    ada = Client(world.app, {"Authorization": f"Bearer {made['token']}"})
+    assert ada.get("/api/me").json()["name"] == "Ada"
+    session = Client(world.app)
+    assert session.post("/api/session", json={"token": made["token"]}).json()["role"] == "analyst"
+    assert session.get("/api/me").status_code == 200
+    assert "token" not in json.dumps(client.get("/api/people").json())
+    assert client.delete(f"/api/people/{made['person']['id']}").json()["revoked"]
+    assert ada.get("/api/me").status_code == 401
+    assert session.get("/api/me").status_code == 401
+    assert world.restarted().client().get("/api/people").json()[-1]["revoked"]
+
+
+def test_the_link_works_once_and_makes_a_custodian(world):
+    token = world.state.sessions.new_link()
+    browser = Client(world.app)
+    entered = browser.get(f"/enter/{token}")
+    assert (entered.status_code, entered.headers["location"]) == (303, "/")
+    cookie = entered.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "samesite=strict" in cookie.lower()
+    assert "Secure" not in cookie
+    assert browser.get("/api/me").json()["role"] == "custodian"
+    second = Client(world.app).get(f"/enter/{token}")
+    assert second.status_code == 401
+    assert "set-cookie" not in second.headers
+    assert (
+        Client(world.app, {"Authorization": f"Bearer {world.state.sessions.new_link()}"})
+        .get("/api/me")
+        .status_code
+        == 401
+    )
+
+
+def test_the_cookie_is_secure_under_tls(world):
+    token = world.state.sessions.new_link()
+    entered = Client(world.app, host="https://127.0.0.1").get(f"/enter/{token}")
+    assert "Secure" in entered.headers["set-cookie"]
+    assert "max-age" in entered.headers["strict-transport-security"]
+
+
+def signed_in(world: World) -> Client:
+    browser = Client(world.app)
+    assert browser.get(f"/enter/{world.state.sessions.new_link()}").status_code == 303
+    return browser
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [None, "null", "http://evil.example", "http://127.0.0.1:9999", "http://127.0.0.1.evil.example", "x"],
+)
+def test_another_site_cannot_make_a_browser_change_anything(world, origin):
+    browser = signed_in(world)
+    headers = {} if origin is None else {"Origin": origin}
+    for method, path, body in (
+        ("POST", "/api/people", {"name": "Eve", "role": "custodian", "days": 9}),
+        ("DELETE", "/api/data/heights.csv", None),
+        ("POST", "/api/preview", SETTINGS),
+        ("DELETE", "/api/session", None),
+    ):
+        answer = browser.request(method, path, headers=headers, json=body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "not_allowed")
+    assert browser.get("/api/data").json()[0]["name"] == "heights.csv"
+
+
+def test_the_apps_own_pages_can(world):
+    browser = signed_in(world)
+    mine = {"Origin": "http://127.0.0.1"}
+    assert browser.post("/api/preview", headers=mine, json=SETTINGS).status_code == 200
+    assert browser.delete("/api/session", headers=mine).status_code == 200
+    assert browser.get("/api/me").status_code == 401
+
+
+def test_another_site_cannot_sign_a_browser_in(world):
+    answer = Client(world.app).post(
+        "/api/session", json={"token": world.tokens["analyst"]}, headers={"Origin": "http://evil.example"}
+    )
+    assert answer.status_code == 403
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1.evil.example", "", "localhost.evil.example:80", "[::2]"]
+)
+def test_a_name_that_was_rebound_to_this_machine_is_refused(world, host):
+    for path in ("/", "/api/me", "/api/openapi.json", "/static/api.js"):
+        assert world.client().get(path, headers={"Host": host}).status_code == 403
+    for good in ("127.0.0.1:8765", "localhost", "LOCALHOST:1", "[::1]:8765"):
+        assert world.client().get("/api/me", headers={"Host": good}).status_code == 200
+
+
+def test_every_answer_carries_the_security_headers(released):
+    world, _, release = released
+    for path in (
+        "/",
+        "/api/me",
+        "/api/nothing",
+        "/enter/wrong",
+        "/static/nothing.js",
+        f"/api/releases/{release}/report",
+    ):
+        for who in (None, "analyst"):
+            headers = world.client(who).get(path).headers
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "script-src 'self';" in policy
+            assert "frame-ancestors 'none'" in policy
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["referrer-policy"] == "no-referrer"
+            if path.startswith("/api/"):
+                assert headers["cache-control"] == "no-store"
+    assert "*" not in json.dumps(dict(world.client().get("/api/me").headers)).replace("*/*", "")
+
+
+def test_requests_and_failed_sign_ins_are_limited(tmp_path):
+    world = make_world(tmp_path / "data", LOOSE)
+    state, app = opened(tmp_path / "data", Limits(requests_per_second=0.001, burst=5, failures_per_minute=4))
+    client = World(state, app, world.tokens).client("analyst")
+    assert [client.get("/api/me").status_code for _ in range(7)] == [200] * 5 + [429] * 2
+    wrong = Client(app, {"Authorization": "Bearer wrong"})
+    assert [wrong.get("/api/me").status_code for _ in range(6)] == [401] * 4 + [429] * 2
+    assert Client(app).post("/api/session", json={"token": "w" * 43}).status_code == 429
+    # A right token is never shut out by others' wrong ones.
+    assert Client(app).post("/api/session", json={"token": world.tokens["custodian"]}).status_code == 200
+
+
+def test_the_rate_recovers_and_forgets_old_keys():
+    now = [0.0]
+    rate = Rate(2.0, 3, keys=2, clock=lambda: now[0])
+    assert [rate.allows("a") for _ in range(4)] == [True, True, True, False]
+    now[0] = 1.0
+    assert [rate.allows("a") for _ in range(3)] == [True, True, False]
+    assert rate.allows("b")
+    assert rate.allows("c")
+    assert rate.allows("a")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.5.5.5"])
+def test_loopback_needs_nothing(host):
+    server.check_binding(host, people=False, tls=False, behind_proxy=False)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org", ""])
+def test_beyond_loopback_needs_tokens_and_encryption(host):
+    with pytest.raises(ValueError, match="nobody has a token"):
+        server.check_binding(host, people=False, tls=True, behind_proxy=True)
+    with pytest.raises(ValueError, match="without TLS"):
+        server.check_binding(host, people=True, tls=False, behind_proxy=False)
+    server.check_binding(host, people=True, tls=True, behind_proxy=False)
+    server.check_binding(host, people=True, tls=False, behind_proxy=True)
+
+
+def test_serve_refuses_before_it_listens(tmp_path):
+    with pytest.raises(ValueError, match="nobody has a token"):
+        server.serve(host="0.0.0.0", data=tmp_path / "data")
+
+
+def test_behind_a_proxy_the_public_name_is_the_origin(tmp_path):
+    world = make_world(tmp_path / "data")
+    app = create_app(open_state(tmp_path / "data", limits=LOOSE, any_host=True))
+    browser = Client(app, host="https://gp.example.org")
+    assert browser.post("/api/session", json={"token": world.tokens["custodian"]}).status_code == 200
+    assert (
+        browser.post("/api/preview", json=SETTINGS, headers={"Origin": "https://gp.example.org"}).status_code
+        == 200
+    )
+    assert (
+        browser.post("/api/preview", json=SETTINGS, headers={"Origin": "https://evil.example"}).status_code
+        == 403
+    )
+
+
+def test_the_description_names_every_refusal_and_gives_examples(released):
+    described = released[0].client().get("/api/openapi.json").json()
+    for path, methods in described["paths"].items():
+        for method, operation in methods.items():
+            assert {"401", "403", "422", "429", "503"} <= set(operation["responses"]), (method, path)
+            assert operation["description"]
+    assert described["components"]["schemas"]["Settings"]["examples"][0]["data"] == "heights.csv"
+
+
+def test_pages_come_from_their_folder_alone(released):
+    client = released[0].client(None)
+    for path in (
+        "/static/../people.py",
+        "/static/%2e%2e/people.py",
+        "/static/..%2fpeople.py",
+        "/static//etc/passwd",
+        "/static/%00",
+        "/static/",
+        "/static/views",
+    ):
+        assert client.get(path).status_code == 404
+    plotly = client.get("/static/plotly.min.js")
+    assert plotly.status_code == 200
+    assert plotly.headers["content-type"].startswith("text/javascript")
+    assert re.search("max-age", plotly.headers["cache-control"])

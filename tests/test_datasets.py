@@ -190,6 +190,7 @@ def test_a_folder_by_argument_or_environment(folder, monkeypatch):
         (b"PK\x03\x04 no archive", "damaged zip archive"),
         (packed({"a.csv": HOWELL, "b.csv": HOWELL}), "wrong file: it does not hold .* but a.csv, b.csv"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "content",
 )
 def test_wrong_files_are_named_with_what_is_wrong(folder, content, message):
     file = folder / "Howell1.csv"

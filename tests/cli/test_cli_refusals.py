@@ -336,7 +336,19 @@ def test_serve_starts_the_app_that_is_there(monkeypatch):
     asked = {}
     monkeypatch.setitem(sys.modules, "cloakgp.app", SimpleNamespace(serve=lambda **kw: asked.update(kw)))
     good("serve --port 8123 --data . --ledger sqlite:///budget.db")
-    assert asked == {"host": "127.0.0.1", "port": 8123, "data": Path("."), "ledger": "sqlite:///budget.db"}
+    assert asked == {
+        "host": "127.0.0.1",
+        "port": 8123,
+        "data": Path("."),
+        "ledger": "sqlite:///budget.db",
+        "tls": None,
+        "behind_proxy": False,
+        "demo": False,
+    }
+    good("serve --demo --behind-proxy --tls cert.pem key.pem")
+    assert asked["demo"]
+    assert asked["behind_proxy"]
+    assert asked["tls"] == (Path("cert.pem"), Path("key.pem"))
     monkeypatch.setitem(sys.modules, "cloakgp.app", None)
     assert "pip install 'cloakgp[app]'" in run("serve").err
 

@@ -55,7 +55,7 @@ async function fillBudget(box) {
             "span",
             { class: "hint" },
             "head ",
-            h("code", { class: "hash", title: ledger.head }, String(ledger.head).slice(0, 16)),
+            h("code", { class: "hash whole" }, String(ledger.head)),
             " – note it somewhere else now and then",
           )
         : null,

@@ -110,7 +110,8 @@ class Selection:
     def __repr__(self) -> str:
         c = self.certificate
         mark = "INSECURE " if c.insecure else ""
-        return f"<{mark}Selection: candidate {self.index} of {c.n_candidates}, {c.epsilon:g}-DP, {self.gp!r}>"
+        place = f"candidate {self.index + 1} of {c.n_candidates}"
+        return f"<{mark}Selection: {place}, {c.epsilon:g}-DP, {self.gp!r}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -370,3 +370,13 @@ def test_help_shows_examples_and_exit_codes():
     for name in ("create", "show", "verify"):
         assert f"cloakgp ledger {name} " in good(f"ledger {name} --help").out
     assert good("--version").out == f"cloakgp {cloakgp.__version__}\n"
+
+
+def test_what_is_read_is_not_written_over():
+    """Least of all the private data."""
+    before = Path("data.csv").read_bytes()
+    line = "plan data.csv --inputs age --output height --bounds 50 170 --kernel EQ(20) --noise 196 "
+    answer = run(line + "--at grid:5 --epsilon 1 --delta 0.01 -o data.csv")
+    assert answer.code == 2
+    assert "read by this command" in answer.err
+    assert Path("data.csv").read_bytes() == before

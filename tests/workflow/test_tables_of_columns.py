@@ -143,3 +143,24 @@ def test_a_private_column_says_nothing_of_itself(table):
     column = PrivateColumn(str(table), "height")
     assert repr(column) == str(column) == "<PrivateColumn, unread>"
     assert not hasattr(column, "__dict__")
+
+
+@pytest.mark.parametrize(
+    "first",
+    ["23,151.2", "2.3e+01,1.512e+02", "23;151.2;F", "23\t151.2\tF", "23y,151cm", "nan,inf", "-1,2", ".5,x"],
+)
+def test_a_first_line_of_data_is_refused_and_not_shown(tmp_path, first):
+    """It would be somebody's outcome."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"{first}\n24,160\n")
+    with pytest.raises(InputError, match="must name the columns") as error:
+        tables.check_columns(path, ["age"])
+    assert not any(cell in str(error.value) for cell in ("151", "23", "inf"))
+
+
+def test_a_stray_quote_does_not_make_the_table_a_name(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('"age,height\n23,151.2\n24,160\n')
+    with pytest.raises(InputError, match="must name the columns") as error:
+        tables.check_columns(path, ["age"])
+    assert "151" not in str(error.value)

@@ -39,6 +39,11 @@ class Folder:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path).absolute()
+        ours = (self.path / "lock").exists() or (self.path / "uploads").is_dir()
+        if self.path.exists() and not ours and (not self.path.is_dir() or any(self.path.iterdir())):
+            raise ValueError(
+                f"data must be a folder of the app's own: new, empty, or made by it; {self.path} is not."
+            )
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)
         for part in PARTS:
@@ -66,7 +71,8 @@ class Folder:
     def tidy(self) -> None:
         """Remove what a killed process left unfinished, and close what was put there by hand."""
         for table in self.uploads.iterdir():
-            table.chmod(0o600)
+            if table.is_file() and not table.is_symlink():
+                table.chmod(0o600)
         for part in (self.path, self.uploads, self.plans, self.releases):
             for left in part.glob(".*.part"):
                 left.unlink(missing_ok=True)

@@ -79,5 +79,5 @@ def _give_cookie(response: Response, request: Request, cookie: str) -> None:
         max_age=HOURS * 3600,
         httponly=True,
         samesite="strict",
-        secure=request.url.scheme == "https",
+        secure=request.url.scheme == "https" or request.app.state.cloakgp.any_host,
     )

@@ -20,11 +20,13 @@ _PLAN = """
 import cloakgp
 from cloakgp.kernels.words import parse
 from cloakgp.workflow import points, tables
+from threadpoolctl import threadpool_limits
 
 DATA = "PATH/TO/{data}"  # fill in
 INPUTS = {inputs!r}
 OUTPUT = {output!r}  # private: read by the release below, and by nothing else
 
+threadpool_limits(1, user_api="blas")  # as the app does: the plan must be the same to the last bit
 gp = cloakgp.GP(parse({kernel!r}), noise={noise!r}, bounds={bounds!r}, mean={mean!r})
 X = tables.read_columns(DATA, INPUTS)
 {plan}

@@ -136,8 +136,7 @@ class Uploads:
 def columns_of(path: Path) -> list[str]:
     """The names of the columns; a first line of data is refused, and not shown."""
     columns = tables.columns_of(path)
-    named = formats.is_parquet(path) or all(any(letter.isalpha() for letter in name) for name in columns)
-    if not columns or not named or len(columns) > 2000 or any(len(name) > 200 for name in columns):
+    if not columns or len(columns) > 2000 or any(len(name) > 200 for name in columns):
         raise InputError(_NO_HEADER)
     return columns
 

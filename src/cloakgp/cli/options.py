@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -88,11 +89,16 @@ def optional_names(text: str | None) -> list[str] | None:
     return None if text is None else names(text)
 
 
-def check_writable(*files: Path | None) -> None:
-    """Raise if a file could not be written: found out before any work, and before anything is spent."""
+def check_writable(*files: Path | None, reads: Sequence[Path | str] = ()) -> None:
+    """Raise if a file could not be written: found out before any work, and before anything is spent.
+
+    What is read must not be written over: that would lose the private data.
+    """
     for file in files:
         if file is None:
             continue
+        if file.exists() and any(Path(path).exists() and file.samefile(path) for path in reads):
+            raise InputError(f"{file} is read by this command, so it is not written over. Name another file.")
         if file.is_dir():
             raise InputError(f"{file} is a folder.")
         if not file.parent.is_dir() or not os.access(file.parent, os.W_OK):

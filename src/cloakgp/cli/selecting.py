@@ -77,7 +77,7 @@ def select(
     columns = options.names(inputs)
     check_output(columns, output)
     tables.check_columns(data, [*columns, output])
-    options.check_writable(out)
+    options.check_writable(out, reads=[data])
     candidates = [GP(parse(words), variance, bounds, mean) for words in kernel for variance in noise]
     X = tables.read_columns(data, columns)
     plan_for = _plan_for(then_at, then_epsilon, then_delta, then_design, columns, X)
@@ -133,7 +133,7 @@ def _answer(plan: SelectionPlan, chosen: Selection, out: Path | None, spent: boo
         files.write(out, json.dumps(found, indent=1, sort_keys=True).encode() + b"\n")
     low, high = gp.bounds
     text = [
-        f"chosen: candidate {chosen.index} of {len(plan.candidates)}",
+        f"chosen: candidate {chosen.index + 1} of {len(plan.candidates)}",
         pairs([("kernel", repr(gp.kernel)), ("noise", f"{gp.noise:g}")]),
         f'for the plan: --kernel "{gp.kernel!r}" --noise {gp.noise!r} --bounds {low!r} {high!r}',
     ]

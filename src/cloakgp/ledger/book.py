@@ -458,7 +458,7 @@ def _receipt(release: Any) -> tuple[Receipt, str, IntArray]:
             f"releases must be release files or what release or select gave; got {type(release).__name__}."
         )
     if receipt is None:
-        raise LedgerTampered(f"releases: {release!r} carries no receipt; it was not made through a ledger.")
+        raise LedgerTampered(f"releases: {release!s} carries no receipt; it was not made through a ledger.")
     return receipt, plan.digest, answer
 
 

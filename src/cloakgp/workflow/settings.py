@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
 from cloakgp import checks, designs
 from cloakgp.calibration import CALIBRATIONS
 from cloakgp.checks import FloatArray
@@ -57,15 +59,20 @@ class Settings:
         return points.grid(self.at, X) if isinstance(self.at, str) else self.at
 
     def plan(self, X: FloatArray) -> Plan:
-        """The plan, for these inputs: public, and without y."""
-        return self.gp().plan(
-            X,
-            self.points(X),
-            epsilon=self.epsilon,
-            delta=self.delta,
-            design=self.design,
-            calibration=self.calibration,
-        )
+        """The plan, for these inputs: public, and without y.
+
+        With one thread for linear algebra: more of them round differently, and an answer that was paid for
+        can be fetched again for the very same plan only.
+        """
+        with threadpool_limits(1, user_api="blas"):
+            return self.gp().plan(
+                X,
+                self.points(X),
+                epsilon=self.epsilon,
+                delta=self.delta,
+                design=self.design,
+                calibration=self.calibration,
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""

@@ -37,9 +37,28 @@ def columns_of(path: PathLike) -> list[str]:
             header = next(csv.reader(text, delimiter=separator(path)), [])
     except (OSError, ValueError, csv.Error):
         raise InputError(f"{_name(path)}: cannot be read as a table in UTF-8 with a header.") from None
-    if not header or not any(name.strip() for name in header):
+    if not any(name.strip() for name in header):
         raise InputError(f"{_name(path)}: there is no header. The first line must name the columns.")
+    if not all(_is_name(name) for name in header):
+        raise InputError(
+            f"{_name(path)}: the first line must name the columns. It is not shown, since it may be data. A "
+            "name begins with a letter or _, is no number, and has at most 100 characters on one line. If "
+            "the table is separated by semicolons, save it with commas."
+        )
     return header
+
+
+def _is_name(text: str) -> bool:
+    """Whether the first line's cell can be shown: a cell of data would be somebody's."""
+    text = text.strip()
+    plain = text.isprintable() and len(text) <= 100 and not any(mark in text for mark in ";\t|")
+    if not plain or not (text[:1].isalpha() or text[:1] == "_"):
+        return False
+    try:
+        float(text)  # nan, inf
+    except ValueError:
+        return True
+    return False
 
 
 def check_columns(path: PathLike, wanted: Sequence[str]) -> None:
@@ -52,8 +71,7 @@ def check_columns(path: PathLike, wanted: Sequence[str]) -> None:
         if counted[name]:
             raise InputError(f"{_name(path)}: column {name!r} is there {counted[name]} times. Rename one.")
         there = ", ".join(map(repr, header[:20])) + (", ..." if len(header) > 20 else "")
-        hint = " Is it separated by semicolons? Save it with commas." if ";" in header[0] else ""
-        raise InputError(f"{_name(path)}: there is no column {name!r}. There: {there}.{hint}")
+        raise InputError(f"{_name(path)}: there is no column {name!r}. There: {there}.")
     if len(set(wanted)) < len(wanted):
         raise InputError(f"a column is asked for twice: {', '.join(wanted)}.")
 

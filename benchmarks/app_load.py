@@ -61,11 +61,11 @@ async def prepare(custodian: httpx.AsyncClient, rows: int) -> str:
     await custodian.put("/api/data/heights.csv", content=table(rows))
     await custodian.post("/api/ledger/datasets", json={"name": "kung", "epsilon": 50.0, "delta": 0.01})
     made = await custodian.post("/api/plans", json={"settings": SETTINGS, "name": "load"})
-    return str((await release(custodian, made.json()["id"], again=False))["id"])
+    return str((await release(custodian, made.json()["id"]))["id"])
 
 
-async def release(custodian: httpx.AsyncClient, plan: str, again: bool) -> dict[str, Any]:
-    asked = {"dataset": "kung", "confirm": "kung", "why": "load", "again": again}
+async def release(custodian: httpx.AsyncClient, plan: str) -> dict[str, Any]:
+    asked = {"dataset": "kung", "confirm": "kung", "why": "load"}
     answer = await custodian.post(f"/api/plans/{plan}/release", json=asked)
     answer.raise_for_status()
     made: dict[str, Any] = answer.json()["release"]
@@ -94,7 +94,7 @@ async def releases(custodian: httpx.AsyncClient, until: float) -> tuple[int, lis
             settings = {**SETTINGS, "at": f"grid:{100 + made % 50}", "epsilon": 0.01 + 1e-6 * made}
             plan = await custodian.post("/api/plans", json={"settings": settings, "name": f"load {made}"})
             plan.raise_for_status()
-            await release(custodian, plan.json()["id"], again=False)
+            await release(custodian, plan.json()["id"])
             made += 1
         except httpx.HTTPError:
             failed += 1

@@ -106,7 +106,7 @@ def make_release(site: Site, token: str) -> str:
     site.ask("PUT", "/api/data/people.csv", table, token)
     site.ask("POST", "/api/ledger/datasets", {"name": "shelf", "epsilon": 2.0, "delta": 0.01}, token)
     plan = site.ask("POST", "/api/plans", {"settings": SETTINGS, "name": "on the shelf"}, token)
-    asked = {"dataset": "shelf", "confirm": "shelf", "why": "", "missing": "error", "again": False}
+    asked = {"dataset": "shelf", "confirm": "shelf", "why": "", "missing": "error", "number": 1}
     answer = site.ask("POST", f"/api/plans/{plan['id']}/release", asked, token)
     return str(answer["release"]["id"])
 

@@ -170,7 +170,7 @@ def test_an_unknown_data_set_is_not_found(world):
 
 
 def test_one_question_is_one_plan_and_asked_again_costs_nothing(world):
-    """Unless `again` says that it is to be paid for once more."""
+    """Unless `number` says that it is to be paid for once more."""
     client = world.client()
     plan = make_plan(client, epsilon=0.3)
     assert make_plan(client, epsilon=0.3) == plan
@@ -183,12 +183,18 @@ def test_one_question_is_one_plan_and_asked_again_costs_nothing(world):
         == first["release"]["id"]
     )
     assert spends(world) == 1
-    once_more = client.post(f"/api/plans/{plan}/quote", json={"dataset": "kung", "again": True}).json()
+    once_more = client.post(f"/api/plans/{plan}/quote", json={"dataset": "kung", "number": 2}).json()
     assert once_more["known"] is None
     assert once_more["left_after"]["release"] < once_more["left_before"]["release"]
-    third = release(client, plan, again=True).json()
+    third = release(client, plan, number=2).json()
     assert third["receipt"]["spent"]
     assert third["release"]["id"] != first["release"]["id"]
+    assert spends(world) == 2
+    repeated = release(client, plan, number=2).json()  # a lost answer, asked for once more
+    assert repeated["release"] == third["release"]
+    assert not repeated["receipt"]["spent"]
+    too_far = release(client, plan, number=4)
+    assert (too_far.status_code, too_far.json()["code"]) == (409, "conflict")
     assert spends(world) == 2
 
 

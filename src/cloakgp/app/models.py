@@ -105,25 +105,32 @@ class AskPlan(_Asked):
     name: Words
 
 
-class AskQuote(_Asked):
-    """Whose budget would pay; `again` asks what one more release of the same plan would cost."""
+Which = Annotated[int, Field(ge=1, le=1000)]
 
-    model_config = _example(dataset="kung", again=False)
+
+class AskQuote(_Asked):
+    """Whose budget would pay; `number` 2 asks what a second release of the same plan would cost."""
+
+    model_config = _example(dataset="kung", number=1)
 
     dataset: Words
-    again: bool = False
+    number: Which = 1
 
 
 class AskRelease(_Asked):
-    """The private step. `confirm` repeats the data set's name; `again` pays once more for the same plan."""
+    """The private step. `confirm` repeats the data set's name; `number` says which release of the plan is meant.
 
-    model_config = _example(dataset="kung", confirm="kung", why="growth curve", missing="error", again=False)
+    A number that was released before gets the same answer for nothing, however often it is asked for; the
+    next one, as the quote's `next` says, is a new spend.
+    """
+
+    model_config = _example(dataset="kung", confirm="kung", why="growth curve", missing="error", number=1)
 
     dataset: Words
     confirm: Annotated[str, Field(max_length=80)]
     why: Why = ""
     missing: Literal["error", "midpoint"] = "error"
-    again: bool = False
+    number: Which = 1
 
 
 class AskDataset(_Asked):
@@ -247,6 +254,7 @@ class Quote(BaseModel):
     spent_before: float
     spent_after: float
     known: str | None
+    next: int
     words: str
 
 

@@ -46,7 +46,8 @@ class Counter:
     def quote(self, plan_id: str, wanted: models.AskQuote, person: Person) -> dict[str, Any]:
         """What a release would cost and leave; nothing is changed."""
         plan, dataset = self._plans.get(plan_id), wanted.dataset
-        number = self._shelf.count(plan_id, dataset) + 1 if wanted.again else 1
+        count, number = self._shelf.count(plan_id, dataset), wanted.number
+        _check_number(number, count)
         c = plan["certificate"]
         event = Gaussian(c["mu"], c["n_measurements"])
         with spending():
@@ -57,6 +58,7 @@ class Counter:
         made = shelf.release_id(plan_id, dataset, number)
         return {
             "fits": asked.fits,
+            "next": count + 1,
             "cost": to_spec(event),
             "left_before": {"release": before[0], "selection": before[1]},
             "left_after": {"release": after[0], "selection": after[1]},
@@ -80,9 +82,8 @@ class Counter:
             with spending():
                 ledger = self.ledger(person.name)
                 check_dataset(ledger, asked.dataset)
-            made = self._shelf.count(plan_id, asked.dataset)
-            number = made + 1 if asked.again else 1
-            record = _record(plan, asked, person, number, self._request(plan, number))
+            _check_number(asked.number, self._shelf.count(plan_id, asked.dataset))
+            record = _record(plan, asked, person, asked.number, self._request(plan, asked.number))
             return self._paid(plan, record, asked, ledger)
 
     def reconcile(self) -> None:
@@ -197,6 +198,15 @@ class Counter:
         finally:
             with self._lock:
                 self._under_way.discard(plan_id)
+
+
+def _check_number(number: int, count: int) -> None:
+    """Releases of a plan are made one after another, so that asking twice for one is not asking for two."""
+    if number > count + 1:
+        raise conflict(
+            f"number must be at most {count + 1}: this plan was released {count} time(s) for these people. "
+            "Nothing was spent."
+        )
 
 
 def _record(

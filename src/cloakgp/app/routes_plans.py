@@ -54,5 +54,5 @@ def quote(plan_id: PlanId, asked: models.AskQuote, person: Custodian, state: Ser
 
 @router.post("/plans/{plan_id}/release", response_model=models.Released)
 def release(plan_id: PlanId, asked: models.AskRelease, person: Custodian, state: Server) -> dict[str, Any]:
-    """The private step. A repeated request gets the same answer for nothing, unless `again` is true."""
+    """The private step. A repeated request gets the same answer for nothing, unless `number` is a new one."""
     return state.counter.release(plan_id, asked, person)

@@ -51,7 +51,7 @@ export const release = {
       return null;
     }
     const plan = d.plan;
-    const form = { dataset: null, why: "", missing: "error", confirm: "", again: false };
+    const form = { dataset: null, why: "", missing: "error", confirm: "", number: 1 };
     let datasets = [];
     let quote = null;
     let busy = false;
@@ -150,7 +150,7 @@ export const release = {
               h("p", {}, link("Choose a smaller ε", "#/new/budget"), " and look at the noise again."),
             ),
       );
-      form.again = false;
+      form.number = 1;
       if (quote.known) {
         cost.append(
           note(
@@ -164,7 +164,7 @@ export const release = {
             ),
             quote.fits
               ? check("Release it once more with fresh noise, and pay once more", false, (value) => {
-                  form.again = value;
+                  form.number = value ? quote.next : 1;
                   last.hidden = !value;
                 })
               : null,
@@ -200,7 +200,7 @@ export const release = {
             confirm: form.confirm,
             why: form.why,
             missing: form.missing,
-            again: form.again,
+            number: form.number,
           });
           draft.set({ release: answer.release.id });
           context.on();

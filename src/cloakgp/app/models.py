@@ -118,7 +118,7 @@ class AskQuote(_Asked):
 
 
 class AskRelease(_Asked):
-    """The private step. `confirm` repeats the data set's name; `number` says which release of the plan is meant.
+    """The private step. `confirm` repeats the data set's name; `number` says which release is meant.
 
     A number that was released before gets the same answer for nothing, however often it is asked for; the
     next one, as the quote's `next` says, is a new spend.

@@ -40,7 +40,7 @@ def serve(
         str,
         typer.Option(help="Address to listen on. Beyond this machine only with tokens, and TLS or a proxy."),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on.")] = 8765,
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=0, max=65535)] = 8765,
     data: Annotated[Path | None, typer.Option(help="The app's own folder, for tables and releases.")] = None,
     ledger: options.Ledger = None,
     tls: Annotated[

@@ -130,7 +130,7 @@ def plot(
       cloakgp plot heights.cloak --inputs age --output height -o heights.png
     """
     pictures.check_path(out)
-    options.check_writable(out)
+    options.check_writable(out, reads=[release_file])
     release = releases.load(release_file)
     names = releases.input_names(release, options.optional_names(inputs))
     if noise:
@@ -172,7 +172,7 @@ def export(
     if as_csv == as_html:
         raise InputError("say what to write: --csv or --html.")
     written = out or release_file.with_suffix(".csv" if as_csv else ".html")
-    options.check_writable(written)
+    options.check_writable(written, reads=[release_file])
     names = options.optional_names(inputs)
     if as_html:
         files.write(written, report.html(release_file, names, output, title).encode())

@@ -370,7 +370,7 @@ def test_a_failing_sampler_is_not_quoted(monkeypatch):
         raise OverflowError(f"cannot cast {exact}")
 
     monkeypatch.setattr(measure, "_noisy_min", lambda scores: leaky)
-    with pytest.raises(RuntimeError, match=r"OpenDP failed to choose; nothing was released\.$") as caught:
+    with pytest.raises(RuntimeError, match=r"OpenDP failed to add noise; nothing was released\.$") as caught:
         plan().select(waves())
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None

@@ -74,15 +74,8 @@ def choose(scores: Scores, y: Any, missing: str) -> int:
     """
     scores.check()
     checks.choice(missing, "missing", MISSING)
-    noisy_min = _noisy_min(scores)
-    exact = _exact_scores(scores, y, missing)
-    try:
-        index = noisy_min(exact)
-    except Exception:  # OpenDP's message might hold the exact scores
-        index = None
-    if index is None:
-        raise RuntimeError("OpenDP failed to choose; nothing was released.")
-    return int(index)
+    noisy_min = _noisy_min(scores)  # refuses too little noise before y is looked at
+    return int(_drawn(noisy_min, _exact_scores(scores, y, missing)))
 
 
 def measure_sums(sums: BinSums, y: Any, missing: str) -> IntArray:
@@ -188,20 +181,41 @@ def _add_noise(exact: IntArray, sigma: int) -> IntArray:
     """exact + discrete Gaussian noise with std `sigma`."""
     insecure = testing.insecure_generator()
     if insecure is not None:
-        noise: IntArray = np.rint(insecure.normal(size=exact.shape) * sigma).astype(np.int64)
-        return exact + noise
-    from opendp import domains, measurements, metrics, mod
+        return exact + np.rint(insecure.normal(size=exact.shape) * sigma).astype(np.int64)
+    from opendp import measurements, metrics
+
+    gaussian = measurements.make_gaussian(_integers(), metrics.l2_distance(T="i64"), scale=float(sigma))
+    return np.asarray(_drawn(gaussian, exact), dtype=np.int64)
+
+
+def _add_laplace(exact: IntArray, scale: int) -> IntArray:
+    """exact + discrete Laplace noise of this scale."""
+    insecure = testing.insecure_generator()
+    if insecure is not None:
+        return exact + np.rint(insecure.laplace(size=exact.shape) * scale).astype(np.int64)
+    from opendp import measurements, metrics
+
+    laplace = measurements.make_laplace(_integers(), metrics.l1_distance(T="i64"), scale=float(scale))
+    return np.asarray(_drawn(laplace, exact), dtype=np.int64)
+
+
+def _integers() -> Any:
+    """OpenDP's space of integer vectors."""
+    from opendp import domains, mod
 
     mod.enable_features("contrib")
-    space = domains.vector_domain(domains.atom_domain(T="i64"))
-    gaussian = measurements.make_gaussian(space, metrics.l2_distance(T="i64"), scale=float(sigma))
+    return domains.vector_domain(domains.atom_domain(T="i64"))
+
+
+def _drawn(mechanism: Callable[[IntArray], Any], exact: IntArray) -> Any:
+    """What a mechanism makes of exact values; if it fails, nothing of them."""
     try:
-        noisy = gaussian(exact)
+        answer = mechanism(exact)
     except Exception:  # OpenDP's message might hold the exact values
-        noisy = None
-    if noisy is None:
+        answer = None
+    if answer is None:
         raise RuntimeError("OpenDP failed to add noise; nothing was released.")
-    return np.asarray(noisy, dtype=np.int64)
+    return answer
 
 
 def _noisy_min(scores: Scores) -> Callable[[IntArray], Any]:
@@ -209,13 +223,12 @@ def _noisy_min(scores: Scores) -> Callable[[IntArray], Any]:
     insecure = testing.insecure_generator()
     if insecure is not None:
         return lambda exact: np.argmin(exact - insecure.gumbel(size=len(exact)) * scores.scale)
-    from opendp import domains, measurements, measures, metrics, mod
+    from opendp import measurements, measures, metrics
 
-    mod.enable_features("contrib")
     # With this divergence OpenDP draws Gumbel noise, and says what it costs; with max_divergence it would
     # permute and flip, whose rho is larger.
     mechanism: Any = measurements.make_noisy_max(
-        domains.vector_domain(domains.atom_domain(T="i64")),
+        _integers(),
         metrics.linf_distance(T="i64"),
         measures.zero_concentrated_divergence(),
         scale=scores.scale,
@@ -262,23 +275,3 @@ def _sum_of_squares(values: IntArray) -> int:
 def custodian_view(y: Any, n_rows: int) -> checks.FloatArray:
     """y as it is, for pictures that only the custodian may see. Not private."""
     return _numeric(y, n_rows)
-
-
-def _add_laplace(exact: IntArray, scale: int) -> IntArray:
-    """exact + discrete Laplace noise of this scale."""
-    insecure = testing.insecure_generator()
-    if insecure is not None:
-        noise: IntArray = np.rint(insecure.laplace(size=exact.shape) * scale).astype(np.int64)
-        return exact + noise
-    from opendp import domains, measurements, metrics, mod
-
-    mod.enable_features("contrib")
-    space = domains.vector_domain(domains.atom_domain(T="i64"))
-    laplace = measurements.make_laplace(space, metrics.l1_distance(T="i64"), scale=float(scale))
-    try:
-        noisy = laplace(exact)
-    except Exception:  # OpenDP's message might hold the exact values
-        noisy = None
-    if noisy is None:
-        raise RuntimeError("OpenDP failed to add noise; nothing was released.")
-    return np.asarray(noisy, dtype=np.int64)

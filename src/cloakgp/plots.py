@@ -358,7 +358,8 @@ def _finish(ax: Axes, certificate: Certificate, **legend: Any) -> None:
     ax.set_title(promise, loc="left", fontsize="medium")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    ax.legend(frameon=False, fontsize="small", **legend)
+    # Clear of the axes' edges, where the ticks of the training inputs stand.
+    ax.legend(frameon=False, fontsize="small", **{"borderaxespad": 1.6, **legend})
     if certificate.insecure:
         _stamp(ax, 0.5, 0.5, INSECURE, fontsize=30, ha="center", va="center", rotation=15)
 

@@ -1,6 +1,7 @@
 """The whole way as a user walks it: table, plan, ledger, release, prediction, check, report."""
 
 import json
+import os
 import shlex
 import subprocess
 import sys
@@ -165,3 +166,26 @@ def test_the_installed_command_in_a_process_of_its_own():
     assert released.returncode == 0, released.stderr
     assert json.loads(released.stdout)["release"] == "heights.cloak"
     assert cloakgp.verify("heights.cloak").epsilon == 1.0
+
+
+def test_a_plan_is_the_same_whatever_the_number_of_threads():
+    """Else an answer that was paid for could not be fetched again."""
+    made = []
+    for threads in ("1", "2"):
+        limits = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
+        line = [
+            sys.executable,
+            "-m",
+            "cloakgp.cli",
+            "plan",
+            "data.csv",
+            "--inputs",
+            "age",
+            "--output",
+            "height",
+        ]
+        line += ["--bounds", "50", "170", "--kernel", "EQ(20, variance=625)", "--noise", "196"]
+        line += ["--at", "grid:200", "--epsilon", "1", "--delta", "0.01", "-o", f"plan{threads}.json"]
+        subprocess.run(line, env={**os.environ, **limits}, check=True, capture_output=True)
+        made.append(Path(f"plan{threads}.json").read_bytes())
+    assert made[0] == made[1]

@@ -1,5 +1,6 @@
 """Public columns of CSV and Parquet files: read exactly, and errors by row number."""
 
+import contextlib
 import gzip
 
 import numpy as np
@@ -42,7 +43,7 @@ def test_what_is_written_is_read_again_to_the_last_bit(tmp_path, name):
     "text",
     [
         "\ufeffage,height\r\n1,2\r\n3,4\r\n",
-        'age,height,note\n1,2,"a\nb"\n3,4,"c, d"\n',
+        'age,height,note\n1,2,"a; b"\n3,4,"c, d"\n',
         "age,height\n1, 2\n 3 ,4",
         '"age","height"\n"1","2"\n3,4\n',
     ],
@@ -64,14 +65,13 @@ def test_compressed_and_tab_separated(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "words"),
     [
-        (["1", "x", "3"], "must hold numbers; row 2 does not, for example 'x'"),
-        (["1", "2020-01-01", "x"], "must hold numbers; rows 2 and 3 do not, for example '2020-01-01'"),
+        (["1", "x", "3"], "must hold numbers; row 2 does not"),
+        (["1", "2020-01-01", "x"], "must hold numbers; rows 2 and 3 do not"),
         (["x"] * 9, "rows 1, 2, 3, 4, 5 and others do not"),
         (["1", "", "3"], "must hold a finite number in every row; row 2 does not"),
         (["1", "nan", "inf"], "must hold a finite number in every row; rows 2 and 3 do not"),
         (["NA"] * 9, "finite number in every row; rows 1, 2, 3, 4, 5 and others do not"),
         (["1_000", "1"], "must hold numbers; row 1 does not"),
-        (["1", "y" * 99], "'" + "y" * 37 + "...'"),
     ],
 )
 def test_bad_cells_are_named_by_row(tmp_path, cells, words):
@@ -87,7 +87,7 @@ def test_the_row_is_found_in_a_large_file(tmp_path):
     cells = ["1"] * 100_000
     cells[76_543] = "oops"
     path = write(tmp_path / "a.csv", "age,b\n" + "".join(f"{cell},0\n" for cell in cells))
-    with pytest.raises(InputError, match="row 76544 does not, for example 'oops'"):
+    with pytest.raises(InputError, match="row 76544 does not"):
         tables.read_columns(path, ["age"])
 
 
@@ -161,6 +161,47 @@ def test_a_first_line_of_data_is_refused_and_not_shown(tmp_path, first):
 def test_a_stray_quote_does_not_make_the_table_a_name(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text('"age,height\n23,151.2\n24,160\n')
-    with pytest.raises(InputError, match="must name the columns") as error:
+    with pytest.raises(InputError, match="cannot be read as a table") as error:
         tables.check_columns(path, ["age"])
+    assert "151" not in str(error.value)
+
+
+@pytest.mark.parametrize("cell", ['"2', '2"', '"2\n7"', '""2"'])
+def test_a_private_cell_does_not_decide_which_rows_there_are(tmp_path, cell):
+    """A quote left open in the private column would swallow the rows below it."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"age,height\n1,{cell}\n2,5\n3,6\n")
+    rows = None
+    with contextlib.suppress(InputError):
+        rows = tables.read_columns(path, ["age"])[:, 0].tolist()
+    assert rows in (None, [1.0, 2.0, 3.0])
+
+
+def test_rows_swallowed_by_a_quote_are_refused(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('age,height\n1,"2\n2,5\n3,6"\n4,7\n')
+    with pytest.raises(InputError, match="cannot be read as a regular table"):
+        tables.read_columns(path, ["age"])
+
+
+def test_bytes_below_the_header_do_not_decide_what_is_said_of_it(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"age,height\n1,2\n2,\xff3\n")
+    assert tables.columns_of(path) == ["age", "height"]
+    assert tables.read_columns(path, ["age"])[:, 0].tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n", "\n\n"])
+def test_line_ends_of_every_kind(tmp_path, end):
+    newline = "\r\n" if end == "\r\n" else "\n"
+    path = tmp_path / "a.csv"
+    path.write_bytes((newline.join(["age,height", "1,2", "2,3"]) + end).encode())
+    assert tables.read_columns(path, ["age"])[:, 0].tolist() == [1.0, 2.0]
+
+
+def test_an_input_cell_that_swallowed_a_private_one_is_not_shown(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text('age,height\n"1,151.25",2\n2,3\n')
+    with pytest.raises(InputError, match="row 1 does not") as error:
+        tables.read_columns(path, ["age"])
     assert "151" not in str(error.value)

@@ -152,7 +152,9 @@ def rows_of(path: Path) -> int:
         nowhere = f"no column {new_id()}"
         options = formats.csv_options(path, [nowhere], pyarrow.string())
         options["convert_options"].include_missing_columns = True
-        return int(csv.read_csv(str(path), **options).num_rows)
+        rows = int(csv.read_csv(str(path), **options).num_rows)
+        tables.check_lines(path, rows)
+        return rows
     except (pyarrow.ArrowException, OSError, ValueError):
         pass  # its message may quote a line of the table
     raise InputError(

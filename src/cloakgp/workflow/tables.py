@@ -23,6 +23,7 @@ from cloakgp.workflow.formats import csv_options, is_parquet, separator
 
 PathLike = str | os.PathLike[str]
 _NAMED = 5  # bad rows that an error names
+_LONGEST_HEADER = 2**20  # bytes
 
 
 def columns_of(path: PathLike) -> list[str]:
@@ -33,8 +34,9 @@ def columns_of(path: PathLike) -> list[str]:
     pyarrow = _pyarrow()
     try:
         with pyarrow.input_stream(str(path), compression="detect") as stream:
-            text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-            header = next(csv.reader(text, delimiter=separator(path)), [])
+            # The first line and no more: what follows is data, and must not decide what is said here.
+            line = io.BufferedReader(stream).readline(_LONGEST_HEADER).decode("utf-8-sig")
+            header = next(csv.reader([line], delimiter=separator(path), strict=True), [])
     except (OSError, ValueError, csv.Error):
         raise InputError(f"{_name(path)}: cannot be read as a table in UTF-8 with a header.") from None
     if not any(name.strip() for name in header):
@@ -118,20 +120,39 @@ def _read_csv(path: PathLike, columns: Sequence[str]) -> Any:
     pyarrow = _pyarrow()
     from pyarrow import csv as reader
 
-    try:
-        return reader.read_csv(str(path), **csv_options(path, columns, pyarrow.float64()))
-    except (pyarrow.ArrowException, OSError, ValueError):
-        pass  # its message may quote a whole line, private cells included
-    try:
-        words = reader.read_csv(str(path), **csv_options(path, columns, pyarrow.string()))
-    except (pyarrow.ArrowException, OSError, ValueError):
-        words = None
-    if words is not None:
+    for kind in (pyarrow.float64(), pyarrow.string()):
+        try:
+            table = reader.read_csv(str(path), **csv_options(path, columns, kind))
+        except (pyarrow.ArrowException, OSError, ValueError):
+            continue  # its message may quote a whole line, private cells included
+        check_lines(path, table.num_rows)
+        if kind == pyarrow.float64():
+            return table
         for column in columns:
-            _all_numbers(path, column, words.column(column))
-    raise InputError(
-        f"{_name(path)}: cannot be read as a regular table. Every row needs as many cells as the header, "
-        "text with separators in it needs quotes, and the file must be UTF-8."
+            _all_numbers(path, column, table.column(column))
+    raise InputError(_irregular(path))
+
+
+def check_lines(path: PathLike, n_rows: int) -> None:
+    """Raise unless each line of a CSV file is one row.
+
+    A quote that is not closed, in any column, would swallow rows: which rows there are must not depend on
+    what a private cell holds.
+    """
+    try:
+        with _pyarrow().input_stream(str(path), compression="detect") as stream:
+            lines = sum(1 for line in io.BufferedReader(stream, 2**20) if line.strip(b"\r\n"))
+    except (OSError, ValueError):
+        lines = -1
+    if lines != n_rows + 1:
+        raise InputError(_irregular(path))
+
+
+def _irregular(path: PathLike) -> str:
+    return (
+        f"{_name(path)}: cannot be read as a regular table. Every row must be one line with as many cells as "
+        "the header, text with separators in it needs quotes, quotes must be closed, and the file must be "
+        "UTF-8."
     )
 
 
@@ -161,10 +182,8 @@ def _all_numbers(path: PathLike, column: str, words: Any) -> None:
             break
         bad.append(row)
     if bad:
-        first = trimmed[bad[0]].as_py()
-        shown = repr(first if len(first) <= 40 else first[:37] + "...")
         raise InputError(
-            f"{_name(path)}: column {column!r} must hold numbers; {_rows(bad)} not, for example {shown}. "
+            f"{_name(path)}: column {column!r} must hold numbers; {_rows(bad)} not. "
             "Encode dates and categories as numbers first."
         )
 

@@ -132,6 +132,36 @@ def test_the_cookie_is_secure_under_tls(world):
     assert "max-age" in entered.headers["strict-transport-security"]
 
 
+def test_the_cookie_is_secure_behind_a_proxy(tmp_path):
+    """Which does TLS, whatever it says of it."""
+    state = open_state(tmp_path / "data", any_host=True)
+    entered = Client(create_app(state)).get(f"/enter/{state.sessions.new_link()}")
+    assert "Secure" in entered.headers["set-cookie"]
+
+
+def test_a_persons_own_token_is_not_for_addresses(world):
+    made = world.client().post("/api/people", json={"name": "Eve", "role": "analyst", "days": 3}).json()
+    assert Client(world.app).get(f"/enter/{made['token']}").status_code == 401
+    assert Client(world.app).post("/api/session", json={"token": made["token"]}).status_code == 200
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path):
+    """Its rights are not changed, least of all those of the machine's temporary folder."""
+    other = tmp_path / "other"
+    other.mkdir(mode=0o755)
+    (other / "thesis.txt").write_text("mine")
+    other.chmod(0o755)
+    with pytest.raises(ValueError, match="folder of the app's own"):
+        open_state(other)
+    assert other.stat().st_mode & 0o777 == 0o755
+    assert [path.name for path in other.iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize("name", ["a" * 600 + ".js", "%00.js", "../server.py", "nothing.js"])
+def test_pages_that_are_not_there(world, name):
+    assert Client(world.app).get(f"/static/{name}").status_code == 404
+
+
 def signed_in(world: World) -> Client:
     browser = Client(world.app)
     assert browser.get(f"/enter/{world.state.sessions.new_link()}").status_code == 303

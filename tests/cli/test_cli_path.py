@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run, spends
+from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run, spends, write_people
 
 import cloakgp
 
@@ -169,7 +169,8 @@ def test_the_installed_command_in_a_process_of_its_own():
 
 
 def test_a_plan_is_the_same_whatever_the_number_of_threads():
-    """Else an answer that was paid for could not be fetched again."""
+    """Else an answer that was paid for could not be fetched again. Enough rows for threads to share work."""
+    write_people(n=400)
     made = []
     for threads in ("1", "2"):
         limits = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}

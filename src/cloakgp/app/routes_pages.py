@@ -52,11 +52,11 @@ def static(path: str) -> FileResponse:
 
 def _page(path: Path) -> FileResponse:
     """A file under the pages' folder, and of a kind that belongs there."""
-    resolved = path.resolve()
-    if (
-        not resolved.is_relative_to(PAGES.resolve())
-        or resolved.suffix not in _KINDS
-        or not resolved.is_file()
-    ):
+    try:
+        resolved = path.resolve()
+        there = resolved.is_relative_to(PAGES.resolve()) and resolved.is_file()
+    except OSError:  # a name that is too long for any file
+        there = False
+    if not there or resolved.suffix not in _KINDS:
         raise not_found("page")
     return FileResponse(resolved, media_type=_KINDS[resolved.suffix], headers={"Cache-Control": "no-cache"})

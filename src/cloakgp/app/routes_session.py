@@ -24,7 +24,7 @@ token on the <a href="/">first page</a>.</p></body></html>"""
 @router.get("/enter/{token}", include_in_schema=False)
 async def enter(token: str, request: Request, state: Server) -> Response:
     """Sign in by a link, which works once."""
-    found = state.sessions.enter(token)
+    found = state.sessions.enter(token, by_link=True)
     if found is None:
         if not state.failed.allows(client_of(request.scope)):
             raise Problem(429, "busy", "too many failed sign-ins. Wait a minute.")

@@ -37,9 +37,12 @@ class Sessions:
         self._link = hashed(token), utc_now() + timedelta(hours=_LINK_HOURS)
         return token
 
-    def enter(self, token: str) -> tuple[Person, str] | None:
-        """Somebody's new session, for the one-time link's token or a person's own."""
-        person = self._by_link(token) or self._people.by_token(token)
+    def enter(self, token: str, by_link: bool = False) -> tuple[Person, str] | None:
+        """Somebody's new session, for the one-time link's token or a person's own.
+
+        Not the latter `by_link`: what lasts does not belong into addresses, which end up in logs.
+        """
+        person = self._by_link(token) or (None if by_link else self._people.by_token(token))
         if person is None:
             return None
         cookie = new_token()

@@ -69,5 +69,8 @@ def _ed25519() -> Any:
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
-        raise ImportError("signatures need the cryptography package: pip install 'cloakgp[sign]'") from None
+        raise ImportError(
+            "signatures need the cryptography package: install the extra cloakgp[sign] "
+            "(in a clone: pip install '.[sign]')."
+        ) from None
     return ed25519

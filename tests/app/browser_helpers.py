@@ -81,9 +81,9 @@ class Site:
 
 
 @contextmanager
-def serving(folder: Path) -> Iterator[Site]:
+def serving(folder: Path, **options: Any) -> Iterator[Site]:
     """The real server in a thread, on a free port."""
-    state = open_state(folder)
+    state = open_state(folder, **options)
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(create_app(state), log_level="error", access_log=False))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
@@ -195,15 +195,35 @@ def upload(page: Page, path: Path) -> None:
     page.get_by_role("heading", name=f"What is what in {path.name}?").wait_for()
 
 
+def drop(page: Page, path: Path, target: str = ".drop") -> bool:
+    """Let go of a file above something; whether the page, and not the browser, dealt with it."""
+    there = page.evaluate_handle(
+        """([name, bytes]) => {
+          const data = new DataTransfer();
+          data.items.add(new File([new Uint8Array(bytes)], name));
+          return data;
+        }""",
+        [path.name, list(path.read_bytes())],
+    )
+    script = """(e, data) => ["dragover", "drop"].map((kind) => !e.dispatchEvent(
+        new DragEvent(kind, {dataTransfer: data, bubbles: true, cancelable: true}))).every(Boolean)"""
+    return bool(page.locator(target).evaluate(script, there))
+
+
+def describe(page: Page, inputs: list[str], output: str) -> None:
+    """From an uploaded table to the model."""
+    choose_roles(page, inputs, output)
+    page.get_by_text("is protected. It is read once").wait_for()
+    next_step(page, "Bounds of the outcome")
+    page.get_by_label(f"Smallest possible {output}").fill("50")
+    page.get_by_label(f"Largest possible {output}").fill("170")
+    next_step(page, "Model and test points")
+
+
 def to_model(page: Page, path: Path) -> None:
     """From the first page to the model, with a file of one's own."""
     upload(page, path)
-    choose_roles(page, ["age"], "height")
-    page.get_by_text("is protected. It is read once").wait_for()
-    next_step(page, "Bounds of the outcome")
-    page.get_by_label("Smallest possible height").fill("50")
-    page.get_by_label("Largest possible height").fill("170")
-    next_step(page, "Model and test points")
+    describe(page, ["age"], "height")
     page.get_by_label("Number of points").fill("25")
 
 
@@ -217,6 +237,11 @@ def wait_for_noise(page: Page) -> Locator:
 def to_release(page: Page, path: Path) -> None:
     """From the first page to the release step."""
     to_model(page, path)
+    keep_plan(page)
+
+
+def keep_plan(page: Page) -> None:
+    """From the model to the release step."""
     next_step(page, "How private?")
     next_step(page, "The noise, exactly")
     wait_for_noise(page)
@@ -224,13 +249,26 @@ def to_release(page: Page, path: Path) -> None:
     page.get_by_role("heading", name="Whose budget pays?").wait_for()
 
 
-def create_dataset(page: Page, name: str, epsilon: str) -> None:
+def create_dataset(page: Page, name: str, epsilon: str, delta: str = "0.001") -> None:
     fresh = page.get_by_role("group", name="Data set in the ledger").get_by_role("radio").last
     fresh.check()
     page.get_by_label("Name of the data set").fill(name)
     page.get_by_label("ε for ever").fill(epsilon)
-    page.get_by_label("δ for ever").fill("0.001")
+    page.get_by_label("δ for ever").fill(delta)
     page.get_by_role("button", name="Create the data set").click()
+
+
+def pay(page: Page, name: str) -> None:
+    """The private step, from a new budget."""
+    create_dataset(page, name, "3")
+    spend(page, name)
+
+
+def spend(page: Page, name: str) -> None:
+    """The private step, once a budget is chosen."""
+    page.get_by_label(f"Type {name} to confirm").fill(name)
+    page.get_by_role("button", name="Release now").click()
+    page.get_by_role("heading", name="Take it with you").wait_for()
 
 
 def focused(page: Page) -> dict[str, Any]:

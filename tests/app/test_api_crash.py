@@ -132,6 +132,26 @@ def test_a_real_server_announces_itself_and_logs_no_tokens(tmp_path):
     assert "GET /api/me 200" in logged
 
 
+def test_the_printed_link_works_on_any_address_of_this_machine(tmp_path):
+    code = "import sys; from cloakgp.app import serve; serve('127.0.0.2', 0, sys.argv[1])"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "data")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert child.stdout is not None
+        link = (child.stdout.readline() + child.stdout.readline()).split()[-1]
+        assert link.startswith("http://127.0.0.2:")
+        with httpx.Client(timeout=30, trust_env=False) as browser:
+            assert browser.get(link, follow_redirects=False).status_code == 303
+            assert browser.get(link.split("/enter/")[0] + "/api/me").json()["role"] == "custodian"
+    finally:
+        child.kill()
+        child.communicate()
+
+
 def test_one_folder_has_one_server(tmp_path):
     """A second one would take the first one's unfinished work for a dead one's."""
     world = make_world(tmp_path / "data")

@@ -274,6 +274,17 @@ def test_scripts_do_what_they_say(released, tmp_path):
     assert "PATH/TO" not in world.client("analyst").get(f"/api/releases/{release_id}/script").text
 
 
+def test_a_name_with_dollar_signs_is_no_formula_in_the_report(world):
+    client = world.client()
+    name = r"cost in $\nonsense$"
+    body = table({"age": range(40), name: range(40)})
+    client.put("/api/data/dollars.csv", content=body)
+    made = release(client, make_plan(client, data="dollars.csv", output=name)).json()["release"]["id"]
+    answer = client.get(f"/api/releases/{made}/report")
+    assert answer.status_code == 200, answer.text
+    assert name in answer.text
+
+
 def test_a_ledger_that_was_cut_off_is_noticed(world):
     client = world.client()
     release(client, make_plan(client))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import struct
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -110,6 +111,35 @@ def test_whatever_is_wrong_with_the_output_there_is_one_message(world, caplog, s
     assert len(Ledger(world.state.ledger_url).entries()) == 2
     assert list(world.state.folder.releases.iterdir()) == []
     assert list(world.state.folder.working.iterdir()) == []
+
+
+@pytest.mark.parametrize("value", ["1e308", "-1e308", "5e-324", "-0.0", "170.0000001"])
+def test_outputs_of_any_size_are_moved_to_the_bounds_without_a_word(world, value):
+    client = world.client()
+    columns = {"age": ages(), "height": [*secret_heights()[1:], value]}
+    client.put("/api/data/size.csv", content=table(columns))
+    answer = release(client, make_plan(client, data="size.csv"))
+    assert answer.status_code == 200
+    assert value not in answer.text
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        [[140.5]] * 40,
+        [{"a": 140.5}] * 40,
+        [datetime(1940, 5, 1)] * 40,
+        [timedelta(140.5)] * 40,
+        [time(14, 5)] * 40,
+        [None] * 40,
+    ],
+    ids=["lists", "records", "dates", "durations", "times", "nothing"],
+)
+def test_outputs_that_are_no_numbers_get_the_one_message(world, output):
+    client = world.client()
+    client.put("/api/data/kind.parquet", content=as_parquet({"age": ages(), "height": output}))
+    answer = release(client, make_plan(client, data="kind.parquet"))
+    assert (answer.status_code, answer.json()) == (422, {"error": UNUSABLE, "code": "unusable_output"})
 
 
 def test_missing_outputs_can_be_the_middle_of_the_bounds(world):

@@ -74,6 +74,34 @@ def test_every_route_is_for_its_roles_alone(released, who, method, path):
         assert answer.status_code in (200, 404, 422), answer.text
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "//api/data",
+        "/api//data",
+        "/api/data/",
+        "/API/data",
+        "/api/data%00",
+        "/api/data;x",
+        "/api/releases/../data",
+        "/api/releases/%2e%2e/data",
+        "/api/releases/..%2f..%2fpeople/file",
+        "/api/releases/..%2f..%2fledger.db",
+        "/api/releases/0123456789abcdef%0a/file",
+        "/api/plans/..%2f..%2fpeople",
+        "/api/plans/%2e%2e%2fpeople.json",
+        "/static/..%2f..%2fpeople.json",
+    ],
+)
+def test_no_other_spelling_of_a_path_leads_an_analyst_further(released, path):
+    world = released[0]
+    over = {"X-HTTP-Method-Override": "DELETE", "X-Original-URL": "/api/data", "X-Rewrite-URL": "/api/data"}
+    answer = world.client("analyst").get(path, headers=over)
+    assert answer.status_code in (307, 403, 404, 422), answer.text
+    assert "heights.csv" not in answer.text
+    assert "token_sha256" not in answer.text
+
+
 def test_a_token_may_also_be_wrong(released):
     world = released[0]
     for header in ("Bearer nonsense", "Bearer ", "Basic abc", "Bearer " + "é" * 3):
@@ -210,6 +238,19 @@ def test_a_name_that_was_rebound_to_this_machine_is_refused(world, host):
         assert world.client().get(path, headers={"Host": host}).status_code == 403
     for good in ("127.0.0.1:8765", "localhost", "LOCALHOST:1", "[::1]:8765"):
         assert world.client().get("/api/me", headers={"Host": good}).status_code == 200
+
+
+@pytest.mark.parametrize("bound", ["127.0.0.2", "::ffff:127.0.0.3"])
+def test_the_address_that_the_server_listens_on_is_a_good_name(tmp_path, bound):
+    """However it is spelled; other addresses of this machine are not."""
+    world = make_world(tmp_path / "data")
+    app = create_app(open_state(tmp_path / "data", limits=LOOSE, host=bound))
+    names = {"127.0.0.2": ["127.0.0.2:8765"], "::ffff:127.0.0.3": ["[::ffff:7f00:3]:1"]}[bound]
+    for host in [*names, "127.0.0.1", "localhost"]:
+        headers = {"Authorization": f"Bearer {world.tokens['analyst']}", "Host": host}
+        assert Client(app).get("/api/me", headers=headers).status_code == 200
+    for host in ("127.0.0.4", "evil.example", ""):
+        assert Client(app).get("/", headers={"Host": host}).status_code == 403
 
 
 def test_every_answer_carries_the_security_headers(released):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +42,11 @@ def write_people(path: str = "data.csv", n: int = 40, heights: list[str] | None 
     heights = [f"{h:.1f}" for h in 150 - 80 * np.exp(-ages / 8)] if heights is None else heights
     rows = [f"person {i},{age},{height}" for i, (age, height) in enumerate(zip(ages, heights, strict=True))]
     Path(path).write_text("\n".join(["name,age,height", *rows]) + "\n")
+
+
+def joined(source: str) -> str:
+    """A program's text with the parts of each long message put together."""
+    return re.sub(r'"\s*\n\s*f?"', "", source)
 
 
 def budget(epsilon: float = 3.0) -> None:

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run, spends, write_people
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import cloakgp
+from cloakgp.cli import selecting
 
 
 def test_from_a_table_to_a_report():
@@ -127,9 +129,40 @@ def test_select_then_plan_with_what_was_chosen():
     assert (first["spent"], again["spent"]) == (True, False)
     assert again["choice"] == first["choice"] == json.loads(Path("chosen.json").read_text())["choice"]
     assert spends() == 1
-    text = good(f"{line} --no-ledger --yes").out
+    assert "--mean" not in good(f"{line} --no-ledger --yes").out
+    text = good(f"{line} --no-ledger --yes --mean 120").out
+    assert text.endswith("--bounds 50.0 170.0 --mean 120.0\n")
     model = text[text.index("--kernel") :].strip()
     good(f"plan data.csv --inputs age --output height {model} --at grid:5 --epsilon 0.9 --delta 0.01")
+
+
+def test_a_kernel_may_be_spelled_otherwise_and_is_still_the_same_question():
+    budget()
+    line = (
+        "select data.csv --inputs age --output height --bounds 50 170 --noise 100 --epsilon 0.3 "
+        f"{LEDGER} --dataset kung --yes --json"
+    )
+    first = good(f"{line} --kernel 'EQ(5, variance=625)' --kernel 'EQ(20, variance=625)'").data
+    spelled = good(
+        f"{line} --kernel 'EQ( 5.0,variance=25**2)' --kernel 'EQ(2e1, variance=6.25e2)' --mean 110"
+    ).data
+    assert spelled["choice"] == first["choice"]
+    assert (first["spent"], spelled["spent"], spends()) == (True, False, 1)
+
+
+def test_a_selection_is_planned_with_one_thread(monkeypatch):
+    """Else another number of threads could give another plan, and what was paid for could not be fetched."""
+    found = []
+
+    def plan_selection(*args, **options):
+        found.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return cloakgp.plan_selection(*args, **options)
+
+    monkeypatch.setattr(selecting, "plan_selection", plan_selection)
+    line = "select data.csv --inputs age --output height --bounds 50 170 --kernel EQ(5) --noise 1 --noise 2"
+    with threadpool_limits(2, user_api="blas"):
+        good(f"{line} --epsilon 1 --dry-run")
+    assert set(found) == {1}
 
 
 def test_functions_are_shown_asked_drawn_and_exported():
@@ -152,6 +185,7 @@ def test_functions_are_shown_asked_drawn_and_exported():
 def test_the_demo_runs():
     assert "3. Save, and verify as a reader would" in good("demo -o shown").out
     assert str(Path("shown") / "heights.cloak") in good("demo -o shown --json").data["files"]
+    assert "data.csv is a file. Name a folder" in run("demo -o data.csv").err
 
 
 def test_the_installed_command_in_a_process_of_its_own():

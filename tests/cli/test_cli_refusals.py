@@ -1,15 +1,25 @@
 """What a command refuses, with which exit code, and that nothing is spent or read by it."""
 
+import errno
 import json
+import re
+import subprocess
 import sys
+import tomllib
+import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run, spends, write_people
+from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, joined, run, spends, write_people
 
 import cloakgp.cli
 from cloakgp import files, measure
+from cloakgp.ledger import LedgerError
+from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.private_step import UNUSABLE
+
+SAID = UNUSABLE.replace("missing = midpoint", "--missing midpoint")
 
 
 @pytest.fixture
@@ -61,8 +71,8 @@ def test_whatever_is_wrong_with_the_output_column_the_message_is_the_same(kind):
     line = "select data.csv --inputs age --output height --bounds 50 170 --kernel 'EQ(5)' --noise 100"
     chosen = run(f"{line} --noise 200 --epsilon 1 --no-ledger --yes --json")
     for result in (with_ledger, without, chosen):
-        assert result.data == {"error": UNUSABLE, "exit_code": 1}
-        assert result.err.splitlines()[-1] == f"cloakgp: {UNUSABLE}"
+        assert result.data == {"error": SAID, "exit_code": 1}
+        assert result.err.splitlines()[-1] == f"cloakgp: {SAID}"
     assert not Path("heights.cloak").exists()
     assert spends() == 0
 
@@ -82,7 +92,7 @@ def test_so_for_parquet(kind):
     place = table.column_names.index("height")
     parquet.write_table(table.set_column(place, "height", columns[kind]), "data.parquet")
     result = run(f"{RELEASE.replace('data.csv', 'data.parquet')} --yes --json")
-    assert result.data == {"error": UNUSABLE, "exit_code": 1}
+    assert result.data == {"error": SAID, "exit_code": 1}
     assert spends() == 0
 
 
@@ -100,7 +110,7 @@ def test_a_failure_in_the_private_room_shows_no_value(monkeypatch):
 
     monkeypatch.setattr(measure.PrivateColumn, "__array__", read)
     result = run(f"{RELEASE} --yes --json")
-    assert result.data == {"error": UNUSABLE, "exit_code": 1}
+    assert result.data == {"error": SAID, "exit_code": 1}
     assert "123.456" not in result.err
 
 
@@ -166,7 +176,11 @@ def test_what_does_not_fit_is_refused_before_asking():
     good(f"{PLAN} -o plan.json")
     result = run(f"{RELEASE} --json")
     assert (result.code, result.data["exit_code"]) == (3, 3)
-    assert "does not fit" in result.data["error"]
+    first, asked, *balance = result.data["error"].splitlines()
+    assert "does not fit" in first
+    assert first.endswith("The output column was not read, and nothing was spent.")
+    assert asked == "Release 'height' of data.csv: (1, 0.01)-DP."
+    assert balance == good(f"ledger show {LEDGER}").out.splitlines()
     assert "[y/N]" not in result.err
 
 
@@ -203,7 +217,7 @@ def test_a_command_that_died_is_run_again_for_nothing(monkeypatch):
     assert spends() == 1
     again = good(f"{RELEASE} --json", "")  # nothing to confirm
     assert again.data["spent"] is False
-    assert "was answered before: entry 2" in again.err
+    assert "(1, 0.01)-DP.\nThis was answered before: entry 2" in again.err
     first = Path("heights.cloak").read_bytes()
     good(RELEASE)  # the file is there already, and the same
     assert Path("heights.cloak").read_bytes() == first
@@ -258,6 +272,25 @@ def test_a_release_file_that_does_not_verify_ends_with_1(tamper):
     assert run("show heights.cloak").code == 1
     assert run("verify nowhere.cloak").code == 2
     assert run("verify plan.json").code == 1
+
+
+def test_a_file_that_is_no_release_file_is_called_that():
+    budget()
+    with zipfile.ZipFile("sheets.xlsx", "w") as archive:
+        archive.writestr("sheet1.xml", "")
+    for name in ("data.csv", "sheets.xlsx"):
+        for line in (
+            f"verify {name}",
+            f"predict {name} grid:3",
+            f"plot {name} -o a.png",
+            f"export {name} --html -o a.html",
+            f"ledger verify {LEDGER} --release {name}",
+        ):
+            result = run(line)
+            assert result.code == 1, line
+            words = "not a release file (.cloak), or a damaged one. cloakgp release makes one."
+            assert result.err == f"cloakgp: {name}: {words}\n"
+    assert "neither a release file (.cloak) nor a plan file (.json)" in run("show data.csv").err
 
 
 def test_a_ledger_that_was_changed_ends_with_1():
@@ -331,8 +364,6 @@ def test_more_wrong_usage():
 
 
 def test_serve_starts_the_app_that_is_there(monkeypatch):
-    from types import SimpleNamespace
-
     asked = {}
     monkeypatch.setitem(sys.modules, "cloakgp.app", SimpleNamespace(serve=lambda **kw: asked.update(kw)))
     good("serve --port 8123 --data . --ledger sqlite:///budget.db")
@@ -345,12 +376,93 @@ def test_serve_starts_the_app_that_is_there(monkeypatch):
         "behind_proxy": False,
         "demo": False,
     }
+    Path("cert.pem").touch()
+    Path("key.pem").write_text("-----BEGIN ENCRYPTED PRIVATE KEY-----")
     good("serve --demo --behind-proxy --tls cert.pem key.pem")
     assert asked["demo"]
     assert asked["behind_proxy"]
     assert asked["tls"] == (Path("cert.pem"), Path("key.pem"))
+    assert asked["data"] == Path("cloakgp-data")
+    assert "[default: cloakgp-data]" in " ".join(good("serve --help").out.split())
     monkeypatch.setitem(sys.modules, "cloakgp.app", None)
-    assert "pip install 'cloakgp[app]'" in run("serve").err
+    assert "install the extra cloakgp[app] (in a clone: pip install '.[app]')" in run("serve").err
+
+
+@pytest.fixture
+def app_that(monkeypatch):
+    """Put a function in the place of the app's serve."""
+
+    def put(serve):
+        monkeypatch.setitem(sys.modules, "cloakgp.app", SimpleNamespace(serve=serve))
+
+    return put
+
+
+def test_serve_says_how_to_stop_it_and_that_it_was_stopped(app_that):
+    def serve(**options):
+        raise KeyboardInterrupt
+
+    app_that(serve)
+    answer = good("serve")
+    assert "Ctrl-C stops it" in answer.err
+    assert answer.out == "stopped.\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "link"),
+    [
+        (
+            "open this link; it works once:\n  https://[::1]:8765/enter/a-b_c",
+            "https://[::1]:8765/enter/a-b_c",
+        ),
+        ("people sign in with their tokens.", None),
+    ],
+)
+def test_serve_gives_its_link_as_json_once_it_listens(app_that, said, link):
+    def serve(**options):
+        print(said, flush=True)
+        print("more")
+        raise KeyboardInterrupt
+
+    app_that(serve)
+    assert good("serve --json").data == {"link": link}
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("--ledger nonsense", 2, "--ledger must look like 'sqlite:///budget.db'"),
+        ("--ledger mysql://x/y", 2, "--ledger must begin with sqlite: or postgresql:"),
+        ("--tls nowhere.pem data.csv", 2, "nowhere.pem: there is no such file"),
+        ("--tls data.csv data.csv", 2, "must be a certificate and its key, as PEM files"),
+    ],
+)
+def test_serve_refuses_before_it_starts(app_that, line, code, words):
+    app_that(lambda **options: pytest.fail("started"))
+    result = run(f"serve {line} --json")
+    assert (result.code, result.data["exit_code"]) == (code, code)
+    assert words in result.data["error"]
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (ValueError("data must be a folder of the app's own"), 2, "--data must be a folder"),
+        (LedgerError("ledger: there is no folder here."), 4, "there is no folder here."),
+        (OSError(errno.EADDRINUSE, "in use"), 2, "port 8765: the port is in use. Name another with --port"),
+        (OSError(errno.EACCES, "denied"), 2, "Name a port above 1023"),
+        (PermissionError(errno.EACCES, "denied", "a-folder"), 2, "denied: 'a-folder'"),
+    ],
+)
+def test_what_the_app_cannot_use_is_said_in_words(app_that, error, code, words):
+    def serve(**options):
+        raise error
+
+    app_that(serve)
+    result = run("serve --json")
+    assert (result.code, result.data["exit_code"]) == (code, code)
+    assert words in result.data["error"]
+    assert "Traceback" not in result.err
 
 
 def test_without_the_extra_the_command_says_how_to_get_it(monkeypatch, capsys):
@@ -358,7 +470,30 @@ def test_without_the_extra_the_command_says_how_to_get_it(monkeypatch, capsys):
     with pytest.raises(SystemExit) as end:
         cloakgp.cli.main()
     assert end.value.code == 2
-    assert "pip install 'cloakgp[cli]'" in capsys.readouterr().err
+    assert "install the extra cloakgp[cli] (in a clone: pip install '.[cli]')" in capsys.readouterr().err
+
+
+def test_every_hint_on_extras_is_worded_alike():
+    """No registry has the package, so a plain pip install of its name would fail."""
+    package = Path(cloakgp.__file__).parent
+    for file in package.rglob("*.py"):
+        if "app" in file.relative_to(package).parts:
+            continue
+        source = joined(file.read_text(encoding="utf-8"))
+        assert "pip install 'cloakgp" not in source, file
+        for extra in re.findall(r"extra cloakgp\[(\w+)\]", source):
+            assert f"install the extra cloakgp[{extra}] (in a clone: pip install '.[{extra}]')" in source, (
+                file
+            )
+
+
+def test_the_readme_lists_every_extra():
+    root = Path(__file__).resolve().parents[2]
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    listed = re.findall(
+        r"^pip install '\.\[(\w+)\]' +# ", (root / "README.md").read_text(encoding="utf-8"), re.M
+    )
+    assert {*listed, "dev"} == set(project["optional-dependencies"])
 
 
 def test_help_shows_examples_and_exit_codes():
@@ -380,3 +515,102 @@ def test_what_is_read_is_not_written_over():
     assert answer.code == 2
     assert "read by this command" in answer.err
     assert Path("data.csv").read_bytes() == before
+
+
+def test_nor_are_points_or_the_ledger():
+    budget()
+    Path("points.csv").write_text("age\n12.5\n30\n")
+    good(f"{PLAN} -o plan.json")
+    good(f"{RELEASE} --yes")
+    choose = "select data.csv --inputs age --output height --bounds 50 170 --kernel EQ(5) --noise 1 --noise 2"
+    paid = f"{LEDGER} --dataset kung --yes"
+    for line in (
+        "predict heights.cloak points.csv -o points.csv",
+        PLAN.replace("grid:9", "points.csv") + " -o points.csv",
+        f"{choose} --epsilon 1 {paid} --then-at points.csv --then-epsilon 1 --then-delta 0.1 -o points.csv",
+        f"{choose} --epsilon 1 {paid} -o budget.db",
+        RELEASE.replace("heights.cloak", "budget.db") + " --again 2 --overwrite --yes",
+    ):
+        before = Path("points.csv").read_bytes(), Path("budget.db").read_bytes()
+        result = run(line)
+        assert result.code == 2, line
+        assert "read by this command" in result.err
+        assert (Path("points.csv").read_bytes(), Path("budget.db").read_bytes()) == before
+
+
+def test_export_writes_over_no_file_that_was_not_named():
+    """Its own choice of a name may be that of the private data."""
+    good(f"{PLAN} -o plan.json")
+    good("release plan.json data.csv --no-ledger --yes -o data.cloak")
+    before = Path("data.csv").read_bytes()
+    result = run("export data.cloak --csv")
+    assert result.code == 1
+    assert "data.csv exists already. Say -o data.csv to replace it" in result.err
+    assert Path("data.csv").read_bytes() == before
+    good("export data.cloak --html")
+    assert run("export data.cloak --html").code == 1
+    good("export data.cloak --html -o data.html")
+
+
+# ------------------------------------------------------------------------------------------ words
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["plan --jsn", "plan", "nonsense", "ledger", "ledger show", "verify a b", "serve --port x", "predict a"],
+)
+def test_what_was_typed_wrongly_gives_json_too(line):
+    result = run(f"{line} --json")
+    assert result.code == 2
+    assert result.data["exit_code"] == 2
+    assert result.data["error"] in result.err
+    assert run(line).out in ("", good("ledger --help").out)
+
+
+def test_so_in_a_process_of_its_own():
+    words = [sys.executable, "-m", "cloakgp.cli", "plan", "--jsn", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert json.loads(done.stdout) == {"error": json.loads(done.stdout)["error"], "exit_code": 2}
+    assert "--jsn" in json.loads(done.stdout)["error"]
+
+
+def test_messages_name_commands_and_options_not_python():
+    budget()
+    good(f"{PLAN} -o plan.json")
+    good(f"{RELEASE} --yes")
+    Path("empty.db").touch()
+    model = "--inputs age --output height --bounds 50 170 --epsilon 1 --no-ledger"
+    for line, words in (
+        ("ledger show --ledger sqlite:///no.db", "cloakgp ledger create makes one"),
+        ("ledger show --ledger sqlite:///empty.db", "cloakgp ledger create makes one"),
+        (f"ledger show {LEDGER} --dataset nobody", "cloakgp ledger create makes one"),
+        ("ledger show --ledger nonsense", "--ledger must look like"),
+        (
+            "verify heights.cloak --signed-by abc",
+            "--signed-by must be an Ed25519 public key, as 64 hex digits.",
+        ),
+        (f"select data.csv {model} --kernel EQ(5) --kernel EQ(5.0) --noise 1", "candidate 1 and candidate 2"),
+        (f"select data.csv {model} --kernel EQ(5) --noise 1 --noise 2 --loss-clip 0", "--loss-clip must be"),
+    ):
+        result = run(f"{line} --json")
+        assert result.code in (2, 4), line
+        assert words in result.data["error"]
+        assert words in result.err
+    checked = good("verify heights.cloak --json")
+    assert "(cloakgp ledger verify --release does)" in checked.data["checks"][-1]
+    assert "(cloakgp ledger verify --release does)" in good("verify heights.cloak").out
+    good("export heights.cloak --html")
+    assert "(cloakgp ledger verify --release does)" in Path("heights.html").read_text()
+
+
+def test_an_answer_of_another_plan_says_which_option_gives_a_new_one(monkeypatch):
+    """The ledger's words for it are Python's."""
+    budget()
+    good(f"{PLAN} -o plan.json")
+    good(f"{RELEASE} --yes")
+    monkeypatch.setattr(cloakgp.Plan, "digest", "of another plan")
+    monkeypatch.setattr(PlanFile, "check_plan", lambda self, plan: None)
+    result = run(f"{RELEASE} --yes")
+    assert result.code == 4
+    assert "Use the same inputs and settings as then, or --again LABEL for a new answer." in result.err

@@ -28,6 +28,10 @@ FAILED = (
     "something went wrong in the server; its log says where. If it was a release, ask again: nothing is paid "
     "for twice."
 )
+_NO_LEDGER = (
+    "the ledger could not be asked; the server's log says where it failed. If it was a release, ask again: "
+    "nothing is paid for twice."
+)
 _LONGEST = 2000
 
 
@@ -91,6 +95,9 @@ def spending() -> Iterator[None]:
         if str(error) == UNUSABLE:
             raise Problem(422, "unusable_output", UNUSABLE) from None
         raise conflict(str(error)) from None
+    except ValueError as error:  # nobody expects one here, so its words stay here, too
+        report(error)
+        raise Problem(503, "failed", _NO_LEDGER) from None
 
 
 def add_handlers(app: FastAPI) -> None:

@@ -43,7 +43,6 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _OPEN = {("POST", "/api/session"), ("GET", "/api/openapi.json"), ("HEAD", "/api/openapi.json")}
 _UPLOAD = re.compile(r"/api/data/[^/]+")
@@ -80,8 +79,8 @@ class Guard:
         """Who is asking; raises if they may not ask at all."""
         headers, method, path = Headers(scope=scope), scope["method"], scope["path"]
         host = headers.get("host", "")
-        if not self._state.any_host and _name(host) not in _LOOPBACK:
-            raise Problem(403, "not_allowed", "this server answers to 127.0.0.1 and localhost only.")
+        if not self._state.answers_to(_name(host)):
+            raise Problem(403, "not_allowed", "this server does not answer to that name.")
         if not path.startswith("/api/"):
             return None
         origin, cookie = headers.get("origin"), _cookie(headers)
@@ -197,7 +196,7 @@ def client_of(scope: Scope) -> str:
 
 
 def _too_large(most: int) -> Problem:
-    return Problem(413, "too_large", f"that is more than the {most / 2**20:g} MB that are allowed here.")
+    return Problem(413, "too_large", f"that is more than the {most / 2**20:.3g} MB that are allowed here.")
 
 
 def _name(host: str) -> str:

@@ -182,6 +182,7 @@ class Me(BaseModel):
     version: str
     ledger: bool
     demo: bool
+    upload_bytes: int
 
 
 class Table(BaseModel):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -23,12 +23,36 @@ from cloakgp.app.plans import Plans
 from cloakgp.app.shelf import Shelf
 from cloakgp.app.uploads import Uploads
 from cloakgp.budget import Budget
-from cloakgp.charging import Account
-from cloakgp.ledger import Balance, Ledger, LedgerError
+from cloakgp.charging import Account, Charge, Chargeable
+from cloakgp.ledger import Balance, Ledger, LedgerError, LedgerTampered
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.spending import quote, request_name
 
 log = logging.getLogger("cloakgp.app")
+
+
+class Till(Ledger):
+    """A ledger for one request, which notes whether its charge was paid now or had been before."""
+
+    paid = False
+
+    @contextmanager
+    def charge(
+        self, plan: Chargeable, dataset: str, why: str = "", request: str | None = None
+    ) -> Iterator[Charge]:
+        """As the ledger's own; the answer is there from the start if it was paid for before."""
+        with super().charge(plan, dataset, why, request) as charge:
+            known = charge.answer is not None
+            yield charge
+        self.paid = not known
+
+    def check(self) -> None:
+        """Raise if it cannot be read, or made. One that was tampered with can: its page says so."""
+        with suppress(LedgerTampered):
+            _datasets(self)
+        path = self._store.path
+        if path is not None and not path.parent.is_dir():
+            raise LedgerError(f"ledger: there is no folder {path.parent}. Make it, or name another file.")
 
 
 class Counter:
@@ -39,9 +63,13 @@ class Counter:
         self._under_way: set[str] = set()
         self._lock = threading.Lock()
 
-    def ledger(self, who: str) -> Ledger:
+    def ledger(self, who: str) -> Till:
         """The ledger, in somebody's name."""
-        return Ledger(self._url, who=who, timeout=20.0)
+        return Till(self._url, who=who, timeout=20.0)
+
+    def check_ledger(self) -> None:
+        """Refuse to start on a ledger that cannot be used; see :meth:`Till.check`."""
+        self.ledger("the server").check()
 
     def quote(self, plan_id: str, wanted: models.AskQuote, person: Person) -> dict[str, Any]:
         """What a release would cost and leave; nothing is changed."""
@@ -107,7 +135,7 @@ class Counter:
                 log.error("release %s cannot be finished now: %s", record["id"], type(error).__name__)
 
     def _paid(
-        self, plan: dict[str, Any], record: dict[str, Any], asked: models.AskRelease, ledger: Ledger
+        self, plan: dict[str, Any], record: dict[str, Any], asked: models.AskRelease, ledger: Till
     ) -> dict[str, Any]:
         with spending():
             known = any(entry.request == record["request"] for entry in ledger.entries(asked.dataset))
@@ -131,7 +159,7 @@ class Counter:
             balance = left(ledger.balance(asked.dataset))
         receipt = {
             **done["receipt"],
-            "spent": not known,
+            "spent": ledger.paid,
             "left_release": balance[0],
             "left_selection": balance[1],
         }

@@ -68,7 +68,12 @@ async def terms(person: Person) -> dict[str, str]:
 
 def _me(person: Someone, state: State) -> models.Me:
     return models.Me(
-        name=person.name, role=person.role, version=cloakgp.__version__, ledger=True, demo=state.demo
+        name=person.name,
+        role=person.role,
+        version=cloakgp.__version__,
+        ledger=True,
+        demo=state.demo,
+        upload_bytes=state.limits.upload_bytes,
     )
 
 

@@ -102,7 +102,8 @@ def serve(
     # Many requests at once fill the processor already: linear algebra with threads of its own only waits.
     threadpool_limits(1, user_api="blas")
     with folder.claimed():
-        state = open_state(folder.path, ledger, limits=limits, any_host=behind_proxy or not near, demo=demo)
+        anywhere = behind_proxy or not near
+        state = open_state(folder.path, ledger, limits=limits, any_host=anywhere, host=host, demo=demo)
         config = uvicorn.Config(
             create_app(state),
             log_config=None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,15 @@ _SHOWN = (
     "limits",
 )
 _drawing = threading.Lock()  # matplotlib is not made for several threads
+
+
+@contextmanager
+def _names_as_they_are() -> Iterator[None]:
+    """Matplotlib would take what is between dollar signs in a column's name for a formula, or fail."""
+    from matplotlib import rc_context
+
+    with rc_context({"text.parse_math": False}):
+        yield
 
 
 class Shelf:
@@ -164,7 +175,7 @@ class Shelf:
         settings = record["settings"]
 
         def draw() -> str:
-            with public_work(), _drawing:
+            with public_work(), _drawing, _names_as_they_are():
                 return report.html(
                     self._file(record), settings["inputs"], settings["output"], title=record["name"]
                 )

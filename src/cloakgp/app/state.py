@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from ipaddress import ip_address
 
 from anyio import CapacityLimiter
 
@@ -16,6 +17,8 @@ from cloakgp.app.sessions import Sessions
 from cloakgp.app.shelf import Shelf
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.workbench import Workbench
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass
@@ -36,7 +39,12 @@ class State:
     failed: Rate
     predicting: CapacityLimiter
     any_host: bool
+    hosts: frozenset[str]
     demo: bool
+
+    def answers_to(self, name: str) -> bool:
+        """Whether a request may call the server by this name, which another site could have rebound."""
+        return self.any_host or plain_host(name) in self.hosts
 
 
 def open_state(
@@ -45,6 +53,7 @@ def open_state(
     *,
     limits: Limits | None = None,
     any_host: bool = False,
+    host: str = "127.0.0.1",
     demo: bool = False,
 ) -> State:
     """Open a data folder, and finish what a killed server left unfinished.
@@ -58,8 +67,15 @@ def open_state(
     limits : Limits, optional
     any_host : bool
         Whether requests may name a host other than this machine: true behind a proxy, or beyond loopback.
+    host : str
+        The address that the server listens on, by which it may be called like by 127.0.0.1 and localhost.
     demo : bool
         Put generated data and a budget for them there.
+
+    Raises
+    ------
+    ValueError, LedgerError
+        If the folder or the ledger cannot be used.
     """
     limits = limits or Limits()
     folder = Folder(data)
@@ -70,6 +86,7 @@ def open_state(
     plans, shelf = Plans(folder, uploads, workbench), Shelf(folder)
     people = People(folder.path / "people.json")
     counter = Counter(url, uploads, plans, shelf)
+    counter.check_ledger()
     counter.reconcile()
     if demo:
         from cloakgp.app.demo_data import add_demo
@@ -90,5 +107,14 @@ def open_state(
         failed=Rate(limits.failures_per_minute / 60, limits.failures_per_minute),
         predicting=CapacityLimiter(max(2, min(8, os.cpu_count() or 2))),
         any_host=any_host,
+        hosts=_LOOPBACK | {plain_host(host)},
         demo=demo,
     )
+
+
+def plain_host(name: str) -> str:
+    """A host's name in one spelling: addresses have several."""
+    try:
+        return str(ip_address(name))
+    except ValueError:
+        return name.lower()

@@ -2,7 +2,10 @@
 
 import sys
 
-EXTRA = "The command line needs an extra: pip install 'cloakgp[cli]'"
+EXTRA = (
+    "the command line needs typer, rich and pyarrow: install the extra cloakgp[cli] "
+    "(in a clone: pip install '.[cli]')."
+)
 
 
 def main() -> None:
@@ -12,7 +15,7 @@ def main() -> None:
         import rich  # noqa: F401
         import typer  # noqa: F401
     except ImportError:
-        print(EXTRA, file=sys.stderr)
+        print(f"cloakgp: {EXTRA}", file=sys.stderr)
         raise SystemExit(2) from None
     from cloakgp.cli.app import app
 

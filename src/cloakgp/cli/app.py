@@ -8,9 +8,11 @@ import typer
 
 import cloakgp
 from cloakgp.cli import extras, inspecting, ledger, planning, predicting, releasing, selecting
+from cloakgp.cli.exits import Commands
 
 app = typer.Typer(
     name="cloakgp",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     # A traceback that shows variables could show private outcomes.

@@ -12,7 +12,7 @@ code   meaning
 =====  ========================================================================================
 
 Messages, warnings and progress go to stderr. With ``--json`` stdout holds one JSON object and nothing else,
-also when the command fails: then it has the keys `error` and `exit_code`.
+also when the command fails or was typed wrongly: then it has the keys `error` and `exit_code`.
 """
 
 from __future__ import annotations
@@ -20,18 +20,20 @@ from __future__ import annotations
 import functools
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import typer
+from typer.core import TyperGroup
 
 from cloakgp.container import ReleaseFileError
 from cloakgp.signing import SignatureError
 from cloakgp.verify import VerificationError
 from cloakgp.workflow.errors import Refused
+from cloakgp.workflow.shell_words import in_shell_words
 
 OK, REFUSED, BAD_INPUT, BUDGET, LEDGER = range(5)
 
@@ -44,8 +46,8 @@ class Answer:
     text: str
 
 
-def command(function: Callable[..., Answer]) -> Callable[..., None]:
-    """A command that prints its answer, and turns errors into a message and an exit code."""
+def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
+    """A command that prints its answer, if it has not itself, and turns errors into a message and a code."""
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
@@ -56,13 +58,40 @@ def command(function: Callable[..., Answer]) -> Callable[..., None]:
             code = exit_code(error)
             if code is None:
                 raise
-            note(f"cloakgp: {error}")
+            message = in_shell_words(str(error))
+            note(f"cloakgp: {message}")
             if as_json:
-                print(_json({"error": str(error), "exit_code": code}))
+                print_json({"error": message, "exit_code": code})
             raise typer.Exit(code) from None
-        print(_json(answer.data) if as_json else answer.text)
+        if answer is not None and as_json:
+            print_json(answer.data)
+        elif answer is not None:
+            print(answer.text)
 
     return run
+
+
+class Commands(TyperGroup):
+    """All commands together: here, what was typed wrongly is found out before any of them runs."""
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
+        """Run what was typed; with ``--json`` in it, wrong usage gives a JSON object, too."""
+        typed = sys.argv[1:] if args is None else args
+        if "--json" not in typed or not options.get("standalone_mode", True):
+            return super().main(args, *rest, **options)
+        try:
+            code = super().main(args, *rest, **options | {"standalone_mode": False})
+        except Exception as error:
+            if not hasattr(error, "format_message"):  # not one of typer's
+                raise
+            _wrong_usage(error)
+        raise SystemExit(code)
+
+
+def _wrong_usage(error: Any) -> NoReturn:
+    error.show()
+    print_json({"error": error.format_message(), "exit_code": error.exit_code})
+    raise SystemExit(error.exit_code)
 
 
 def exit_code(error: Exception) -> int | None:
@@ -117,8 +146,9 @@ def pairs(rows: list[tuple[str, str]]) -> str:
     return "\n".join(f"  {name.ljust(width)}  {value}" for name, value in rows)
 
 
-def _json(data: dict[str, Any]) -> str:
-    return json.dumps(data, indent=1, allow_nan=False, default=_plain)
+def print_json(data: dict[str, Any]) -> None:
+    """The one object on stdout."""
+    print(json.dumps(data, indent=1, allow_nan=False, default=_plain), flush=True)
 
 
 def _plain(value: Any) -> Any:

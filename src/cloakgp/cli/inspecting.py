@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +14,9 @@ from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, pairs, table
 from cloakgp.release import Release
 from cloakgp.workflow import pictures, points, releases, report, tables, words
-from cloakgp.workflow.errors import InputError
+from cloakgp.workflow.errors import InputError, Refused
 from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.shell_words import in_shell_words
 
 
 @command
@@ -30,8 +32,12 @@ def show(
     """
     if not file.is_file():
         raise InputError(f"{file}: there is no such file.")
-    if file.read_bytes()[:2] != b"PK":
+    with file.open("rb") as opened:
+        start = opened.read(100)
+    if start.lstrip().startswith(b"{"):
         return _show_plan(file)
+    if not start.startswith(b"PK"):
+        raise InputError(f"{file}: neither a release file (.cloak) nor a plan file (.json).")
     release = releases.load(file)
     where = releases.default_points(release)
     summary = words.noise_summary(releases.noise_at(release, where), release.plan.gp.bounds)
@@ -109,9 +115,9 @@ def verify(
     \b
       cloakgp verify heights.cloak
     """
-    if not release_file.is_file():
-        raise InputError(f"{release_file}: there is no such file.")
+    releases.check_kind(release_file)
     checked = cloakgp.verify(release_file, signed_by=signed_by)
+    checked = replace(checked, checks=tuple(map(in_shell_words, checked.checks)))
     return Answer({"verified": True, **vars(checked)}, str(checked))
 
 
@@ -150,7 +156,8 @@ def export(
     as_csv: Annotated[bool, typer.Option("--csv", help="A table of the released numbers.")] = False,
     as_html: Annotated[bool, typer.Option("--html", help="A report in one self-contained file.")] = False,
     out: Annotated[
-        Path | None, typer.Option("-o", "--out", help="File to write; beside the release file if absent.")
+        Path | None,
+        typer.Option("-o", "--out", help="File to write; if absent, a new one beside the release file."),
     ] = None,
     inputs: options.InputNames = None,
     output: options.OutputName = None,
@@ -171,8 +178,8 @@ def export(
     """
     if as_csv == as_html:
         raise InputError("say what to write: --csv or --html.")
-    written = out or release_file.with_suffix(".csv" if as_csv else ".html")
-    options.check_writable(written, reads=[release_file])
+    written = out or _beside(release_file, ".csv" if as_csv else ".html")
+    options.check_writable(written, reads=[release_file, *([] if at is None else [at])])
     names = options.optional_names(inputs)
     if as_html:
         files.write(written, report.html(release_file, names, output, title).encode())
@@ -181,6 +188,14 @@ def export(
     columns = _table(release, releases.input_names(release, names), at)
     tables.write_columns(written, columns)
     return Answer({"table": str(written), "columns": list(columns)}, f"table: {written}")
+
+
+def _beside(release_file: Path, suffix: str) -> Path:
+    """A name that nobody gave: a file that has it already, perhaps the private data, must stay."""
+    written = release_file.with_suffix(suffix)
+    if written.exists():
+        raise Refused(f"{written} exists already. Say -o {written} to replace it, or name another file.")
+    return written
 
 
 def _table(release: releases.AnyRelease, names: list[str], at: str | None) -> dict[str, Any]:

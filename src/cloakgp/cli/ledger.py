@@ -10,6 +10,7 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, table
 from cloakgp.ledger import Balance, Ledger
+from cloakgp.workflow import releases
 
 app = typer.Typer(
     name="ledger",
@@ -87,6 +88,8 @@ def verify(
     \b
       cloakgp ledger verify --ledger sqlite:///budget.db --release heights.cloak
     """
+    for file in release or []:
+        releases.check_kind(file)
     audit = Ledger(ledger).verify(release or [])
     return Answer({"verified": True, **vars(audit)}, str(audit))
 

@@ -13,6 +13,8 @@ import typer
 
 from cloakgp.workflow.errors import InputError
 
+_SQLITE = "sqlite:///"
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, and nothing else.")]
 Data = Annotated[Path, typer.Argument(help="CSV, TSV or Parquet file with a header.", show_default=False)]
 ReleaseFile = Annotated[Path, typer.Argument(help="Release file (.cloak).", show_default=False)]
@@ -82,6 +84,11 @@ def names(text: str) -> list[str]:
     if not listed or not all(listed):
         raise InputError(f"columns must be written as a name, or as names with commas; got {text!r}.")
     return listed
+
+
+def ledger_file(url: str | None) -> list[Path]:
+    """The file of a ledger that is one: it must not be written over either."""
+    return [] if url is None or not url.startswith(_SQLITE) else [Path(url.removeprefix(_SQLITE))]
 
 
 def optional_names(text: str | None) -> list[str] | None:

@@ -55,15 +55,16 @@ def confirm(
         if asked.known is not None:
             entry = asked.known
             note(
-                f"{what} was answered before: entry {entry.number}, {entry.when}, by {entry.who}. That "
-                "answer is given again, the output column is not read, and nothing is spent. If the outcomes "
-                "changed since, or for a new answer, use --again LABEL."
+                f"{what}.\nThis was answered before: entry {entry.number}, {entry.when}, by {entry.who}. "
+                "That answer is given again, the output column is not read, and nothing is spent. If the "
+                "outcomes changed since, or for a new answer, use --again LABEL."
             )
             return entry
         before()
         if not asked.fits:
             raise BudgetExceeded(
-                f"the request does not fit into what is left. {asked.before}. The output column was not read."
+                "the request does not fit into what is left of the budget. The output column was not read, "
+                f"and nothing was spent.\n{what}.\n{asked.before}"
             )
         note(_shown(what, asked))
     if not yes and not _agreed("Read the output column and spend this? [y/N]"):

@@ -60,7 +60,7 @@ def plan(
     columns = options.names(inputs)
     model = parse(kernel)
     check_output(columns, output)
-    options.check_writable(out, picture, reads=[data])
+    options.check_writable(out, picture, reads=[data, at])
     tables.check_columns(data, [*columns, output])
     where = at if points.is_grid(at) else points.from_file(at, columns)
     settings = Settings(

@@ -39,7 +39,7 @@ def predict(
       cloakgp predict heights.cloak grid:50 --level 0.9
       cloakgp predict homes.cloak points.parquet --inputs lat,lon -o out.parquet
     """
-    options.check_writable(out, reads=[release_file])
+    options.check_writable(out, reads=[release_file, where])
     release = releases.load(release_file)
     names, X = _points(release, where, options.optional_names(inputs))
     found = releases.predictions(release, X, level, include_noise)

@@ -50,7 +50,7 @@ def release(
     stored = PlanFile.read(plan_file)
     settings = stored.settings
     tables.check_columns(data, [*settings.inputs, settings.output])
-    options.check_writable(out, reads=[data, plan_file])
+    options.check_writable(out, reads=[data, plan_file, *options.ledger_file(ledger)])
     request = request_name("release", again, question=stored.question, data=data.name)
     account = open_account(ledger, dataset, no_ledger, why, who, request, again)
     X = tables.read_columns(data, settings.inputs)

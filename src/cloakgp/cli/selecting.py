@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp import container, files
 from cloakgp.charging import Account
@@ -77,16 +78,20 @@ def select(
     columns = options.names(inputs)
     check_output(columns, output)
     tables.check_columns(data, [*columns, output])
-    options.check_writable(out, reads=[data])
-    candidates = [GP(parse(words), variance, bounds, mean) for words in kernel for variance in noise]
+    at = [] if then_at is None else [then_at]
+    options.check_writable(out, reads=[data, *at, *options.ledger_file(ledger)])
+    kernels = [parse(words) for words in kernel]
+    candidates = [GP(model, variance, bounds, mean) for model in kernels for variance in noise]
     X = tables.read_columns(data, columns)
     plan_for = _plan_for(then_at, then_epsilon, then_delta, then_design, columns, X)
-    asked = [bounds, folds, loss, loss_clip, mean, kernel, noise, epsilon]
+    specs = [model.to_spec() for model in kernels]  # however they were written
+    asked = [bounds, folds, loss, loss_clip, candidates[0].mean, specs, noise, epsilon]
     counted = None if plan_for is None else [container.digest(plan_for[0]), *plan_for[1:]]
     who_asks = {"data": data.name, "inputs": container.digest(X), "output": output}
     request = request_name("select", again, asked=[asked, counted], **who_asks)
     account = Account() if dry_run else open_account(ledger, dataset, no_ledger, why, who, request, again)
-    with working("planning the selection"):
+    # With one thread, as in Settings.plan: a paid answer is fetched again by the very same plan only.
+    with working("planning the selection"), threadpool_limits(1, user_api="blas"):
         plan = plan_selection(
             candidates, X, epsilon=epsilon, folds=folds, loss=loss, loss_clip=loss_clip, plan_for=plan_for
         )
@@ -132,9 +137,10 @@ def _answer(plan: SelectionPlan, chosen: Selection, out: Path | None, spent: boo
     if out is not None:
         files.write(out, json.dumps(found, indent=1, sort_keys=True).encode() + b"\n")
     low, high = gp.bounds
+    centre = "" if gp.mean == GP(gp.kernel, gp.noise, gp.bounds).mean else f" --mean {gp.mean!r}"
     text = [
         f"chosen: candidate {chosen.index + 1} of {len(plan.candidates)}",
         pairs([("kernel", repr(gp.kernel)), ("noise", f"{gp.noise:g}")]),
-        f'for the plan: --kernel "{gp.kernel!r}" --noise {gp.noise!r} --bounds {low!r} {high!r}',
+        f'for the plan: --kernel "{gp.kernel!r}" --noise {gp.noise!r} --bounds {low!r} {high!r}{centre}',
     ]
     return Answer(found, "\n".join(text))

@@ -132,6 +132,6 @@ def _pooch(name: str) -> Any:
         return import_module("pooch")
     except ImportError:
         raise ImportError(
-            f"downloading {name} needs pooch: pip install 'cloakgp[datasets]'. "
-            f"Or give a copy as path, or in the folder that {DATA} names."
+            f"downloading {name} needs pooch: install the extra cloakgp[datasets] (in a clone: pip install "
+            f"'.[datasets]'). Or give a copy as path, or in the folder that {DATA} names."
         ) from None

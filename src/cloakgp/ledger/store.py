@@ -21,7 +21,9 @@ from cloakgp.ledger.errors import LedgerError
 try:
     import sqlalchemy as sa
 except ImportError:  # pragma: no cover
-    raise ImportError("Ledger needs SQLAlchemy: pip install 'cloakgp[ledger]'") from None
+    raise ImportError(
+        "Ledger needs SQLAlchemy: install the extra cloakgp[ledger] (in a clone: pip install '.[ledger]')."
+    ) from None
 
 _TABLE = sa.Table(
     "cloakgp_ledger",
@@ -92,7 +94,10 @@ class Store:
         try:
             self.engine = sa.create_engine(parsed, **options)
         except ImportError:
-            raise ImportError("Ledger on PostgreSQL needs psycopg: pip install 'cloakgp[postgres]'") from None
+            raise ImportError(
+                "Ledger on PostgreSQL needs psycopg: install the extra cloakgp[postgres] "
+                "(in a clone: pip install '.[postgres]')."
+            ) from None
         except sa.exc.ArgumentError:
             raise ValueError(_NO_URL) from None
         if self.kind == "sqlite":

@@ -171,5 +171,7 @@ def _figure(width: float = 7.4, height: float = 4.4) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError("pictures need matplotlib: pip install 'cloakgp[plots]'") from None
+        raise InputError(
+            "pictures need matplotlib: install the extra cloakgp[plots] (in a clone: pip install '.[plots]')."
+        ) from None
     return Figure(figsize=(width, height), layout="constrained")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import zipfile
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from cloakgp import checks, files
 from cloakgp.checks import FloatArray
+from cloakgp.container import MANIFEST, ReleaseFileError
 from cloakgp.function import FunctionPlan
 from cloakgp.function_release import FunctionRelease
 from cloakgp.release import Release
@@ -21,12 +23,26 @@ AnyRelease = Release | FunctionRelease
 
 def load(path: str | os.PathLike[str]) -> AnyRelease:
     """The release in a file, predictions or a function."""
-    if not Path(path).is_file():
-        raise InputError(f"{path}: there is no such file.")
+    check_kind(path)
     plan, z, receipt = files.load(path)
     if isinstance(plan, FunctionPlan):
         return FunctionRelease(plan, z, receipt)
     return Release(plan, z, receipt)
+
+
+def check_kind(path: str | os.PathLike[str]) -> None:
+    """Raise, in words, if a file is not there or is no release file at all."""
+    if not Path(path).is_file():
+        raise InputError(f"{path}: there is no such file.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            found = MANIFEST in archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        found = False
+    if not found:
+        raise ReleaseFileError(
+            f"{Path(path).name}: not a release file (.cloak), or a damaged one. cloakgp release makes one."
+        )
 
 
 def n_inputs(release: AnyRelease) -> int:

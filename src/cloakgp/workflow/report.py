@@ -27,6 +27,7 @@ from cloakgp.workflow.releases import (
     noise_at,
     released_table,
 )
+from cloakgp.workflow.shell_words import in_shell_words
 
 _SHOWN = 200  # rows of the table of numbers
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -204,7 +205,7 @@ def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str)
     if isinstance(checked, str):
         parts.append(f'<p class="warning">{escape(checked)}</p>')
     else:
-        parts.append(_list(f"Checked: {check}." for check in checked.checks))
+        parts.append(_list(f"Checked: {in_shell_words(check)}." for check in checked.checks))
     if release.receipt is not None:
         r = release.receipt
         parts.append(

@@ -257,5 +257,7 @@ def _pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise ImportError("tables are read with pyarrow: pip install 'cloakgp[cli]'") from None
+        raise ImportError(
+            "tables are read with pyarrow: install the extra cloakgp[cli] (in a clone: pip install '.[cli]')."
+        ) from None
     return pyarrow

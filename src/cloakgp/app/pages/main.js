@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { go, here, otherwise, route, start } from "./router.js";
 import { walk } from "./steps/frame.js";
-import { session } from "./store.js";
+import { session, startAgain } from "./store.js";
 import { button, fill, h, link, mark } from "./ui.js";
 import { budgetView } from "./views/budget.js";
 import { plansView, planView, releasesView, wordsView } from "./views/lists.js";
@@ -113,6 +113,7 @@ async function load() {
   try {
     const me = await api.me();
     session.set({ me });
+    if (me.role !== "custodian") startAgain(); // somebody else's draft may be left in this tab
     session.set({ terms: await api.terms().catch(() => null) });
   } catch (error) {
     session.set({ me: null });
@@ -120,10 +121,13 @@ async function load() {
   }
 }
 
+let left = null; // where somebody was when the session ended
+
 async function enter() {
   await load();
   top();
-  go(home());
+  go(left ?? home());
+  left = null;
 }
 
 window.addEventListener("shown", top);
@@ -134,8 +138,11 @@ window.addEventListener("theme", () => {
 window.addEventListener("signed-out", () => {
   if (!session.get().me) return;
   session.set({ me: null });
+  left = here();
   window.location.replace("#/sign-in");
 });
+// A file that is dropped beside the box must not take the place of the page.
+for (const kind of ["dragover", "drop"]) window.addEventListener(kind, (event) => event.preventDefault());
 
 try {
   await load();

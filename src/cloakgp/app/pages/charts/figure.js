@@ -40,9 +40,14 @@ export const alpha = (hex, share) => {
 
 const CONFIG = { displayModeBar: false, responsive: true, doubleClick: "reset", showTips: false };
 
+// Names as plotly shows them: it would take <b>, &lt; and %{x} in them for markup of its own.
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", "{": "&#123;", "}": "&#125;" };
+
+export const plain = (name) => String(name).replace(/[&<>{}]/g, (sign) => ENTITIES[sign]);
+
 export function layout(c, { x, y, height }) {
   const axis = (title) => ({
-    title: { text: title, font: { size: 13, color: c.soft }, standoff: 8 },
+    title: { text: plain(title), font: { size: 13, color: c.soft }, standoff: 8 },
     gridcolor: c.line,
     zerolinecolor: c.line,
     linecolor: c.line,
@@ -120,7 +125,8 @@ export function figure(caption) {
               .map(swatch)
           : null,
       );
-      await Plotly.react(plot, traces, shape, CONFIG);
+      const named = traces.map((trace) => ({ ...trace, name: plain(trace.name ?? "") }));
+      await Plotly.react(plot, named, shape, CONFIG);
     } catch (error) {
       failed.textContent = error.message;
     }

@@ -11,6 +11,7 @@ import {
   BLUE_TO_RED,
   markerSize,
   colourBar,
+  pointLabel,
   clarity,
   dots,
   column,
@@ -62,7 +63,7 @@ export function noiseByInput(answer, sample, names, output, { height = 360 } = {
           y: limit,
           yanchor: "bottom",
           showarrow: false,
-          text: "above this a point says next to nothing",
+          text: "above: too noisy to use",
           font: { size: 12, color: c.warn },
         },
       ];
@@ -86,7 +87,7 @@ export function noiseMap(answer, sample, names, { height = 440 } = {}) {
         type: "scatter",
         name: "test points",
         text: answer.noise_std.map(short),
-        hovertemplate: `${names[0]} %{x:.4~g}<br>${names[1]} %{y:.4~g}<br>noise std %{text}<extra></extra>`,
+        hovertemplate: pointLabel(names, "noise std "),
         marker: {
           size: markerSize(answer.points.length, width),
           color: answer.noise_std,

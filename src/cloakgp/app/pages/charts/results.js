@@ -12,6 +12,7 @@ import {
   VIRIDIS,
   markerSize,
   colourBar,
+  pointLabel,
   clarity,
   dots,
   column,
@@ -129,7 +130,7 @@ export function releaseMap(release, which, names, output, limit, { height = 470 
           (value, place) =>
             `${short(value)}${which === "noise_std" ? "" : ` (noise std ${short(release.noise_std[place])})`}`,
         ),
-        hovertemplate: `${names[0]} %{x:.4~g}<br>${names[1]} %{y:.4~g}<br>%{text}<extra></extra>`,
+        hovertemplate: pointLabel(names),
         marker: {
           size: values.map((value) => size * (0.55 + (0.6 * (value - low)) / span)),
           color: values,

@@ -1,7 +1,7 @@
 // Pieces that several pictures are made of.
 
 import { number } from "../format.js";
-import { alpha } from "./figure.js";
+import { alpha, plain } from "./figure.js";
 
 export const column = (rows, place) => rows.map((row) => row[place]);
 
@@ -47,8 +47,8 @@ export function line(c, run, colour, names, { width = 3, filled = false } = {}) 
     mode: run.x.length > 1 ? "lines" : "markers",
     showlegend: run.first,
     legendrank: run.faded ? 1 : 0,
-    line: run.faded ? { color: alpha(colour, 0.32), width, dash: "dot" } : { color: colour, width },
-    marker: { color: alpha(colour, run.faded ? 0.32 : 1), size: 7 },
+    line: run.faded ? { color: alpha(colour, 0.45), width, dash: "dot" } : { color: colour, width },
+    marker: { color: alpha(colour, run.faded ? 0.45 : 1), size: 7 },
     fill: filled && run.x.length > 1 ? "tozeroy" : "none",
     fillcolor: alpha(colour, run.faded ? 0.05 : 0.16),
     hovertemplate: "%{y:.4~g}",
@@ -89,6 +89,10 @@ export const VIRIDIS = [
   [1, "#fde725"],
 ];
 
+// What a point of a map says when it is pointed at: where it is, and its text.
+export const pointLabel = (names, prefix = "") =>
+  `${plain(names[0])} %{x:.4~g}<br>${plain(names[1])} %{y:.4~g}<br>${prefix}%{text}<extra></extra>`;
+
 // As large as fits between neighbours on a grid of n points.
 export function markerSize(n, width) {
   const side = Math.min(0.9 * width - 60, 340);
@@ -98,7 +102,7 @@ export function markerSize(n, width) {
 // Beside the map, or under it where the window is narrow.
 export function colourBar(c, text, width) {
   const bar = {
-    title: { text, side: "right", font: { size: 12 } },
+    title: { text: plain(text), side: "right", font: { size: 12 } },
     thickness: 10,
     outlinewidth: 0,
     tickfont: { size: 11, color: c.soft },

@@ -4,7 +4,7 @@ import { api } from "../api.js";
 import { EXAMPLE_NAME, exampleFile } from "../example.js";
 import { bytes, count, number } from "../format.js";
 import { inputsOf, missing, outputOf } from "../settings.js";
-import { draft, startAgain } from "../store.js";
+import { draft, session, startAgain } from "../store.js";
 import { tip } from "../terms.js";
 import {
   announce,
@@ -29,6 +29,21 @@ const ROLES = [
   ["output", "private outcome"],
   ["", "not used"],
 ];
+
+// The server would refuse it, too, but here it is said before the file is read and sent.
+function checkSize(file) {
+  const most = session.get().me?.upload_bytes ?? Infinity;
+  if (file.size > most)
+    throw new Error(`${file.name} has ${bytes(file.size)}; this server takes at most ${bytes(most)}.`);
+}
+
+const readWhole = (file) =>
+  file.arrayBuffer().catch(() => {
+    throw new Error(`${file.name} cannot be read. Is it a folder, or was it changed just now?`);
+  });
+
+// Generated heights are there already: from this page, or from the start of a demo.
+const isThere = (known) => session.get().me?.demo || known.some((file) => file.name === EXAMPLE_NAME);
 
 export const data = {
   id: "data",
@@ -77,7 +92,12 @@ export const data = {
 
     async function take(file) {
       if (!file) return;
-      await store(file.name, await file.arrayBuffer());
+      try {
+        checkSize(file);
+        await store(file.name, await readWhole(file));
+      } catch (error) {
+        fill(trouble, problem(error));
+      }
       picker.value = "";
     }
 
@@ -176,7 +196,7 @@ export const data = {
             ),
           ),
         ),
-        known.some((file) => file.name === EXAMPLE_NAME) ? null : h("p", {}, example),
+        isThere(known) ? null : h("p", { class: "or-example" }, example),
       );
     }
 

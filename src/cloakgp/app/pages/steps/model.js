@@ -85,7 +85,7 @@ export const model = {
           }),
         ),
         check("The level is unknown: allow for a wide constant", d.level, change(set("level"))),
-        h("p", { class: "hint" }, "As text: ", written),
+        h("p", { class: "hint as-text" }, "As text: ", written),
       ];
       const expert = field(
         "Kernel",
@@ -171,6 +171,7 @@ export const model = {
         onchange: async () => {
           if (!upload.files[0]) return;
           const text = await upload.files[0].text();
+          upload.value = ""; // so that the same file can be taken again
           area.value = text;
           change("ownPoints")(text);
         },

@@ -150,6 +150,14 @@ export const release = {
               h("p", {}, link("Choose a smaller ε", "#/new/budget"), " and look at the noise again."),
             ),
       );
+      if (quote.fits && !quote.known && dataset && dataset.delta !== settings.delta)
+        cost.append(
+          h(
+            "p",
+            { class: "hint" },
+            `The budget counts at its own δ of ${number(dataset.delta)}: there ε ${number(quote.spent_before, 3)} is spent now, and ε ${number(quote.spent_after, 3)} after this release. Spends do not add up like money.`,
+          ),
+        );
       form.number = 1;
       if (quote.known) {
         cost.append(

@@ -120,7 +120,7 @@ function dataset(entry) {
         {},
         "spent: ",
         h("b", {}, `ε ${number(entry.spent, 3)}`),
-        ` in ${entry.events} step${entry.events === 1 ? "" : "s"}`,
+        ` at δ ${number(entry.delta)} in ${entry.events} step${entry.events === 1 ? "" : "s"}`,
       ),
     ),
     h(

@@ -244,7 +244,7 @@ export function settingsFacts(settings, certificate) {
 function receipt(slip) {
   if (!slip) return null;
   const entry = slip.entry ?? slip.number;
-  const hash = String(slip.hash ?? "");
+  const hash = String(slip.head ?? "");
   return h(
     "p",
     { class: "hint" },

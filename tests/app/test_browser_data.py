@@ -1,0 +1,289 @@
+"""The pages in a real browser: other ways in for data, odd names, functions, and what goes wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip(
+    "playwright", reason="!!! NO PLAYWRIGHT: the pages are NOT TESTED !!! pip install playwright"
+)
+
+from browser_helpers import (
+    AGES,
+    SECRETS,
+    Site,
+    Watched,
+    create_dataset,
+    describe,
+    drop,
+    find_browser,
+    keep_plan,
+    next_step,
+    pay,
+    serving,
+    spend,
+    to_model,
+    to_release,
+    upload,
+    wait_for_noise,
+    write_table,
+)
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from cloakgp.app import Limits
+from cloakgp.app.people import utc_now
+
+pytestmark = pytest.mark.skipif(
+    find_browser() is None,
+    reason="!!! NO CHROMIUM: the pages are NOT TESTED !!! Install chromium, and run this again.",
+)
+NAME = "a<b>&%{x}"
+"""A column whose name plotly would take for bold letters, an entity and a number of the point."""
+
+
+HEIGHTS = [float(secret) for secret in SECRETS]
+
+
+def write_parquet(path: Path, columns: dict[str, Any]) -> Path:
+    import pyarrow
+    from pyarrow import parquet
+
+    parquet.write_table(pyarrow.table(columns), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with serving(tmp_path_factory.mktemp("site") / "data", limits=Limits(upload_bytes=50_000)) as running:
+        yield running
+
+
+@pytest.fixture
+def window(browser: Browser, site: Site) -> Iterator[Watched]:
+    opened = Watched(browser, site)
+    opened.sign_in()
+    yield opened
+    opened.close()
+
+
+def test_test_points_of_ones_own_come_from_a_file(window: Watched, tmp_path: Path) -> None:
+    page = window.page
+    to_model(page, write_table(tmp_path / "points.csv"))
+    page.get_by_label("my own points").check()
+    mine = tmp_path / "where.csv"
+    mine.write_text("age\n5\n20.5\n60\n", encoding="utf-8")
+    page.set_input_files("#points-file", str(mine))
+    page.get_by_text("3 points understood").wait_for()
+    expect(wait_for_noise(page)).to_contain_text("3 test points")
+    mine.write_text("age\n5\n20.5, 3\n", encoding="utf-8")
+    page.set_input_files("#points-file", str(mine))  # the same file, changed
+    page.get_by_text("Line 3 has 2 numbers; there must be 1.").wait_for()
+    page.get_by_label("age on each line").fill("5\n60")
+    keep_plan(page)
+    create_dataset(page, "points", "3", delta="0.01")  # not the plan's: the two are told apart
+    page.get_by_text("The budget counts at its own δ of 0.01").wait_for()
+    spend(page, "points")
+    page.get_by_text("The numbers").first.click()
+    rows = page.get_by_role("group", name="Released and denoised numbers").locator("tbody tr")
+    expect(rows).to_have_count(2)
+    expect(page.get_by_text("Paid from points, entry")).to_contain_text("hash")
+    window.open("/budget")
+    card = page.locator(".card").filter(has=page.get_by_role("heading", name="points"))
+    expect(card).to_contain_text("at δ 0.01 in 1 step")
+    window.check()
+    window.check_secrets()
+
+
+def test_a_parquet_file_may_be_dropped_on_the_box(window: Watched, tmp_path: Path) -> None:
+    page = window.page
+    path = write_parquet(tmp_path / "dropped.parquet", {"age": AGES, "height": HEIGHTS})
+    page.get_by_role("button", name="Try it with generated heights").wait_for()
+    assert drop(page, path, "h1"), "beside the box: the browser would have opened the file"
+    assert drop(page, path)
+    page.get_by_role("heading", name="What is what in dropped.parquet?").wait_for()
+    describe(page, ["age"], "height")
+    expect(wait_for_noise(page)).to_contain_text("100 test points")
+    window.check()
+    window.check_secrets()
+
+
+def test_what_is_too_large_or_unreadable_is_said_in_words(window: Watched, tmp_path: Path) -> None:
+    page = window.page
+    large = tmp_path / "large.csv"
+    large.write_bytes(b"age,height\n" + b"1,2\n" * 20_000)
+    page.set_input_files("#upload", str(large))
+    expect(page.locator(".note.bad")).to_have_text("large.csv has 80 kB; this server takes at most 50 kB.")
+    nothing = tmp_path / "nothing.csv"
+    nothing.write_bytes(b"1.5,140.1\n2.5,141.1\n")
+    page.set_input_files("#upload", str(nothing))
+    expect(page.locator(".note.bad")).to_contain_text("first line must name the columns")
+    expect(page.locator(".note.bad")).not_to_contain_text("140")
+    page.locator(".drop").evaluate(
+        """(box) => {
+          const file = {name: "folder", size: 0, arrayBuffer: () => Promise.reject(new Error("a folder"))};
+          const event = new Event("drop");
+          event.dataTransfer = {files: [file]};
+          box.dispatchEvent(event);
+        }"""
+    )
+    expect(page.locator(".note.bad")).to_contain_text("folder cannot be read")
+    assert not any("large.csv" in answer.url for answer in window.answers)
+    window.check("422")
+
+
+def test_a_function_is_released_and_an_analyst_asks_it(
+    window: Watched, browser: Browser, site: Site, tmp_path: Path
+) -> None:
+    page = window.page
+    to_model(page, write_table(tmp_path / "function.csv"))
+    page.get_by_text("How the noise is shaped").click()
+    page.get_by_label("the whole function").check()
+    expect(page.get_by_label("Design", exact=True)).to_be_disabled()
+    keep_plan(page)
+    pay(page, "curves")
+    expect(page.locator(".facts").last).to_contain_text("the whole function")
+    page.locator(".plot .main-svg").first.wait_for()
+    page.get_by_text("verified", exact=True).wait_for()
+    window.check()
+    window.check_secrets()
+
+    analyst = Watched(browser, site)
+    analyst.sign_in(site.token("Alan", "analyst"))
+    asked = analyst.page
+    shelf = asked.get_by_role("listitem").filter(has_text="whole function")
+    shelf.get_by_role("link", name="height by age").click()
+    asked.locator("textarea").fill("12.5\n33\n80")
+    asked.get_by_role("button", name="Ask", exact=True).click()
+    answers = asked.get_by_role("group", name="Answers").locator("tbody tr")
+    expect(answers).to_have_count(3)
+    expect(answers.nth(1)).to_contain_text(re.compile(r"33.+ to "))
+    analyst.check("401")
+    analyst.check_secrets()
+    analyst.close()
+
+
+def texts(page: Page) -> list[str]:
+    """All words in the picture, as they are seen."""
+    page.locator(".plot .main-svg").first.wait_for()
+    return [text.replace("\xa0", " ") for text in page.locator(".plot text").all_text_contents()]
+
+
+def hovered(page: Page, trace: int, place: int) -> str:
+    """What the picture says of a point that is pointed at."""
+    page.locator(".plot .main-svg").first.wait_for()
+    page.evaluate(
+        """([curveNumber, pointNumber]) => Plotly.Fx.hover(document.querySelector(".plot"),
+             [{curveNumber, pointNumber}])""",
+        [trace, place],
+    )
+    page.locator(".hoverlayer text").first.wait_for()
+    return " ".join(page.locator(".hoverlayer text").all_text_contents())
+
+
+def test_a_name_is_no_markup_in_pictures(window: Watched, tmp_path: Path) -> None:
+    """Neither on axes nor in the words at a point, for one input and for two."""
+    page = window.page
+    columns = {NAME: AGES, "second&lt;": [row % 7 for row in range(60)], "y<i>&amp;": HEIGHTS}
+    upload(page, write_parquet(tmp_path / "names.parquet", columns))
+    describe(page, [NAME], "y<i>&amp;")
+    wait_for_noise(page)
+    assert {NAME, "std, in units of y<i>&amp;"} <= set(texts(page))
+
+    window.open("/new/data")
+    describe(page, [NAME, "second&lt;"], "y<i>&amp;")
+    page.get_by_label("Points along each input").fill("4")
+    wait_for_noise(page)
+    assert {NAME, "second&lt;"} <= set(texts(page))
+    said = hovered(page, 0, 0)
+    assert NAME in said
+    assert "second&lt;" in said
+    next_step(page, "How private?")
+    page.get_by_role("heading", name="Noise against ε").wait_for()
+    expect(page.locator(".plot").first).to_be_visible()
+    window.open("/new/model")
+    keep_plan(page)
+    pay(page, "names")
+    assert {NAME, "second&lt;", "y<i>&amp;"} <= set(texts(page))  # axes, and the bar of colours
+    assert NAME in hovered(page, 0, 0)
+    expect(page.locator(".key")).to_contain_text("y<i>&amp;")
+    assert page.locator(".plot b, .plot i, .plot a").count() == 0
+    window.check()
+
+
+def test_a_session_that_ends_in_the_middle_loses_nothing(
+    window: Watched, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signed in again, people are where they were; and nothing was spent meanwhile."""
+    page = window.page
+    to_release(page, write_table(tmp_path / "late.csv"))
+    expire_sessions(monkeypatch)
+    page.get_by_role("radio").last.wait_for()
+    page.get_by_label("a new one").or_(page.get_by_label("create the first one")).check()
+    page.get_by_label("Name of the data set").fill("late")
+    page.get_by_label("ε for ever").fill("3")
+    page.get_by_role("button", name="Create the data set").click()
+    sign_in_again(page, site.token("Ada", "custodian"))
+    page.get_by_role("heading", name="Whose budget pays?").wait_for()
+    pay(page, "late")
+    window.check("401")
+
+
+def test_a_draft_is_not_left_to_an_analyst(
+    window: Watched, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who signs in where a custodian's session has ended: inputs are nobody's until they are released."""
+    page = window.page
+    to_model(page, write_table(tmp_path / "left.csv"))
+    assert "left.csv" in page.evaluate("JSON.stringify(sessionStorage)")
+    expire_sessions(monkeypatch)
+    page.get_by_label("Number of points").fill("30")
+    sign_in_again(page, site.token("Grace", "analyst"))
+    page.get_by_role("heading", name="Releases").wait_for()
+    assert "left.csv" not in page.evaluate("JSON.stringify(sessionStorage)")
+    window.check("401")
+
+
+def expire_sessions(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = utc_now() + timedelta(hours=13)
+    monkeypatch.setattr("cloakgp.app.sessions.utc_now", lambda: late)
+
+
+def sign_in_again(page: Page, token: str) -> None:
+    page.get_by_role("heading", name="Sign in").wait_for()
+    page.get_by_label("Your token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
+
+
+def test_the_button_with_generated_heights_has_room(window: Watched, tmp_path: Path) -> None:
+    page = window.page
+    upload(page, write_table(tmp_path / "room.csv"))
+    page.wait_for_function(
+        """() => {
+          const [above, below] = [".or-example button", ".drop"].map((e) => document.querySelector(e));
+          return above && below.getBoundingClientRect().top - above.getBoundingClientRect().bottom >= 12;
+        }"""
+    )
+
+
+def test_a_demo_does_not_offer_generated_heights_twice(browser: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path / "demo", demo=True) as demo:
+        window = Watched(browser, demo)
+        window.sign_in()
+        window.page.get_by_text("heights.csv", exact=True).wait_for()
+        expect(window.page.get_by_role("button", name="Try it with generated heights")).to_have_count(0)
+        window.check()
+        window.close()

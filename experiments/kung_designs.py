@@ -48,7 +48,7 @@ def squared_errors(gp, plan, X, y, X_test, y_test):
     """Expected squared errors of the released and of the denoised predictions, and a drawn one."""
     low, high = gp.bounds
     middle = low + (high - low) / 2
-    B, s = plan.measurement.real_matrix(), plan.measurement.noise_scale**2
+    B, s = plan.measurement.by_row(), plan.measurement.noise_scale**2
     seen = B @ (np.clip(y, low, high) - middle)  # the measurements without noise
     released = plan.offset + plan.reconstruction @ seen
     K = gp.kernel(X) + gp.noise * np.eye(len(X))

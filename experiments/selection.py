@@ -52,7 +52,7 @@ def expected_squared_error(gp, X, y, X_test, y_test, design):
     """Of a release's mean at the held-out ages, exact over its noise."""
     plan = gp.plan(X, X_test, design=design, **RELEASE)
     middle = (BOUNDS[0] + BOUNDS[1]) / 2
-    seen = plan.measurement.real_matrix() @ (np.clip(y, *BOUNDS) - middle)
+    seen = plan.measurement.by_row() @ (np.clip(y, *BOUNDS) - middle)
     released = plan.offset + plan.reconstruction @ seen
     return float(np.mean((released - y_test) ** 2 + plan.noise_std**2))
 

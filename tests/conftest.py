@@ -82,6 +82,17 @@ def make_plan(setting: SimpleNamespace) -> Callable[..., cloakgp.Plan]:
 MODEL = ("kernel", "noise", "bounds", "mean")
 
 
+def by_row(measurement: Any) -> Any:
+    """(q, N) the integer matrix with a column for each row of y, also where rows share one."""
+    m = measurement
+    return m.matrix if m.groups is None else m.matrix[:, m.groups.labels]
+
+
+@pytest.fixture(scope="session")
+def expanded() -> Callable[[Any], Any]:
+    return by_row
+
+
 @pytest.fixture(scope="session")
 def noiseless() -> Callable[..., cloakgp.Release]:
     """The release that no noise would give: everything but the noise, without the private room."""
@@ -90,7 +101,7 @@ def noiseless() -> Callable[..., cloakgp.Release]:
         m = plan.measurement
         share = (np.clip(np.asarray(y, dtype=float), m.lower, m.upper) - m.lower) / (m.upper - m.lower)
         y_int = [round(entry * 2**m.y_bits) for entry in share.tolist()]
-        z = [sum(b * v for b, v in zip(row, y_int, strict=True)) for row in m.matrix.tolist()]
+        z = [sum(b * v for b, v in zip(row, y_int, strict=True)) for row in by_row(m).tolist()]
         return cloakgp.Release(plan, np.array(z, dtype=np.int64))
 
     return exact
@@ -108,6 +119,53 @@ def textbook() -> Callable[..., tuple[Any, Any]]:
         return mean + C @ (np.asarray(y, dtype=float) - mean), np.sqrt(np.maximum(variance, 0))
 
     return posterior
+
+
+@pytest.fixture(scope="session")
+def by_the_book() -> Callable[..., Book]:
+    return Book
+
+
+class Book:
+    """A GP, exact or sparse (Quinonero-Candela & Rasmussen 2005), in dense matrices with all rows of X.
+
+    `K` is the prior covariance of y, `cross` that of y and f(X_new), `prior` that of f(X_new).
+    """
+
+    def __init__(self, gp: Any, X: Any, X_new: Any, Z: Any = None) -> None:
+        X, X_new = (np.asarray(x, dtype=float).reshape(len(x), -1) for x in (X, X_new))
+        k, S = as_kernel(gp.kernel), np.broadcast_to(np.asarray(gp.noise, dtype=float), len(X))
+        self.gp, self.prior = gp, k(X_new)
+        if gp.inducing is None:
+            self.K, self.cross = k(X) + np.diag(S), k(X, X_new)
+        else:
+            Z = gp.inducing if Z is None else Z
+            to_X, to_new = k(Z, X), k(Z, X_new)
+            Q = to_X.T @ np.linalg.solve(k(Z), to_X)
+            rest = np.diag(k(X) - Q) if gp.approximation == "fitc" else 0.0
+            self.K, self.cross = Q + np.diag(S + rest), to_X.T @ np.linalg.solve(k(Z), to_new)
+        self.C = np.linalg.solve(self.K, self.cross).T
+        self.explained = np.sum(self.C.T * self.cross, axis=0)
+        self.variance = np.diag(self.prior) - self.explained
+
+    def mean(self, y: Any) -> Any:
+        """Posterior mean of f(X_new) given y."""
+        return self.gp.mean + self.C @ (np.asarray(y) - self.gp.mean)
+
+    def denoised(self, releases: list[Any]) -> tuple[Any, Any]:
+        """Posterior mean and covariance of f(X_new) given what was released (theory, section 5)."""
+        rows, values, variances = [], [], []
+        for release in releases:
+            m = release.plan.measurement
+            B = by_row(m) / 2.0**m.matrix_bits
+            unit = (m.upper - m.lower) / 2.0 ** (m.matrix_bits + m.y_bits)
+            rows.append(B)
+            values.append(release.z * unit + B.sum(axis=1) * (m.lower - self.gp.mean))
+            variances.append(np.full(len(B), (m.sigma * unit) ** 2))
+        B = np.vstack(rows)
+        D = B @ self.K @ B.T + np.diag(np.concatenate(variances))
+        G = np.linalg.solve(D, B @ self.cross).T
+        return self.gp.mean + G @ np.concatenate(values), self.prior - G @ B @ self.cross
 
 
 @pytest.fixture(scope="session")

@@ -492,7 +492,7 @@ def test_pooch_is_needed_for_downloads_alone(folder, monkeypatch):
     monkeypatch.setattr("cloakgp.datasets.sources.import_module", without)
     (folder / "Howell1.csv").write_text(HOWELL)
     assert len(fetch_kung(folder).y) == 2
-    with pytest.raises(ImportError, match=r"needs pooch: pip install 'cloakgp\[datasets\]'"):
+    with pytest.raises(ImportError, match=r"needs pooch: install the extra cloakgp\[datasets\]"):
         fetch_kung()
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp import GP, Release, denoise
+from cloakgp import GP, Release, denoise, links
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ, Constant, Matern32, as_kernel
 
@@ -126,7 +126,7 @@ def test_small_batches_change_nothing(planar, monkeypatch, entries):
     whole = planar.release.predict(planar.new, return_std=True)
     mean, cov = planar.release.predict(planar.new, return_cov=True)
     parts = planar.release.uncertainty(planar.new)
-    monkeypatch.setattr(denoise, "_ENTRIES", entries)
+    monkeypatch.setattr(links, "_ENTRIES", entries)
     afresh = Release(planar.release.plan, planar.release.z)  # nothing cached
     np.testing.assert_allclose(afresh.predict(planar.new, return_std=True), whole, rtol=1e-9, atol=1e-9)
     batched_mean, batched_cov = afresh.predict(planar.new, return_cov=True)
@@ -137,7 +137,7 @@ def test_small_batches_change_nothing(planar, monkeypatch, entries):
 
 def test_many_predictions_need_little_memory(planar, monkeypatch):
     """20,000 points: their covariance would take 3.2 GB, their kernel matrix with X 4 MB at once."""
-    monkeypatch.setattr(denoise, "_ENTRIES", 2**12)
+    monkeypatch.setattr(links, "_ENTRIES", 2**12)
     many = np.random.default_rng(0).uniform(0, 5, size=(20_000, 2))
     planar.release.predict(many[:10], return_std=True)
     tracemalloc.start()

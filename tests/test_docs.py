@@ -123,6 +123,9 @@ def test_release_file_page_names_every_member_and_key(tmp_path):
     promise = {"epsilon": 1.0, "delta": 0.01}
     plans = [
         demo.MODEL.plan(X, X, **promise),
+        demo.MODEL.plan(np.repeat(X, 2)[:5], X, **promise),
+        cloakgp.GP(EQ(20.0), 1.0, (0.0, 5.0), inducing=2).plan(X, X, **promise),
+        cloakgp.GP(EQ(20.0), 1.0, (0.0, 5.0), inducing=2, approximation="fitc").plan(X, X, **promise),
         demo.MODEL.plan_function(X, **promise),
         demo.MODEL.plan_function(X, bound="input-free", basis=[0.0], **promise),
     ]
@@ -130,6 +133,7 @@ def test_release_file_page_names_every_member_and_key(tmp_path):
         plan.release(X).save(tmp_path / "a.cloak")
         manifest, arrays, _ = files.read((tmp_path / "a.cloak").read_bytes())
         words = [manifest["release"], manifest["measurement"]["kind"], manifest["certificate"]["bound"]]
+        words += [word for word in [manifest["model"]["approximation"]] if word]
         for key in [*manifest, *manifest["model"], *manifest["measurement"], *manifest.get("function", {})]:
             assert f"`{key}`" in text
         for word in [*words, manifest["certificate"]["design"]]:

@@ -203,6 +203,7 @@ def test_it_learns(data):
 
 def test_parameters_and_clones(fitted):
     settings = {"kernel", "noise", "bounds", "epsilon", "delta", "query", "design", "ledger", "dataset"}
+    settings |= {"inducing", "approximation"}
     assert set(fitted.get_params()) == settings
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
@@ -211,6 +212,28 @@ def test_parameters_and_clones(fitted):
     assert (copy.epsilon, copy.design, fitted.epsilon) == (7.0, "max", 2.0)
     with pytest.raises(ValueError, match="Invalid parameter"):
         copy.set_params(secret=1)
+
+
+@pytest.mark.parametrize("inducing", [5, [[1.0], [3.0], [5.0], [7.0]]])
+def test_inducing_inputs_are_the_models(data, inducing):
+    X, y = data
+    places = np.asarray(inducing) if isinstance(inducing, list) else inducing
+    model = PrivateGPRegressor(EQ(1.5), inducing=places, approximation="fitc", **SETTINGS)
+    assert clone(model).approximation == "fitc"
+    gp = model.fit(X, y).release_.plan.gp
+    assert (len(gp.inducing), gp.approximation) == (5 if inducing == 5 else 4, "fitc")
+    expected = cloakgp.GP(EQ(1.5), 0.4, (-3.0, 3.0), inducing=places, approximation="fitc")
+    plan = expected.plan(X, cover(X), epsilon=2.0, delta=1e-3)
+    assert np.array_equal(model.release_.plan.noise_std, plan.noise_std)
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_inducing_inputs_that_make_no_sense_spend_nothing(data):
+    for wrong in ({"inducing": 0}, {"inducing": 5, "approximation": "best"}):
+        model = PrivateGPRegressor(EQ(1.5), **SETTINGS, **wrong)
+        with pytest.raises(ValueError, match=r"inducing|approximation"):
+            model.fit(*data)
+        assert not hasattr(model, "release_")
 
 
 def test_arguments_are_kept_as_they_are():

@@ -191,6 +191,7 @@ def test_the_file_says_what_it_is(saved):
         "noise": 0.4,
         "bounds": [-1.0, 4.0],
         "mean": 0.7,
+        "approximation": None,
     }
     arrays = ["X", "X_star", "gp_std", "matrix", "offset", "reconstruction", "weights", "z"]
     assert names == ["manifest.json"] + [f"{name}.npy" for name in arrays]

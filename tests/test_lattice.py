@@ -90,7 +90,7 @@ def test_sigma_is_the_smallest_float_that_suffices(epsilon, seed):
 @given(numerator=st.integers(1, 2**70), denominator=st.integers(1, 2**20))
 def test_rounding_up_to_an_integer_that_is_a_float(numerator, denominator):
     value = Fraction(numerator, denominator)
-    result = lattice._integer_float_at_least(value)
+    result = lattice.integer_float_at_least(value)
     assert isinstance(result, int)
     assert result >= value
     assert float(result) == result
@@ -287,7 +287,7 @@ int64s = st.one_of(
 @settings(max_examples=200)
 @given(matrix=arrays(np.int64, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=int64s))
 def test_largest_squared_norm_is_exact(matrix):
-    assert lattice._largest_squared_norm(matrix) == max(
+    assert lattice.largest_squared_norm(matrix) == max(
         sum(entry**2 for entry in column) for column in matrix.T.tolist()
     )
 
@@ -296,8 +296,8 @@ def test_largest_squared_norm_is_exact(matrix):
 def test_largest_squared_norm_tells_columns_apart_that_floats_cannot(size):
     matrix = np.array([[size, size - 1, size], [3, 2**20, 4]], dtype=np.int64)
     expected = max(size**2 + 16, (size - 1) ** 2 + 2**40)
-    assert lattice._largest_squared_norm(matrix) == expected
-    assert lattice._largest_squared_norm(-matrix) == expected
+    assert lattice.largest_squared_norm(matrix) == expected
+    assert lattice.largest_squared_norm(-matrix) == expected
 
 
 # check() trusts nothing

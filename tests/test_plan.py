@@ -107,6 +107,20 @@ def test_the_bias_bounds_the_error_for_any_y(make_plan, setting, noiseless, text
     assert np.abs(noiseless(plan, y).mean - expected).max() <= plan.certificate.bias + 1e-12
 
 
+@pytest.mark.parametrize("mean", [BOUNDS[0], BOUNDS[1], BOUNDS[1] + 3.0])
+def test_the_bias_is_a_bound_wherever_the_prior_mean_is(setting, noiseless, textbook, mean):
+    """Denoising shrinks towards it, so outcomes far from it lose most."""
+    gp = GP(setting.gp.kernel, setting.gp.noise, BOUNDS, mean)
+    plan = gp.plan(setting.X, setting.X_star, epsilon=0.5, delta=0.01, design="posterior")
+    worst = 0.0
+    for bound in BOUNDS:
+        y = np.full(len(setting.X), bound)
+        expected, _ = textbook(gp.kernel, gp.noise, gp.mean, setting.X, setting.X_star, y)
+        worst = max(worst, float(np.abs(noiseless(plan, y).mean - expected).max()))
+    assert worst <= plan.certificate.bias + 1e-12
+    assert worst > 0.5 * plan.certificate.bias  # and not a loose one
+
+
 def test_the_bias_is_a_bound_on_a_coarse_lattice_too(make_plan, setting, noiseless, textbook):
     """At a minute epsilon few bits are left, and the certificate says what that costs."""
     plan = make_plan(epsilon=1e-5, delta=1e-8)

@@ -35,7 +35,7 @@ def test_what_does_not_depend_on_the_promise_is_done_once(monkeypatch):
 
 
 def test_a_bad_promise_is_refused_before_the_heavy_work(monkeypatch):
-    monkeypatch.setattr("cloakgp.planner.ExactGP", None)
+    monkeypatch.setattr("cloakgp.planner.smoother_for", None)
     with pytest.raises(ValueError, match="epsilon"):
         GP.planner(X, X).plan(epsilon=-1.0, delta=0.01)
     with pytest.raises(ValueError, match="classic"):

@@ -4,6 +4,7 @@ import io
 import pickle
 import sys
 import warnings
+from dataclasses import replace
 
 import matplotlib as mpl
 import numpy as np
@@ -311,3 +312,52 @@ def test_importing_does_not_import_matplotlib():
 
     code = "import sys, cloakgp.plots, cloakgp.demo; assert 'matplotlib' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+class Lazy:
+    """Inputs of one or two columns that count how many of their rows are read."""
+
+    def __init__(self, n, columns=1):
+        self.rows, self.read = np.random.default_rng(0).uniform(0, 80, size=(n, columns)), 0
+        self.shape = self.rows.shape
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, rows):
+        found = self.rows[rows]
+        self.read += len(found)
+        return found
+
+
+SPARSE = GP(EQ(20.0, variance=25.0**2), noise=14.0**2, bounds=(50.0, 170.0), inducing=5)
+
+
+def test_pictures_say_how_many_inducing_inputs_there_are():
+    plan = SPARSE.plan(X, AGES, epsilon=1.0, delta=0.01)
+    assert "unit: one row; 5 inducing inputs (dtc)" in _words(plots.plot_plan(plan))
+    assert "5 inducing inputs (dtc)" in _words(plots.plot_release(plan.release(Y)))
+
+
+def test_of_very_many_inputs_a_few_thousand_are_drawn():
+    lazy = Lazy(50_000)
+    plan = replace(SPARSE.plan(X, AGES, epsilon=1.0, delta=0.01), X=lazy)
+    ticks = _line(plots.plot_plan(plan), "training inputs (public)")[:, 0]
+    assert 1000 < len(ticks) <= lazy.read <= 5000
+    assert ticks.min() < 0.1
+    assert ticks.max() > 79.9
+    two = GP(EQ(20.0, variance=625.0), noise=196.0, bounds=(50.0, 170.0), inducing=5)
+    where = np.random.default_rng(1).uniform(0, 80, size=(6, 2))
+    lazy = Lazy(50_000, 2)
+    plan = replace(two.plan(lazy.rows[:50], where, epsilon=1.0, delta=0.01), X=lazy)
+    for draw in (plots.plot_map, plots.plot_noise_map):
+        lazy.read = 0
+        draw(plan)
+        assert 0 < lazy.read <= 5000
+
+
+def test_inducing_inputs_stand_for_inputs_that_are_not_there():
+    plan = replace(SPARSE.plan(X, AGES, epsilon=1.0, delta=0.01), X=None)
+    for ax in (plots.plot_plan(plan), plots.plot_noise_samples(plan)):
+        ticks = _line(ax, "inducing inputs (public)")[:, 0]
+        assert np.array_equal(ticks, np.sort(plan.gp.inducing[:, 0]))

@@ -224,7 +224,7 @@ def test_without_cryptography_the_extra_is_named(saved, private_key, request, se
         lambda: verify(signed),
         lambda: verify(signed, signed_by="ab" * 32),
     ):
-        with pytest.raises(ImportError, match=r"pip install 'cloakgp\[sign\]'"):
+        with pytest.raises(ImportError, match=r"install the extra cloakgp\[sign\]"):
             attempt()
     assert not (tmp_path / "new").exists()
     assert Release.load(signed).mean.shape == (4,)

@@ -67,7 +67,7 @@ def released_function(plan, y, X):
 
 def denoised(plan, y, X):
     """What `release.predict(X)` would say, of a plan for test points or for the function."""
-    gp, B, scale = plan.gp, plan.measurement.real_matrix(), plan.measurement.noise_scale
+    gp, B, scale = plan.gp, plan.measurement.by_row(), plan.measurement.noise_scale
     K = gp.kernel(plan.X) + gp.noise * np.eye(len(plan.X))
     gain = np.linalg.solve(B @ K @ B.T + scale**2 * np.eye(len(B)), B @ gp.kernel(plan.X, X)).T
     shift = B.sum(axis=1) * (gp.mean - _middle(gp))
@@ -88,7 +88,7 @@ def posterior_std(gp, X, X_star):
 
 def _measured(plan, y):
     """The measurements without noise, about the middle of the bounds."""
-    return plan.measurement.real_matrix() @ (np.clip(y, *plan.gp.bounds) - _middle(plan.gp))
+    return plan.measurement.by_row() @ (np.clip(y, *plan.gp.bounds) - _middle(plan.gp))
 
 
 def _middle(gp):

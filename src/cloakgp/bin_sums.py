@@ -14,7 +14,7 @@ import numpy as np
 
 from cloakgp.calibration import SIGMA_FLOOR, calibrate, total_delta
 from cloakgp.checks import frozen
-from cloakgp.lattice import HEADROOM, IntArray, _integer_float_at_least
+from cloakgp.lattice import HEADROOM, IntArray, integer_float_at_least
 
 MECHANISMS = ("laplace", "gaussian")
 _Y_BITS, _LEAST_BITS = 40, 10
@@ -97,7 +97,7 @@ def make_sums(
         raise ValueError(f"epsilon={epsilon:g} is too small for exact noise on sums of {largest} rows.")
     y_bits = min(_Y_BITS, math.floor(room))
     for less in (0.0, 1e-9, 1e-6, 1e-3):  # at the far ends, mu's own rounding errors can break the promise
-        scale = _integer_float_at_least(Fraction(2**y_bits) / Fraction(rate * (1 - less)))
+        scale = integer_float_at_least(Fraction(2**y_bits) / Fraction(rate * (1 - less)))
         if scale < (SIGMA_FLOOR if mechanism == "gaussian" else 2**_LEAST_BITS):
             raise ValueError(f"epsilon={epsilon:g} is too large for exact noise on sums of {largest} rows.")
         sums = BinSums(frozen(labels), n_bins, y_bits, *bounds, epsilon, delta, mechanism, scale)

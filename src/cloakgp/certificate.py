@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cloakgp.calibration import delta_slack
-from cloakgp.lattice import Measurement
+from cloakgp.lattice import Measured
 
 UNIT = "one row"
 NEIGHBOURS = "y of one row replaced by any other value; X and all else the same"
@@ -86,7 +86,7 @@ class Certificate:
         return "\n".join(lines)
 
 
-def certify(measurement: Measurement, calibration: str, **reached: Any) -> Certificate:
+def certify(measurement: Measured, calibration: str, **reached: Any) -> Certificate:
     """The certificate of a measurement: its guarantee, and `reached`, how that came about."""
     m = measurement
     return Certificate(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
 from cloakgp.denoise import Posterior
+from cloakgp.function import FunctionPlan
 from cloakgp.function_release import FunctionRelease
+from cloakgp.lattice import IntArray, Measurement
+from cloakgp.plan import Plan
 from cloakgp.release import Release
 
 
@@ -32,7 +36,12 @@ def combine(releases: Iterable[Release | FunctionRelease]) -> Posterior:
     if not all(isinstance(release, (Release, FunctionRelease)) for release in releases):
         raise TypeError("releases must hold nothing but releases.")
     first = releases[0].plan
-    if first.X is None or any(release.plan.X is None for release in releases):
+    if len({isinstance(release.plan.measurement, Measurement) for release in releases}) > 1:
+        raise ValueError(
+            "releases: some hold their measurement as a matrix, others as a recipe; combine like with like."
+        )
+    shown = [_inputs(release.plan) for release in releases]
+    if any(inputs is None for inputs in shown):
         raise ValueError("releases: one of them does not show X, which combining needs.")
     for i, release in enumerate(releases):
         if any(_same(release, other) for other in releases[:i]):
@@ -40,15 +49,35 @@ def combine(releases: Iterable[Release | FunctionRelease]) -> Posterior:
         plan = release.plan
         same_noise = np.array_equal(np.asarray(plan.gp.noise), np.asarray(first.gp.noise))
         same_model = plan.gp.kernel == first.gp.kernel and plan.gp.mean == first.gp.mean and same_noise
-        if plan.X is None or not np.array_equal(plan.X, first.X):
+        same_places = (plan.gp.inducing is None) == (first.gp.inducing is None) and np.array_equal(
+            np.asarray(plan.gp.inducing), np.asarray(first.gp.inducing)
+        )
+        same_model = same_model and same_places and plan.gp.approximation == first.gp.approximation
+        if not _equal(shown[i], shown[0]):
             raise ValueError("releases must all be of the same data; these have different inputs X.")
         if not same_model or plan.gp.bounds != first.gp.bounds:
-            raise ValueError("releases must all have the same kernel, noise, mean and bounds; these differ.")
+            raise ValueError(
+                "releases must all have the same kernel, noise, mean and bounds, and places; these differ."
+            )
     return Posterior(first.gp, first.X, [(release.plan.measurement, release.z) for release in releases])
 
 
 def _same(one: Release | FunctionRelease, other: Release | FunctionRelease) -> bool:
     """Whether two releases hold the very same measurements, not only of the same data."""
-    return np.array_equal(one.z, other.z) and np.array_equal(
-        one.plan.measurement.matrix, other.plan.measurement.matrix
-    )
+    return np.array_equal(one.z, other.z) and np.array_equal(_numbers(one), _numbers(other))
+
+
+def _numbers(release: Release | FunctionRelease) -> IntArray:
+    measurement = release.plan.measurement
+    return measurement.matrix if isinstance(measurement, Measurement) else measurement.recipe.factors
+
+
+def _inputs(plan: Plan | FunctionPlan) -> Any:
+    """What tells X: itself, or its digest."""
+    return plan.X if isinstance(plan.measurement, Measurement) else plan.measurement.digest
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return isinstance(one, type(other)) and one == other
+    return np.array_equal(one, other)

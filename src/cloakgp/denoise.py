@@ -13,7 +13,7 @@ Clipping y to the bounds, and rounding it, are not modelled.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -23,12 +23,12 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
+from cloakgp.factored import FactoredMeasurement
 from cloakgp.lattice import IntArray, Measurement
+from cloakgp.links import Links, batches, links
 
 if TYPE_CHECKING:
     from cloakgp.gp import GP
-
-_ENTRIES = 2**22  # of a block of the kernel matrix: bounds memory, whatever is asked
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +48,16 @@ class Uncertainty:
 class Posterior:
     """The Gaussian process given released measurements of its data."""
 
-    def __init__(self, gp: GP, X: FloatArray, released: list[tuple[Measurement, IntArray]]) -> None:
+    def __init__(
+        self, gp: GP, X: Any, released: Sequence[tuple[Measurement | FactoredMeasurement, IntArray]]
+    ) -> None:
         self.gp, self.X = gp, X
         self._released = released
+        self._columns = X.shape[1] if X is not None else np.asarray(gp.inducing).shape[1]
 
     @cached_property
-    def _B(self) -> FloatArray:
-        return np.vstack([m.real_matrix() for m, _ in self._released])
+    def _links(self) -> Links:
+        return links(self.gp, self.X, [m for m, _ in self._released])
 
     @cached_property
     def _noise(self) -> FloatArray:
@@ -66,16 +69,15 @@ class Posterior:
         centred = [(z - m.midpoint).astype(np.float64) * m.step for m, z in self._released]
         low, high = self.gp.bounds
         shift = self.gp.mean - (low + (high - low) / 2)
-        result: FloatArray = np.concatenate(centred) - shift * self._B.sum(axis=1)
+        result: FloatArray = np.concatenate(centred) - shift * np.concatenate(
+            [m.total for m, _ in self._released]
+        )
         return result
 
     @cached_property
     def _factor(self) -> tuple[FloatArray, bool]:
         """Cholesky factor of D."""
-        product = self._B * self.gp.noise
-        for rows in batches(len(self.X), len(self.X)):
-            product += self._B[:, rows] @ np.asarray(self.gp.kernel(self.X[rows], self.X))
-        D = product @ self._B.T
+        D = self._links.covariance
         D = (D + D.T) / 2 + np.diag(self._noise)
         factor: tuple[FloatArray, bool] = cho_factor(D, lower=True)
         return factor
@@ -91,16 +93,16 @@ class Posterior:
         """Posterior mean of f at `X`; with its std or covariance if asked."""
         if return_std and return_cov:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
-        X = checks.matrix(X, "X", columns=self.X.shape[1])
+        X = checks.matrix(X, "X", columns=self._columns)
         extra = self._observation_variance(include_noise)
         if return_cov:
-            link = np.vstack([self._link(X[rows]) for rows in batches(len(X), len(self.X))])
+            link = np.vstack([self._links.at(X[rows]) for rows in batches(len(X), self._links.width)])
             whitened = solve_triangular(self._factor[0], link.T, lower=True)
             prior = np.asarray(self.gp.kernel(X))
             return self._mean(link), prior - whitened.T @ whitened + extra * np.eye(len(X))
         mean, variance = np.empty(len(X)), np.empty(len(X))
-        for rows in batches(len(X), len(self.X)):
-            link = self._link(X[rows])
+        for rows in batches(len(X), self._links.width):
+            link = self._links.at(X[rows])
             mean[rows] = self._mean(link)
             if return_std:
                 variance[rows] = self._variance(X[rows], link)
@@ -108,10 +110,8 @@ class Posterior:
 
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes."""
-        from cloakgp.smoothers import ExactGP
-
-        X = checks.matrix(X, "X", columns=self.X.shape[1])
-        known = ExactGP(self.gp.kernel, self.gp.noise, self.X, X).posterior_variance
+        X = checks.matrix(X, "X", columns=self._columns)
+        known = self._links.known_variance(X)
         given = self.predict(X, return_std=True)[1] ** 2
         observation = np.full(len(X), self._observation_variance(include_noise))
         return Uncertainty(
@@ -130,11 +130,6 @@ class Posterior:
         normals = np.random.default_rng(seed).normal(size=(n, len(mean)))
         draws: FloatArray = mean + (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         return draws
-
-    def _link(self, X: FloatArray) -> FloatArray:
-        """Prior covariance of f(X) and the measurements: k(X, X_train) B'."""
-        link: FloatArray = np.asarray(self.gp.kernel(X, self.X)) @ self._B.T
-        return link
 
     def _mean(self, link: FloatArray) -> FloatArray:
         mean: FloatArray = self.gp.mean + link @ cho_solve(self._factor, self._surprise)
@@ -157,10 +152,3 @@ class Posterior:
                 "outcome is not known. Give it as a number: include_noise=variance."
             )
         return self.gp.noise
-
-
-def batches(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Slices of rows such that a block has a bounded number of entries."""
-    step = max(1, _ENTRIES // n_columns)
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))

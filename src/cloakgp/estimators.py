@@ -54,6 +54,11 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         can be asked anywhere all the same.
     design : {"mse", "max", "posterior", "volume"}
         See :meth:`cloakgp.GP.plan`.
+    inducing : int or (m, D) array, optional
+        For many rows: how many inducing inputs, such as 500, which are then placed by k-means on X, or the
+        places themselves. An exact GP if absent, whose work grows with the cube of the rows.
+    approximation : {"dtc", "fitc"}
+        What the inducing inputs leave unexplained; see :class:`cloakgp.GP`.
     ledger : Ledger or its URL, optional
         Pays for each fit, and refuses one that does not fit into what is left. Give a URL with a password as
         ``Ledger(url)``: scikit-learn shows settings when it prints an estimator.
@@ -80,6 +85,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         design: str = "mse",
         ledger: Any = None,
         dataset: Any = None,
+        inducing: Any = None,
+        approximation: str = "dtc",
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -90,6 +97,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.design = design
         self.ledger = ledger
         self.dataset = dataset
+        self.inducing = inducing
+        self.approximation = approximation
 
     def fit(self, X: Any, y: Any) -> PrivateGPRegressor:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).
@@ -109,7 +118,13 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError("PrivateGPRegressor requires y to be passed, but the target y is None.")
         given, X = X, validate_data(clone(self), X, dtype=np.float64)  # a failed fit changes nothing
-        gp = GP(self.kernel, self.noise, self.bounds)
+        gp = GP(
+            self.kernel,
+            self.noise,
+            self.bounds,
+            inducing=self.inducing,
+            approximation=self.approximation,
+        )
         query = cover(X) if self.query is None else self.query
         plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, design=self.design)
         self._warn_if_repeated(X.shape)

@@ -18,11 +18,14 @@ from cloakgp import container, signing
 from cloakgp.certificate import FIELDS, Certificate
 from cloakgp.charging import Receipt
 from cloakgp.container import Array, ReleaseFileError
+from cloakgp.factored import FactoredMeasurement, Recipe
 from cloakgp.function import FunctionPlan
 from cloakgp.gp import GP
+from cloakgp.inducing import APPROXIMATIONS, Features
 from cloakgp.kernels import Kernel, as_kernel, from_spec
 from cloakgp.lattice import IntArray, Measurement
 from cloakgp.plan import Plan
+from cloakgp.rows import Groups, distinct
 
 FORMAT, SCHEMA = "cloakgp-release", 1
 PREDICTIONS, FUNCTION = "predictions", "function"
@@ -33,21 +36,31 @@ _DTYPES = {  # little-endian whatever the machine; the number of dimensions
     "points": ("<f8", 2),
     "weights": ("<f8", 1),
     "noise": ("<f8", 1),
+    "inducing": ("<f8", 2),
+    "features": ("<f8", 2),
+    "factors": ("<i8", 2),
+    "information": ("<f8", 2),
+    "labels": ("<i8", 1),
     "matrix": ("<i8", 2),
     "centre": ("<i8", 1),
+    "sums": ("<i8", 1),
     "z": ("<i8", 1),
     "reconstruction": ("<f8", 2),
     "offset": ("<f8", 1),
     "gp_std": ("<f8", 1),
 }
-_NEEDED = {
-    PREDICTIONS: {"X", "X_star", "weights", "matrix", "z", "reconstruction", "offset", "gp_std"},
-    FUNCTION: {"points", "z", "reconstruction", "centre"},
+DENSE, FACTORED, WITHHELD = "dense", "factored", "withheld"
+_PREDICTED = {"X_star", "weights", "z", "reconstruction", "offset", "gp_std"}
+_FUNCTION = {"points", "z", "reconstruction", "centre"}
+_RECIPE = {"inducing", "features", "factors", "information", "sums"}
+_ARRAYS = {  # for each release and kind of measurement: which arrays there must be, and may be
+    (PREDICTIONS, DENSE): (_PREDICTED | {"X", "matrix"}, {"noise", "inducing", "labels"}),
+    (PREDICTIONS, FACTORED): (_PREDICTED | _RECIPE, {"X", "noise"}),
+    (FUNCTION, DENSE): (_FUNCTION | {"X", "matrix"}, {"noise"}),
+    (FUNCTION, WITHHELD): (_FUNCTION, {"noise"}),
 }
-_ALLOWED = {
-    PREDICTIONS: _NEEDED[PREDICTIONS] | {"noise"},
-    FUNCTION: _NEEDED[FUNCTION] | {"X", "matrix", "noise"},
-}
+LARGEST_INPUTS = 2**26
+"""Bytes of X up to which a file with a recipe holds it, and not only its digest."""
 
 
 def encode(
@@ -74,26 +87,39 @@ def _described(plan: Plan | FunctionPlan) -> tuple[dict[str, Any], dict[str, Arr
     manifest: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "unit": plan.certificate.unit}
     if isinstance(plan, Plan):
         manifest["release"] = PREDICTIONS
-        names = ["X", "X_star", "weights", "offset", "gp_std"]
+        names = ["X_star", "weights", "offset", "gp_std"]
     else:
         manifest["release"] = FUNCTION
         manifest["function"] = {"reach": plan.reach, "prior_seed": plan.prior_seed}
-        names = ["centre"]
-        names += ["points"] if plan.X is None else ["points", "X"]
+        names = ["centre", "points"]
     arrays |= {name: getattr(plan, name) for name in names}
-    if plan.X is not None:
-        arrays["matrix"] = plan.measurement.matrix
-    noise = plan.gp.noise
+    noise, measurement = plan.gp.noise, plan.measurement
     if not isinstance(noise, float):
         arrays["noise"] = noise
+    if isinstance(measurement, FactoredMeasurement):
+        kind, recipe = {"kind": FACTORED} | _recipe_words(measurement), measurement.recipe
+        arrays |= {"features": recipe.features.W, "factors": recipe.factors}
+        arrays |= {"information": measurement.information, "sums": measurement.centre}
+        if isinstance(plan.X, np.ndarray) and plan.X.nbytes <= LARGEST_INPUTS:
+            arrays["X"] = plan.X
+    elif plan.X is None:
+        kind = {"kind": WITHHELD}
+    else:
+        kind = {"kind": DENSE}
+        arrays |= {"X": plan.X, "matrix": measurement.matrix}
+        if measurement.groups is not None:
+            arrays["labels"] = measurement.groups.labels
+    if plan.gp.inducing is not None:
+        arrays["inducing"] = np.asarray(plan.gp.inducing)
     manifest |= {
         "certificate": plan.certificate.to_dict(),
-        "measurement": {"kind": "dense" if "matrix" in arrays else "withheld"},
+        "measurement": kind,
         "model": {
             "kernel": plan.gp.kernel.to_spec(),
             "noise": noise if isinstance(noise, float) else "per row",
             "bounds": list(plan.gp.bounds),
             "mean": plan.gp.mean,
+            "approximation": None if plan.gp.inducing is None else plan.gp.approximation,
         },
     }
     return manifest, {name: np.asarray(array, dtype=_DTYPES[name][0]) for name, array in arrays.items()}
@@ -116,21 +142,13 @@ def decode(contents: bytes, kernel: Any = None) -> Contents:
             arrays["noise"] if model["noise"] == "per row" else model["noise"],
             model["bounds"],
             model["mean"],
+            *([] if model["approximation"] is None else [arrays["inducing"], model["approximation"]]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ReleaseFileError(f"release file has a model that makes no sense: {error}") from None
-    measurement = Measurement(
-        matrix=arrays.get("matrix", np.zeros((len(z), 0), dtype=np.int64)),
-        y_bits=certificate.y_bits,
-        matrix_bits=certificate.matrix_bits,
-        sigma=certificate.sigma,
-        lower=gp.bounds[0],
-        upper=gp.bounds[1],
-        epsilon=certificate.epsilon,
-        delta=certificate.delta,
-        declared=certificate.sensitivity_steps,
-    )
+    measurement = _measurement(manifest, arrays, certificate, gp)
     if manifest["release"] == FUNCTION:
+        assert isinstance(measurement, Measurement)
         return FunctionPlan(
             gp=gp,
             X=arrays.get("X"),
@@ -144,7 +162,7 @@ def decode(contents: bytes, kernel: Any = None) -> Contents:
         ), z, receipt  # fmt: skip
     return Plan(
         gp=gp,
-        X=arrays["X"],
+        X=arrays.get("X"),
         X_star=arrays["X_star"],
         weights=arrays["weights"],
         measurement=measurement,
@@ -153,6 +171,56 @@ def decode(contents: bytes, kernel: Any = None) -> Contents:
         gp_std=arrays["gp_std"],
         certificate=certificate,
     ), z, receipt  # fmt: skip
+
+
+def _measurement(
+    manifest: dict[str, Any], arrays: dict[str, Array], certificate: Certificate, gp: GP
+) -> Measurement | FactoredMeasurement:
+    lattice: dict[str, Any] = {
+        "y_bits": certificate.y_bits,
+        "sigma": certificate.sigma,
+        "lower": gp.bounds[0],
+        "upper": gp.bounds[1],
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "declared": certificate.sensitivity_steps,
+    }
+    words = manifest["measurement"]
+    if words["kind"] != FACTORED:
+        return Measurement(
+            matrix=arrays.get("matrix", np.zeros((len(arrays["z"]), 0), dtype=np.int64)),
+            matrix_bits=certificate.matrix_bits,
+            groups=_groups(arrays),
+            **lattice,
+        )
+    features = Features(gp.kernel, arrays["inducing"], arrays["features"])
+    return FactoredMeasurement(
+        recipe=Recipe(
+            features, gp.approximation, arrays["factors"], words["factor_bits"], certificate.matrix_bits
+        ),
+        inputs=distinct(arrays["X"], gp.noise) if "X" in arrays else None,
+        information=arrays["information"],
+        rows=certificate.n_rows,
+        digest=words["inputs_sha256"],
+        sums=arrays["sums"],
+        extent=words["extent"],
+        **lattice,
+    )
+
+
+def _recipe_words(measurement: FactoredMeasurement) -> dict[str, Any]:
+    return {
+        "factor_bits": measurement.recipe.factor_bits,
+        "inputs_sha256": measurement.digest,
+        "extent": measurement.extent,
+    }
+
+
+def _groups(arrays: dict[str, Array]) -> Groups | None:
+    if "labels" not in arrays:
+        return None
+    labels = arrays["labels"].astype(np.intp)
+    return Groups(labels, np.bincount(labels, minlength=arrays["matrix"].shape[1]).astype(np.int64))
 
 
 def write(path: str | os.PathLike[str], contents: bytes) -> None:
@@ -205,11 +273,30 @@ def read(contents: bytes) -> tuple[dict[str, Any], dict[str, Array], dict[str, s
     }
     if manifest.get("release") == FUNCTION:
         expected.add("function")
-    if set(manifest) != expected or manifest["release"] not in list(_NEEDED):
+    if set(manifest) != expected or manifest["release"] not in (PREDICTIONS, FUNCTION):
         raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
+    _check_measurement(manifest)
     _check_words(manifest)
     _check_arrays(manifest, arrays)
     return manifest, arrays, signature
+
+
+def _check_measurement(manifest: dict[str, Any]) -> None:
+    words = manifest["measurement"]
+    kind = words.get("kind") if isinstance(words, dict) else None
+    if not isinstance(kind, str) or (manifest["release"], kind) not in _ARRAYS:
+        raise ReleaseFileError("release file has a measurement of a kind that this version does not know.")
+    types: dict[str, type] = {"kind": str}
+    if kind == FACTORED:
+        types |= {"factor_bits": int, "inputs_sha256": str, "extent": int}
+    if {name: type(value) for name, value in words.items()} != types:
+        raise ReleaseFileError("release file: the measurement lacks a key or has one too many.")
+    if kind == FACTORED and not (
+        abs(words["factor_bits"]) < 2000
+        and re.fullmatch("[0-9a-f]{64}", words["inputs_sha256"])
+        and 0 < words["extent"] < 2**62
+    ):
+        raise ReleaseFileError("release file: the measurement's recipe makes no sense.")
 
 
 def stored_kernel(spec: Any) -> Kernel:
@@ -250,7 +337,7 @@ class _Withheld(Kernel):
 def _check_words(manifest: dict[str, Any]) -> None:
     """Every key of the manifest's parts is there, no other is, and the types are right."""
     certificate, model, function = manifest["certificate"], manifest["model"], manifest.get("function")
-    if not isinstance(model, dict) or set(model) != {"kernel", "noise", "bounds", "mean"}:
+    if not isinstance(model, dict) or set(model) != {"kernel", "noise", "bounds", "mean", "approximation"}:
         raise ReleaseFileError("release file: the model lacks a key or has one too many.")
     if not isinstance(certificate, dict) or set(certificate) != set(FIELDS):
         raise ReleaseFileError("release file: the certificate lacks a key or has one too many.")
@@ -264,6 +351,8 @@ def _check_words(manifest: dict[str, Any]) -> None:
         numbers.append(model["noise"])
     if not all(type(number) is float for number in numbers) or not bounds[0] < bounds[1]:
         raise ReleaseFileError("release file: the model's bounds, mean and noise must be numbers.")
+    if model["approximation"] not in (None, *APPROXIMATIONS):
+        raise ReleaseFileError("release file has an approximation that this version does not know.")
     if manifest["unit"] != certificate["unit"]:
         raise ReleaseFileError("release file: two units of protection are named.")
     _check_receipt(manifest["ledger"])
@@ -295,16 +384,15 @@ def _is_seed(value: Any) -> bool:
 
 def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
     kind, names = manifest["release"], set(arrays)
-    if not _NEEDED[kind] <= names <= _ALLOWED[kind]:
+    needed, allowed = _ARRAYS[kind, manifest["measurement"]["kind"]]
+    if not needed <= names <= needed | allowed:
         raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
     if ("noise" in names) != (manifest["model"]["noise"] == "per row"):
         raise ReleaseFileError("release file: noise per row must be an array, and only then.")
+    if ("inducing" in names) != (manifest["model"]["approximation"] is not None):
+        raise ReleaseFileError("release file: inducing inputs must come with an approximation.")
     if any(0 in array.shape for array in arrays.values()):
         raise ReleaseFileError("release file: an array is empty.")
-    if ("X" in names) != ("matrix" in names):
-        raise ReleaseFileError("release file: X and the measurement matrix come together or not at all.")
-    if manifest["measurement"] != {"kind": "dense" if "matrix" in names else "withheld"}:
-        raise ReleaseFileError("release file has a measurement of a kind that this version does not know.")
     for name, array in arrays.items():
         dtype, dimensions = _DTYPES[name]
         if array.dtype.str != dtype or array.ndim != dimensions:
@@ -317,7 +405,20 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
             raise ReleaseFileError(f"release file: {name} must be above 0.")
     q, N = len(arrays["z"]), manifest["certificate"]["n_rows"]
     P, D = arrays["X_star" if kind == PREDICTIONS else "points"].shape
-    shapes = {"X": (N, D), "matrix": (q, N), "noise": (N,), "reconstruction": (P, q), "centre": (q,)}
+    U, m, r = N, len(arrays.get("inducing", ())), len(arrays.get("features", ()))
+    if "labels" in names:
+        U = arrays["matrix"].shape[1]
+        if not np.array_equal(np.unique(arrays["labels"]), np.arange(U)):
+            raise ReleaseFileError("release file: labels must name every column of the matrix.")
+    shapes = {
+        "X": (N, D),
+        "matrix": (q, U),
+        "labels": (N,),
+        "noise": (N,),
+        "reconstruction": (P, q),
+        "centre": (q,),
+    }
+    shapes |= {"sums": (q,), "inducing": (m, D), "features": (r, m), "factors": (q, m), "information": (r, r)}
     shapes |= {"X_star": (P, D), "points": (P, D), "weights": (P,), "offset": (P,), "gp_std": (P,)}
     for name, array in arrays.items():
         if name != "z" and array.shape != shapes[name]:

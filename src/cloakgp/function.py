@@ -28,8 +28,8 @@ from cloakgp.accounting import Gaussian
 from cloakgp.certificate import Certificate, certify
 from cloakgp.charging import Account, Charge, as_ledger, charged
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.denoise import batches
 from cloakgp.lattice import IntArray, Measurement, to_integers
+from cloakgp.links import batches
 from cloakgp.plan import largest_bias
 from cloakgp.prior_draws import draw_prior
 from cloakgp.smoothers import ExactGP, check_covariance, gentle_cholesky, kernel_matrix
@@ -234,7 +234,7 @@ def make_function_plan(
     bias = 0.0
     if not hidden:
         smoother = ExactGP(gp.kernel, gp.noise, X, points)
-        bias = largest_bias(smoother, measurement, np.asarray(gp.kernel(points)) @ reconstruction)
+        bias = largest_bias(gp, smoother, measurement, np.asarray(gp.kernel(points)) @ reconstruction)
     certificate = certify(
         measurement,
         calibration,

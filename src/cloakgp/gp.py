@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
+from cloakgp.inducing import APPROXIMATIONS, check_inducing, places
 from cloakgp.kernels import Kernel, as_kernel
 
 if TYPE_CHECKING:
@@ -34,6 +35,11 @@ class GP:
         proportional to hi - lo.
     mean : float, optional
         Prior mean of the outcome; the middle of the bounds if absent.
+    inducing : int or (m, D) array, optional
+        Public places through which a large data set is modelled, or how many of them k-means shall
+        choose from X. An exact GP if absent. See ``docs/scale.md``.
+    approximation : {"dtc", "fitc"}
+        What the places leave unexplained: nothing ("dtc"), or noise of its own at each input ("fitc").
 
     Examples
     --------
@@ -46,8 +52,18 @@ class GP:
     noise: float | FloatArray
     bounds: tuple[float, float]
     mean: float
+    inducing: int | FloatArray | None
+    approximation: str
 
-    def __init__(self, kernel: Any, noise: Any, bounds: Any, mean: Any = None) -> None:
+    def __init__(
+        self,
+        kernel: Any,
+        noise: Any,
+        bounds: Any,
+        mean: Any = None,
+        inducing: Any = None,
+        approximation: str = "dtc",
+    ) -> None:
         low, high = check_bounds(bounds)
         middle = low + (high - low) / 2
         values = {
@@ -55,6 +71,8 @@ class GP:
             "noise": _noise(noise),
             "bounds": (low, high),
             "mean": middle if mean is None else checks.number(mean, "mean"),
+            "inducing": check_inducing(inducing),
+            "approximation": checks.choice(approximation, "approximation", APPROXIMATIONS),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -70,6 +88,7 @@ class GP:
         calibration: str = "analytic",
         weights: Any = None,
         gap: float = 0.01,
+        device: Any = None,
     ) -> Plan:
         """Plan a release of predictions at `X_star`: public, free, and without y.
 
@@ -77,7 +96,8 @@ class GP:
         ----------
         X : (N, D) array
             Public inputs of the private outcomes. A vector is one column. The order of the rows
-            is public too: do not sort them by y.
+            is public too: do not sort them by y. With inducing inputs also a memory map, a Dask array or
+            :class:`cloakgp.ParquetColumns`, read a chunk at a time.
         X_star : (P, D) array
             Where predictions are wanted.
         epsilon, delta : float
@@ -92,17 +112,20 @@ class GP:
             How much the noise at each test point matters; all alike if absent.
         gap : float
             How far, relatively, the design's objective (a variance) may be from the best possible.
+        device : str or torch.device, optional
+            Where an exact GP and the design are computed, such as "cuda" (extra ``torch``); where X is, if
+            that is a torch tensor. What is private never goes there: y is not needed for a plan.
 
         Returns
         -------
         Plan
             Says how much noise there will be and where; ``plan.release(y)`` is the private step.
         """
-        return self.planner(X, X_star, weights).plan(
+        return self.planner(X, X_star, weights, device).plan(
             epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
         )
 
-    def planner(self, X: Any, X_star: Any, weights: Any = None) -> Planner:
+    def planner(self, X: Any, X_star: Any, weights: Any = None, device: Any = None) -> Planner:
         """For many plans over the same points: the costly part is done once.
 
         Arguments as for :meth:`plan`; ``gp.planner(X, X_star).plan(epsilon=..., delta=...)`` is the same
@@ -110,7 +133,7 @@ class GP:
         """
         from cloakgp.planner import Planner
 
-        return Planner(self, X, X_star, weights)
+        return Planner(self, X, X_star, weights, device)
 
     def plan_function(
         self,
@@ -150,6 +173,11 @@ class GP:
         """
         from cloakgp.function import make_function_plan
 
+        if self.inducing is not None:
+            raise ValueError(
+                "inducing: a function release needs an exact GP. Leave inducing out, or use plan(), whose "
+                "release also predicts anywhere."
+            )
         return make_function_plan(
             self,
             X,
@@ -162,6 +190,21 @@ class GP:
             prior_noise=prior_noise,
         )
 
+    def with_places(self, X: Any) -> GP:
+        """The same model with its inducing inputs, if it has any, chosen and checked for X."""
+        if self.inducing is None:
+            return self
+        if isinstance(self.inducing, int):
+            chosen = places(X, self.inducing)
+        else:
+            chosen = checks.matrix(self.inducing, "inducing", columns=X.shape[1])
+        return GP(self.kernel, self.noise, self.bounds, self.mean, chosen, self.approximation)
+
+    @property
+    def farthest(self) -> float:
+        """How far an outcome within the bounds can be from the prior mean."""
+        return max(abs(self.bounds[0] - self.mean), abs(self.bounds[1] - self.mean))
+
     def check_rows(self, n_rows: int) -> None:
         """Raise unless `noise` suits so many rows."""
         if not isinstance(self.noise, float) and len(self.noise) != n_rows:
@@ -171,7 +214,11 @@ class GP:
 
     def __repr__(self) -> str:
         noise = self.noise if isinstance(self.noise, float) else f"<{len(self.noise)} variances>"
-        return f"GP(kernel={self.kernel!r}, noise={noise}, bounds={self.bounds}, mean={self.mean})"
+        shown = f"kernel={self.kernel!r}, noise={noise}, bounds={self.bounds}, mean={self.mean}"
+        if self.inducing is None:
+            return f"GP({shown})"
+        places = self.inducing if isinstance(self.inducing, int) else f"<{len(self.inducing)} places>"
+        return f"GP({shown}, inducing={places}, approximation={self.approximation!r})"
 
 
 def _noise(noise: Any) -> float | FloatArray:

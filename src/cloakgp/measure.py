@@ -20,14 +20,25 @@ tells it to the caller, who holds y, before any noise is drawn.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+from uuid import uuid4
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp import checks, testing
 from cloakgp.bin_sums import BinSums
-from cloakgp.lattice import IntArray, Measurement
+from cloakgp.factored import (
+    FactoredMeasurement,
+    Recipe,
+    chunk_digest,
+    combined_digest,
+    declared_sensitivity,
+)
+from cloakgp.lattice import HEADROOM, NOISE_REACH, IntArray, Measurement, largest_squared_norm
 from cloakgp.scores import Scores
+from cloakgp.streams import is_dask, steps, sweep
 
 MISSING = ("error", "midpoint")
 
@@ -43,13 +54,14 @@ class Lattice(Protocol):
     def y_bits(self) -> int: ...
 
 
-def measure(measurement: Measurement, y: Any, missing: str) -> IntArray:
+def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str) -> IntArray:
     """The noisy measurements of y: the one private step.
 
     Parameters
     ----------
-    measurement : Measurement
-        Public. Checked again here, from its integers, before y is looked at.
+    measurement : Measurement or FactoredMeasurement
+        Public. Checked again here, from its integers, before y is looked at; or, if it is a recipe,
+        before noise is drawn.
     y : (N,) array of real numbers
         Private. Values outside the bounds are clipped.
     missing : {"error", "midpoint"}
@@ -58,8 +70,14 @@ def measure(measurement: Measurement, y: Any, missing: str) -> IntArray:
     """
     measurement.check()
     checks.choice(missing, "missing", MISSING)
-    exact = measurement.matrix @ _to_integers(_numeric(y, measurement.n_rows), measurement, missing)
-    return _add_noise(exact, measurement.sigma)
+    if isinstance(measurement, FactoredMeasurement):
+        return _add_noise(_streamed(measurement, y, missing), measurement.sigma)
+    if _is_elsewhere(y):
+        return _add_noise(_matrix_streamed(measurement, y, missing), measurement.sigma)
+    y_int = _to_integers(_numeric(y, measurement.n_rows), measurement, missing)
+    if measurement.groups is not None:
+        y_int = _sums(y_int, measurement.groups.labels, len(measurement.groups.counts))
+    return _add_noise(measurement.matrix @ y_int, measurement.sigma)
 
 
 def choose(scores: Scores, y: Any, missing: str) -> int:
@@ -91,8 +109,7 @@ def measure_sums(sums: BinSums, y: Any, missing: str) -> IntArray:
     sums.check()
     checks.choice(missing, "missing", MISSING)
     integers = _to_integers(_numeric(y, sums.n_rows), sums, missing)
-    exact = np.zeros(sums.n_bins, dtype=np.int64)
-    np.add.at(exact, sums.labels, integers)
+    exact = _sums(integers, sums.labels, sums.n_bins)
     return (_add_laplace if sums.mechanism == "laplace" else _add_noise)(exact, sums.scale)
 
 
@@ -149,8 +166,69 @@ class PrivateColumn:
         values: checks.FloatArray = table.column(self._column).cast(numbers, safe=False).to_numpy()
         return values
 
+    @property
+    def is_parquet(self) -> bool:
+        from cloakgp.workflow.formats import is_parquet
+
+        return is_parquet(self._path)
+
     def __repr__(self) -> str:
         return "<PrivateColumn, unread>"
+
+
+class _ParquetRows:
+    """A column of a Parquet file in slices; whatever goes wrong becomes the one message."""
+
+    def __init__(self, column: PrivateColumn) -> None:
+        from cloakgp.parquet import ParquetColumns
+
+        self._rows = _quietly(lambda: ParquetColumns(column._path, [column._column]))
+        self.shape = (len(self._rows),)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> Any:
+        return _quietly(lambda: self._rows[rows][:, 0])
+
+
+def _quietly(read: Callable[[], Any]) -> Any:
+    """What is read, or an error that tells nothing of it."""
+    try:
+        result = read()
+    except Exception:  # whatever it says might quote values
+        result = None
+    if result is None:
+        raise TypeError(_EXPECTED_NUMBERS)
+    return result
+
+
+def private_dask_column(path: str, column: str) -> Any:
+    """A column of Parquet files as a Dask array, to be given as y: read by the workers, unread until then."""
+    import dask.array
+
+    from cloakgp.parquet import ParquetColumns
+
+    sizes = tuple(np.diff(ParquetColumns(path, [column]).ends, prepend=0).tolist())  # from metadata
+    return dask.array.map_blocks(
+        _private_block,
+        path,
+        column,
+        chunks=(sizes,),
+        dtype=np.float64,
+        meta=np.empty(0),
+        name=f"private-{uuid4().hex}",  # for a known name, a cluster would give what it remembers
+    )
+
+
+def _private_block(path: str, column: str, block_id: tuple[int, ...] = (0,)) -> Any:
+    """On a worker: one row group."""
+    from cloakgp.parquet import ParquetColumns
+
+    try:
+        return ParquetColumns(path, [column]).load(block_id[0])[:, 0]
+    except Exception:  # whatever it says might quote values, and a worker would log it
+        return np.array([None])  # which is refused by the one message
 
 
 _EXPECTED_NUMBERS = (
@@ -159,15 +237,17 @@ _EXPECTED_NUMBERS = (
 )
 
 
+_INCOMPLETE = (
+    "y must be finite; it has missing or infinite entries. Do not drop rows because of their y: that would "
+    "leak. Use missing='midpoint', which protects missingness too. Nothing was spent."
+)
+
+
 def _to_integers(y: checks.FloatArray, lattice: Lattice, missing: str) -> IntArray:
     """y clipped to the bounds and rounded to integers in [0, 2^y_bits]."""
     finite = np.isfinite(y)
     if missing == "error" and np.count_nonzero(finite) < len(y):
-        raise ValueError(
-            "y must be finite; it has missing or infinite entries. Do not drop rows because of their "
-            "y: that would leak. Use missing='midpoint', which protects missingness too. "
-            "Nothing was spent."
-        )
+        raise ValueError(_INCOMPLETE)
     top = 2**lattice.y_bits
     lower, upper = lattice.lower, lattice.upper
     with np.errstate(all="ignore"):  # tiny numbers may underflow: no warning may tell
@@ -175,6 +255,128 @@ def _to_integers(y: checks.FloatArray, lattice: Lattice, missing: str) -> IntArr
         rounded = np.rint((clipped - lower) / (upper - lower) * top).astype(np.int64)
     integers: IntArray = np.where(finite, np.clip(rounded, 0, top), top // 2)
     return integers
+
+
+def _sums(integers: IntArray, labels: NDArray[np.integer[Any]], n_groups: int) -> IntArray:
+    """Sums over the rows with one label."""
+    sums = np.zeros(n_groups, dtype=np.int64)
+    np.add.at(sums, labels, integers)
+    return sums
+
+
+class _Part(NamedTuple):
+    """What one chunk of rows gives."""
+
+    exact: IntArray  # (q,)
+    longest: int  # largest sum of squares of a column
+    reach: checks.FloatArray  # (q,) sums of the columns' absolute values over all rows of y
+    digest: bytes  # of the chunk's inputs
+    complete: bool  # whether no outcome is missing
+
+
+class _Scale(NamedTuple):
+    """A lattice on its own, to be sent to where y is."""
+
+    lower: float
+    upper: float
+    y_bits: int
+
+
+def _streamed(measurement: FactoredMeasurement, y: Any, missing: str) -> IntArray:
+    """columns(X) @ y_int, exactly, a chunk of rows at a time.
+
+    The columns are made anew, by the recipe that the plan looked at. That they are no longer than it says,
+    and that no sum of them can wrap, is seen here, on the very integers that y is multiplied with.
+    """
+    m, inputs = measurement, measurement.inputs
+    if inputs is None:
+        raise ValueError("X is not in the file that this plan is from; plan again. Nothing was spent.")
+    scale: _Scale | None = _Scale(m.lower, m.upper, m.y_bits)
+    if inputs.groups is None or _is_elsewhere(y):
+        inputs, source = inputs.by_row(), _source(y, m.n_rows)
+    else:
+        y_int = _to_integers(_numeric(y, m.n_rows), m, missing)
+        source, scale = _sums(y_int, inputs.groups.labels, len(inputs)), None
+    function = partial(_part, m.recipe, scale)
+    exact, reach = np.zeros(m.n_measurements, dtype=np.int64), np.zeros(m.n_measurements)
+    longest, complete, digests = 0, True, []
+    for part in sweep(function, inputs.X, inputs.noise, inputs.group_counts, source, label="measuring"):
+        exact += part.exact
+        reach += part.reach
+        longest, complete = max(longest, part.longest), complete & part.complete  # "and" would branch on y
+        digests.append(part.digest)
+    # Merged rows were copied when the plan was made; others may be anywhere.
+    if inputs.groups is m.groups and combined_digest(digests, inputs.groups) != m.digest:
+        raise ValueError("X has changed since the plan was made; plan again. Nothing was spent.")
+    if declared_sensitivity(longest, m.y_bits) > m.declared:
+        raise AssertionError("a column is longer than the noise was made for")
+    # "not <" rather than ">=": it must fail for NaN too.
+    if not float(reach.max()) * (1 + 1e-6) * 2.0**m.y_bits + NOISE_REACH * m.sigma < HEADROOM:
+        raise AssertionError("measurement could overflow 64-bit integers")
+    if missing == "error" and not complete:
+        raise ValueError(_INCOMPLETE)
+    return exact
+
+
+def _part(recipe: Recipe, scale: _Scale | None, X: Any, noise: Any, counts: Any, y: Any) -> _Part:
+    """One chunk of :func:`_streamed`. Without a scale, y holds integers already: sums over groups."""
+    y_int, complete = y, True
+    if scale is not None:
+        values = _numeric(y, len(X))
+        complete = np.count_nonzero(np.isfinite(values)) == len(values)  # all() would stop at the first
+        y_int = _to_integers(values, scale, "midpoint")
+    exact, reach, longest = np.zeros(len(recipe.factors), dtype=np.int64), np.zeros(len(recipe.factors)), 0
+    for rows in steps(len(X)):
+        S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
+        columns = recipe.columns(X[rows], S)
+        longest = max(longest, largest_squared_norm(columns))
+        reach += np.abs(columns.astype(np.float64)) @ np.broadcast_to(n, (columns.shape[1],))
+        exact += columns @ y_int[rows]
+    return _Part(exact, longest, reach, chunk_digest(X, noise, counts), complete)
+
+
+def _matrix_streamed(measurement: Measurement, y: Any, missing: str) -> IntArray:
+    """matrix @ y_int, exactly, where y is kept."""
+    m = measurement
+    labels = np.arange(m.n_rows) if m.groups is None else m.groups.labels
+    function = partial(_matrix_part, m.matrix, _Scale(m.lower, m.upper, m.y_bits))
+    exact, complete = np.zeros(m.n_measurements, dtype=np.int64), True
+    for part, whole in sweep(function, labels, _source(y, m.n_rows), label="measuring"):
+        exact += part
+        complete &= whole
+    if missing == "error" and not complete:
+        raise ValueError(_INCOMPLETE)
+    return exact
+
+
+def _matrix_part(matrix: IntArray, scale: _Scale, labels: Any, y: Any) -> tuple[IntArray, bool]:
+    """One chunk of :func:`_matrix_streamed`, and whether no outcome of it is missing."""
+    values = _numeric(y, len(labels))
+    y_int = _to_integers(values, scale, "midpoint")
+    exact = np.zeros(len(matrix), dtype=np.int64)
+    for rows in steps(len(labels)):
+        exact += matrix[:, labels[rows]] @ y_int[rows]
+    return exact, np.count_nonzero(np.isfinite(values)) == len(values)
+
+
+def _is_elsewhere(y: Any) -> bool:
+    """Whether y is not in memory: what is computed from it is then computed where it is, chunk by chunk."""
+    return is_dask(y) or isinstance(y, np.memmap) or (isinstance(y, PrivateColumn) and y.is_parquet)
+
+
+def _source(y: Any, n_rows: int) -> Any:
+    """y in a form that gives slices of rows: as it is if it is kept elsewhere, else as numbers."""
+    if not _is_elsewhere(y):
+        return _numeric(y, n_rows)
+    if is_dask(y):
+        from cloakgp.dask_runner import as_array
+
+        y = as_array(y)
+    elif isinstance(y, PrivateColumn):
+        y = _ParquetRows(y)
+    if tuple(y.shape) != (n_rows,):
+        raise ValueError(f"y must have shape ({n_rows},), one outcome per row of X. Nothing was spent.")
+    return y
 
 
 def _add_noise(exact: IntArray, sigma: int) -> IntArray:

@@ -13,7 +13,8 @@ from cloakgp.accounting import Gaussian
 from cloakgp.certificate import Certificate
 from cloakgp.charging import Account, Charge, as_ledger, charged
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.lattice import Measurement
+from cloakgp.factored import FactoredMeasurement
+from cloakgp.lattice import Measured, Measurement
 from cloakgp.smoothers import Smoother, blocks
 
 if TYPE_CHECKING:
@@ -30,10 +31,11 @@ class Plan:
     """
 
     gp: GP
-    X: FloatArray
+    X: Any
+    """(N, D) public inputs: an array, or what gives slices of one; None if a file holds only its digest."""
     X_star: FloatArray
     weights: FloatArray
-    measurement: Measurement
+    measurement: Measurement | FactoredMeasurement
     reconstruction: FloatArray  # (P, q): predictions from measurements
     offset: FloatArray  # (P,): the prediction if every y were the middle of the bounds
     gp_std: FloatArray
@@ -141,9 +143,9 @@ def relative_weights(weights: FloatArray) -> FloatArray:
     return result
 
 
-def offset(gp: GP, measurement: Measurement, reconstruction: FloatArray) -> FloatArray:
+def offset(gp: GP, measurement: Measured, reconstruction: FloatArray) -> FloatArray:
     """The prediction if every y were the middle of the bounds and no noise were added."""
-    influence = reconstruction @ measurement.real_matrix().sum(axis=1)
+    influence = reconstruction @ measurement.total
     result: FloatArray = gp.mean + influence * (middle(gp.bounds) - gp.mean)
     return result
 
@@ -152,17 +154,17 @@ def middle(bounds: tuple[float, float]) -> float:
     return bounds[0] + (bounds[1] - bounds[0]) / 2
 
 
-def largest_bias(smoother: Smoother, measurement: Measurement, reconstruction: FloatArray) -> float:
+def largest_bias(gp: GP, smoother: Smoother, measurement: Measurement, reconstruction: FloatArray) -> float:
     """The largest error of the mean, noise aside, for any y within the bounds.
 
     Two errors add up: the measurements reconstruct C only up to rounding and the rank cut (or, for
-    `posterior`, up to what denoising shrinks away), on y - midpoint, at most half the range; and y
+    `posterior`, up to what denoising shrinks away), which multiplies y less the prior mean; and y
     itself is rounded to half a lattice step.
     """
-    width = measurement.upper - measurement.lower
+    width, counts = measurement.upper - measurement.lower, measurement.counts
     error = np.zeros(smoother.n_outputs)
     for block in blocks(smoother.n_rows):
         C = smoother.columns(block)
-        error += np.abs(reconstruction @ measurement.real_matrix(block) - C).sum(axis=1) * width / 2
-        error += np.abs(C).sum(axis=1) * width * 2.0 ** -(measurement.y_bits + 1)
+        error += np.abs(reconstruction @ measurement.real_matrix(block) - C) @ counts[block] * gp.farthest
+        error += np.abs(C) @ counts[block] * width * 2.0 ** -(measurement.y_bits + 1)
     return float(error.max())

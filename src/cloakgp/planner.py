@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cloakgp import calibration as calibrate
-from cloakgp import checks, designs
+from cloakgp import checks, designs, streamed
 from cloakgp.certificate import certify
 from cloakgp.checks import frozen
+from cloakgp.designs.arrays import on_host
 from cloakgp.designs.posterior import denoising_gain
 from cloakgp.designs.solution import Solution
 from cloakgp.lattice import to_integers
+from cloakgp.models import OnDevice, smoother_for, torch_device
 from cloakgp.plan import Plan, largest_bias, offset, relative_weights
-from cloakgp.smoothers import ExactGP, blocks
+from cloakgp.rows import Inputs, distinct
+from cloakgp.smoothers import Smoother, blocks
+from cloakgp.sources import as_source
+from cloakgp.streamed import Survey, plan_streamed, survey
 
 if TYPE_CHECKING:
     from cloakgp.gp import GP
@@ -28,11 +34,16 @@ class Planner:
     designs that do not depend on the promise.
     """
 
-    def __init__(self, gp: GP, X: Any, X_star: Any, weights: Any = None) -> None:
-        self.gp = gp
-        self.X = checks.matrix(X, "X")
+    def __init__(self, gp: GP, X: Any, X_star: Any, weights: Any = None, device: Any = None) -> None:
+        self.device, X, X_star = torch_device(device, X, X_star)
+        if gp.inducing is not None and self.device is not None:
+            raise ValueError("device: a GP with inducing inputs runs on the processor; leave device out.")
+        self.X = as_source(X, "X")
+        if gp.inducing is None and not isinstance(self.X, np.ndarray):  # an exact GP needs all of it
+            self.X = checks.matrix(np.asarray(self.X[:]), "X")
         self.X_star = checks.matrix(X_star, "X_star", columns=self.X.shape[1])
         gp.check_rows(len(self.X))
+        self.gp = gp.with_places(self.X)
         if weights is None:
             weights = np.ones(len(self.X_star))
         self.weights = checks.vector(
@@ -42,12 +53,35 @@ class Planner:
             positive=True,
             remedy="To ignore a test point, leave it out of X_star.",
         )
-        self._solved: dict[tuple[str, float], Solution] = {}
+        self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
 
     @cached_property
-    def smoother(self) -> ExactGP:
+    def inputs(self) -> Inputs:
+        """X without its repetitions."""
+        found = distinct(self.X, self.gp.noise)
+        if isinstance(found.X, np.ndarray) or self._many(len(found)):
+            return found
+        return replace(found, X=frozen(np.asarray(found.X[:])))  # few enough to hold
+
+    @property
+    def streamed(self) -> bool:
+        """Whether there are too many rows for a matrix that has a column for each."""
+        return self._many(len(self.inputs))
+
+    def _many(self, n_rows: int) -> bool:
+        if self.gp.inducing is None:
+            return False
+        return n_rows * min(len(self.X_star), len(np.atleast_1d(self.gp.inducing))) > streamed.DENSE
+
+    @cached_property
+    def survey(self) -> Survey:
+        """What a first pass over many rows tells."""
+        return survey(self)
+
+    @cached_property
+    def smoother(self) -> Smoother:
         """How y becomes predictions."""
-        return ExactGP(self.gp.kernel, self.gp.noise, self.X, self.X_star)
+        return smoother_for(self.gp, self.inputs, self.X_star, self.device)
 
     def plan(
         self,
@@ -64,11 +98,15 @@ class Planner:
         checks.choice(design, "design", designs.DESIGNS)
         # Refuses a bad promise before the heavy work.
         expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
+        if self.streamed:
+            return plan_streamed(self, epsilon, delta, design, calibration, gap)
         gp, smoother = self.gp, self.smoother
         solution = self._solution(design, gap, ((gp.bounds[1] - gp.bounds[0]) / expected_mu) ** 2)
-        B = np.hstack([solution.columns(smoother, block) for block in blocks(len(self.X))])
+        parts = [on_host(solution.columns(smoother, block)) for block in blocks(len(self.inputs))]
+        B, solution = np.hstack(parts), solution.on_host()
+        smoother = smoother.on_host() if isinstance(smoother, OnDevice) else smoother
         mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
-        measurement = to_integers(B, gp.bounds, epsilon, delta, mu)
+        measurement = to_integers(B, gp.bounds, epsilon, delta, mu, groups=self.inputs.groups)
         noise_variance = measurement.noise_scale**2
         reconstruction = frozen(
             solution.reconstruction
@@ -86,7 +124,7 @@ class Planner:
             iterations=solution.iterations,
             status=solution.status,
             jitter=smoother.jitter,
-            bias=largest_bias(smoother, measurement, reconstruction),
+            bias=largest_bias(gp, smoother, measurement, reconstruction),
             unbiased=solution.unbiased,
         )
         return Plan(
@@ -106,9 +144,9 @@ class Planner:
         weights = relative_weights(self.weights)
         if design == "posterior":
             return designs.solve(design, self.smoother, weights, gap, noise_variance)
-        if (design, gap) not in self._solved:
-            self._solved[design, gap] = designs.solve(design, self.smoother, weights, gap, noise_variance)
-        return self._solved[design, gap]
+        if (design, gap, "") not in self.solved:
+            self.solved[design, gap, ""] = designs.solve(design, self.smoother, weights, gap, noise_variance)
+        return self.solved[design, gap, ""]
 
     def __repr__(self) -> str:
         return f"<Planner: {self.gp!r}, {len(self.X)} rows, {len(self.X_star)} test points>"

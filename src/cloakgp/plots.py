@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cloakgp import checks
-from cloakgp.certificate import Certificate
 from cloakgp.checks import FloatArray
 from cloakgp.function import FunctionPlan
 from cloakgp.function_release import FunctionRelease
+from cloakgp.gp import GP
+from cloakgp.inducing import spread_evenly
 from cloakgp.measure import custodian_view
 from cloakgp.plan import Plan
 from cloakgp.release import Release
@@ -29,6 +30,8 @@ NOT_FOR_RELEASE = "NOT FOR RELEASE: shows private data"
 # From Okabe & Ito's palette, told apart by colour-blind readers; the line styles differ too.
 _BLUE, _ORANGE, _GREEN, _BLACK, _GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#6E6E6E"
 _INPUTS = "training inputs (public)"
+_PLACES = "inducing inputs (public)"
+_DOTS = 3000  # inputs that are drawn, spread evenly over all of them
 _FADED = 0.4  # noise std, as a share of the bounds' width, at which a circle of a map is not seen
 _AREAS = (12.0, 260.0)  # of a map's circles, at the lower and the upper bound, in square points
 _TWO_SIDED_95 = 1.959964
@@ -39,7 +42,8 @@ def plot_plan(plan: Plan, ax: Axes | None = None) -> Axes:
 
     The solid line is the noise's std at each test point. The dotted line is the GP's own posterior
     std, which is there without privacy too: where the noise is below it, privacy is cheap. The
-    ticks at the bottom are the training inputs, which are public.
+    ticks at the bottom are the training inputs, which are public: some of them, if there are
+    thousands, or the inducing inputs, if the file of a release holds no others.
 
     Parameters
     ----------
@@ -57,7 +61,7 @@ def plot_plan(plan: Plan, ax: Axes | None = None) -> Axes:
     ax.plot(x, plan.noise_std[order], color=_BLUE, linewidth=2, label="privacy noise")
     ax.plot(x, plan.gp_std[order], color=_BLACK, linestyle=":", label="GP's own uncertainty")
     _from_zero(ax, max(plan.noise_std.max(), plan.gp_std.max()))
-    _finish_curve(ax, plan.X, plan.certificate)
+    _finish_curve(ax, plan)
     return ax
 
 
@@ -97,7 +101,7 @@ def plot_release(
     if private_data is not None:
         _draw_private(ax, private_data)
     ax.set_ylabel("y")
-    _finish_curve(ax, release.plan.X, release.certificate)
+    _finish_curve(ax, release.plan)
     return ax
 
 
@@ -135,7 +139,7 @@ def plot_noise_samples(plan: Plan, ax: Axes | None = None, n: int = 5, seed: int
         std = sign * plan.noise_std[order]
         ax.plot(x, std, color=_BLACK, linestyle="--", linewidth=1.2, label=label)
     ax.set_ylabel("noise, in y's unit")
-    _finish_curve(ax, plan.X, plan.certificate)
+    _finish_curve(ax, plan)
     return ax
 
 
@@ -170,10 +174,7 @@ def plot_function(plan_or_release: FunctionPlan | FunctionRelease, X: Any, ax: A
         std = plan.noise_std(X)
         ax.plot(X[:, 0], std, color=_BLUE, linewidth=2, label="privacy noise")
         _from_zero(ax, std.max())
-    if plan.X is None:
-        _finish_curve(ax, plan.points, plan.certificate, "basis points (public)")
-    else:
-        _finish_curve(ax, plan.X, plan.certificate)
+    _finish_curve(ax, plan)
     return ax
 
 
@@ -199,7 +200,7 @@ def plot_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
     from matplotlib.colors import to_rgb
 
     plan = _plan_of(plan_or_release)
-    _expect_columns(plan.X, 2, "plot_map")
+    _expect_columns(plan.X_star, 2, "plot_map")
     ax = _axes(ax)
     low, high = plan.gp.bounds
     shares = np.full(len(plan.X_star), 0.5)
@@ -207,7 +208,7 @@ def plot_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
         shares = (plan_or_release.mean - low) / (high - low)
     opacity = np.clip(1 - plan.noise_std / (_FADED * (high - low)), 0.0, 1.0)
     colours = np.column_stack([np.tile(to_rgb(_BLUE), (len(opacity), 1)), opacity])
-    _draw_dots(ax, plan.X)
+    _draw_dots(ax, plan)
     east, north = plan.X_star.T
     ax.scatter(east, north, s=_areas(shares), c=colours, linewidths=0, zorder=3)
     if isinstance(plan_or_release, Release):
@@ -216,7 +217,7 @@ def plot_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
     for share in (0.0, 0.1, 0.2, 0.3):
         _key(ax, _areas(0.5), 1 - share / _FADED, f"noise std {share * (high - low):.3g}")
     ax.plot([], [], linestyle="", label=f"noise std {_FADED * (high - low):.3g} or more: not seen")
-    _finish_map(ax, plan.certificate, loc="upper left", bbox_to_anchor=(1.0, 1.0), labelspacing=0.9)
+    _finish_map(ax, plan, loc="upper left", bbox_to_anchor=(1.0, 1.0), labelspacing=0.9)
     return ax
 
 
@@ -237,7 +238,7 @@ def plot_noise_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> A
     matplotlib Axes
     """
     plan = _plan_of(plan_or_release)
-    _expect_columns(plan.X, 2, "plot_noise_map")
+    _expect_columns(plan.X_star, 2, "plot_noise_map")
     ax, (east, north) = _axes(ax), plan.X_star.T
     try:
         contours = ax.tricontourf(east, north, plan.noise_std, levels=10, cmap="Blues")
@@ -247,9 +248,9 @@ def plot_noise_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> A
         ) from None
     ax.figure.colorbar(contours, ax=ax, label="std of the privacy noise, in y's unit")
     limits = ax.axis()
-    _draw_dots(ax, plan.X)
+    _draw_dots(ax, plan)
     ax.axis(limits)
-    _finish_map(ax, plan.certificate, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
+    _finish_map(ax, plan, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.2)
     return ax
 
 
@@ -289,9 +290,9 @@ def _draw_private(ax: Axes, private_data: Any) -> None:
 
 def _test_inputs(plan: Plan) -> tuple[FloatArray, Any]:
     """The test inputs in increasing order, and that order."""
-    if plan.X.shape[1] != 1:
+    if plan.X_star.shape[1] != 1:
         raise ValueError(
-            f"this picture is for inputs of one column; this plan's X has {plan.X.shape[1]}. "
+            f"this picture is for inputs of one column; this plan's X has {plan.X_star.shape[1]}. "
             "For two use plot_map or plot_noise_map; for more draw slices of plan.noise_std or release.mean."
         )
     order = np.argsort(plan.X_star[:, 0], kind="stable")
@@ -319,8 +320,38 @@ def _areas(shares: Any) -> Any:
     return smallest + (largest - smallest) * np.clip(shares, 0.0, 1.0)
 
 
-def _draw_dots(ax: Axes, X: FloatArray) -> None:
-    ax.plot(*X.T, ".", color=_BLACK, markersize=3.5, markeredgewidth=0, zorder=4, label=_INPUTS)
+def _draw_dots(ax: Axes, plan: Plan) -> None:
+    inputs, words = _shown_inputs(plan)
+    ax.plot(*inputs.T, ".", color=_BLACK, markersize=3.5, markeredgewidth=0, zorder=4, label=words)
+
+
+def _shown_inputs(plan: Plan | FunctionPlan) -> tuple[FloatArray, str]:
+    """Inputs to draw, and what they are called; those of a plan that holds no X stand for it."""
+    if plan.X is not None:
+        return some_inputs(plan.X), _INPUTS
+    if isinstance(plan, FunctionPlan):
+        return plan.points, "basis points (public)"
+    return np.asarray(plan.gp.inducing), _PLACES
+
+
+def some_inputs(X: Any) -> FloatArray:
+    """A few thousand rows of X, spread evenly; all of them if they are no more than that."""
+    return spread_evenly(X, _DOTS)
+
+
+def inducing_words(gp: GP) -> str | None:
+    """How many inducing inputs a model has, and of which kind; None for an exact GP."""
+    if gp.inducing is None:
+        return None
+    number = gp.inducing if isinstance(gp.inducing, int) else len(gp.inducing)
+    return f"{number} inducing inputs ({gp.approximation})"
+
+
+def title(plan: Plan | FunctionPlan) -> str:
+    """The promise of a plan, and its approximation if it is one."""
+    c, model = plan.certificate, inducing_words(plan.gp)
+    promise = f"({c.epsilon:g}, {c.delta:g})-DP, unit: {c.unit}"
+    return promise if model is None else f"{promise}; {model}"
 
 
 def _key(ax: Axes, area: float, opacity: float, label: str) -> None:
@@ -329,13 +360,14 @@ def _key(ax: Axes, area: float, opacity: float, label: str) -> None:
     ax.plot([], [], "o", color=_BLUE, markersize=size, markeredgewidth=0, alpha=opacity, label=label)
 
 
-def _finish_map(ax: Axes, certificate: Certificate, **legend: Any) -> None:
+def _finish_map(ax: Axes, plan: Plan, **legend: Any) -> None:
     ax.set(xlabel="first column of X", ylabel="second column of X")
-    _finish(ax, certificate, **legend)
+    _finish(ax, plan, **legend)
 
 
-def _finish_curve(ax: Axes, X: FloatArray, certificate: Certificate, words: str = _INPUTS) -> None:
-    inputs = np.unique(X[:, 0])
+def _finish_curve(ax: Axes, plan: Plan | FunctionPlan) -> None:
+    drawn, words = _shown_inputs(plan)
+    inputs = np.unique(drawn[:, 0])
     ax.plot(
         inputs,
         np.full(len(inputs), 0.015),
@@ -349,18 +381,17 @@ def _finish_curve(ax: Axes, X: FloatArray, certificate: Certificate, words: str 
         label=words,
     )
     ax.set_xlabel("x")
-    _finish(ax, certificate)
+    _finish(ax, plan)
 
 
-def _finish(ax: Axes, certificate: Certificate, **legend: Any) -> None:
+def _finish(ax: Axes, plan: Plan | FunctionPlan, **legend: Any) -> None:
     """The legend, the promise, and the mark of insecure releases."""
-    promise = f"({certificate.epsilon:g}, {certificate.delta:g})-DP, unit: {certificate.unit}"
-    ax.set_title(promise, loc="left", fontsize="medium")
+    ax.set_title(title(plan), loc="left", fontsize="medium")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     # Clear of the axes' edges, where the ticks of the training inputs stand.
     ax.legend(frameon=False, fontsize="small", **{"borderaxespad": 1.6, **legend})
-    if certificate.insecure:
+    if plan.certificate.insecure:
         _stamp(ax, 0.5, 0.5, INSECURE, fontsize=30, ha="center", va="center", rotation=15)
 
 

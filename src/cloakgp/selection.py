@@ -327,6 +327,11 @@ def _models(candidates: Any) -> tuple[GP, ...]:
     for number, gp in enumerate(models):
         if not isinstance(gp, GP):
             raise TypeError(f"candidates[{number}] must be a GP; got {type(gp).__name__}.")
+        if gp.inducing is not None:
+            raise ValueError(
+                f"candidates[{number}] has inducing inputs, and selection compares exact GPs. Leave inducing "
+                "out here, on a part of the rows if they are many; plan the release with it afterwards."
+            )
     if len(models) < 2:
         raise ValueError(
             f"candidates must hold at least two models; got {len(models)}. With nothing to choose, plan the "

@@ -6,7 +6,7 @@ of C), so that nothing that uses it depends on C being held in memory. y never c
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from cloakgp.checks import FloatArray
+from cloakgp.rows import Inputs, distinct
 
 Rows = NDArray[np.intp]
 
@@ -33,8 +34,11 @@ class Smoother(Protocol):
     """(P,) variance of f(X*) given y."""
     explained_variance: FloatArray
     """(P,) variance of C y: what y can tell of f(X*)."""
-    cross: FloatArray
-    """(N, P) prior covariance of f(X) and f(X*)."""
+
+    @property
+    def cross(self) -> FloatArray:
+        """(N, P) prior covariance of y and f(X*)."""
+        ...
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B (q, N) times the prior covariance of y."""
@@ -43,6 +47,10 @@ class Smoother(Protocol):
     def columns(self, rows: slice | Rows) -> FloatArray:
         """Columns of C, shape (n_outputs, number of rows), that belong to these rows of X."""
         ...
+
+
+Solver = Callable[[Any, float | FloatArray, FloatArray, FloatArray], Smoother]
+"""From kernel, noise, X and X* to the exact GP: on the processor, or on a GPU."""
 
 
 def blocks(n_rows: int) -> Iterator[slice]:
@@ -67,15 +75,15 @@ class ExactGP:
         self.n_rows, self.n_outputs = len(X), len(X_star)
         gram = kernel_matrix(kernel, X, X, "X, X")
         check_covariance(gram)
-        some = np.vstack([_sample(X), _sample(X_star)])
+        some = np.vstack([sample(X), sample(X_star)])
         check_covariance(kernel_matrix(kernel, some, some, "X and X_star together"))
         self.cross = cross = kernel_matrix(kernel, X, X_star, "X, X_star")
         factor, self.jitter = gentle_cholesky(gram, noise)
         self._transposed: FloatArray = cho_solve(factor, cross, check_finite=False)  # C^T
-        prior = _diagonal(kernel, X_star)
+        prior = diagonal(kernel, X_star)
         self.explained_variance = np.einsum("ij,ij->j", cross, self._transposed)
         if (self.explained_variance > prior * (1 + 1e-6) + 1e-12).any():
-            raise ValueError(_NOT_PSD)
+            raise ValueError(NOT_PSD)
         self.posterior_variance = np.maximum(prior - self.explained_variance, 0.0)
         self._gram, self._noise = gram, noise
 
@@ -89,7 +97,40 @@ class ExactGP:
         return np.ascontiguousarray(self._transposed[rows].T)
 
 
-_NOT_PSD = (
+class Merged:
+    """An exact GP on the distinct inputs, seen through the sums of y over groups of equal rows.
+
+    At one input, groups of n_g rows with noise variance S_g act as one outcome: their mean weighted by
+    1 / S_g, with variance S = 1 / sum_g n_g / S_g. So a row of group g has the input's column times S / S_g.
+    """
+
+    def __init__(self, kernel: Any, inputs: Inputs, X_star: FloatArray, solver: Solver) -> None:
+        sites = distinct(inputs.X, 0.0)  # groups may share an input, with other noise
+        n, own, self.n_rows, self.n_outputs = inputs.counts, inputs.variances, len(inputs), len(X_star)
+        self._site = np.arange(len(inputs)) if sites.groups is None else sites.groups.labels
+        noise = 1 / np.bincount(self._site, weights=n / own)
+        self._inner = inner = solver(kernel, noise, sites.X, X_star)
+        self._share, self._n, self._own, self._noise = noise[self._site] / own, n, own, noise
+        self.jitter = inner.jitter
+        self.posterior_variance, self.explained_variance = inner.posterior_variance, inner.explained_variance
+        self.cross = inner.cross[self._site] * n[:, None]
+
+    def times_covariance(self, B: FloatArray) -> FloatArray:
+        """B times the covariance of the sums."""
+        spread = B * self._n
+        at_sites = np.zeros((len(B), len(self._noise)))
+        np.add.at(at_sites.T, self._site, spread.T)
+        smooth = self._inner.times_covariance(at_sites) - at_sites * self._noise
+        product: FloatArray = smooth[:, self._site] * self._n + spread * self._own
+        return product
+
+    def columns(self, rows: slice | Rows) -> FloatArray:
+        """Columns of C, each of any one row of a group."""
+        columns: FloatArray = self._inner.columns(self._site[rows]) * self._share[rows]
+        return columns
+
+
+NOT_PSD = (
     "kernel must return a positive semi-definite matrix; it does not on these inputs. "
     "Check the kernel's formula, or use one from cloakgp.kernels."
 )
@@ -114,7 +155,8 @@ def kernel_matrix(kernel: Any, X: FloatArray, Z: FloatArray, called: str) -> Flo
     return values
 
 
-def _diagonal(kernel: Any, X: FloatArray) -> FloatArray:
+def diagonal(kernel: Any, X: FloatArray) -> FloatArray:
+    """k(x, x) at each row of X."""
     if hasattr(kernel, "diag"):
         return np.asarray(kernel.diag(X), dtype=np.float64)
     return np.array([kernel_matrix(kernel, x[None], x[None], "x, x")[0, 0] for x in X])
@@ -122,7 +164,7 @@ def _diagonal(kernel: Any, X: FloatArray) -> FloatArray:
 
 def check_covariance(gram: FloatArray) -> None:
     """Refuse what cannot be a covariance matrix, by conditions necessary on any sample of the rows."""
-    part = _sample(_sample(gram).T)
+    part = sample(sample(gram).T)
     size = max(float(np.abs(part).max()), np.finfo(float).tiny)
     if not np.allclose(part, part.T, rtol=0, atol=1e-8 * size):
         raise ValueError(
@@ -131,23 +173,28 @@ def check_covariance(gram: FloatArray) -> None:
     try:  # a principal submatrix of a positive semi-definite matrix is one too
         cho_factor(part + 1e-8 * size * np.eye(len(part)), overwrite_a=True, check_finite=False)
     except LinAlgError:
-        raise ValueError(_NOT_PSD) from None
+        raise ValueError(NOT_PSD) from None
 
 
-def _sample(rows: FloatArray) -> FloatArray:
+def sample(rows: FloatArray) -> FloatArray:
     """Up to so many rows, evenly spread."""
     sample: FloatArray = rows[np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(int)]
     return sample
 
 
+def jitters(scale: float) -> list[float]:
+    """What to add to a diagonal of this size until a factorisation works, from nothing upwards."""
+    return [0.0, *(scale * 10.0**power for power in range(-15, -5))]
+
+
 def gentle_cholesky(gram: FloatArray, noise: float | FloatArray) -> tuple[tuple[FloatArray, bool], float]:
     """Cholesky factor of gram + S + jitter I with the smallest jitter, from none upwards, that works."""
     scale = float(np.mean(np.diag(gram) + noise))
-    for jitter in [0.0, *(scale * 10.0**power for power in range(-15, -5))]:
+    for jitter in jitters(scale):
         attempt = gram.T.copy(order="F")  # Fortran order lets LAPACK work in place
         attempt[np.diag_indices_from(attempt)] += noise + jitter
         try:
             return cho_factor(attempt, lower=True, overwrite_a=True, check_finite=False), jitter
         except LinAlgError:
             continue
-    raise ValueError(_NOT_PSD)
+    raise ValueError(NOT_PSD)

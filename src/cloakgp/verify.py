@@ -25,9 +25,15 @@ from cloakgp.certificate import NEIGHBOURS, SPEND, UNIT
 from cloakgp.container import ReleaseFileError
 from cloakgp.designs import DESIGNS
 from cloakgp.designs.posterior import denoising_gain
+from cloakgp.factored import FactoredMeasurement
 from cloakgp.function import HIDES_INPUTS, UNBIASED, FunctionPlan, reaches
+from cloakgp.lattice import Measurement
+from cloakgp.models import smoother_for
 from cloakgp.plan import Plan, largest_bias, offset
-from cloakgp.smoothers import ExactGP, kernel_matrix
+from cloakgp.rows import distinct, take
+from cloakgp.smoothers import Smoother, kernel_matrix
+from cloakgp.sources import as_source
+from cloakgp.verify_recipe import column_faults, prediction_faults
 
 
 class VerificationError(ValueError):
@@ -52,7 +58,9 @@ class Verification:
         return "\n".join(lines + [f"  - {check}" for check in self.checks])
 
 
-def verify(path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any = None) -> Verification:
+def verify(
+    path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any = None, X: Any = None
+) -> Verification:
     """Recompute a release file's guarantee from its contents, or raise.
 
     Parameters
@@ -62,6 +70,9 @@ def verify(path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any =
         Refuse the file unless it was signed with this key (extra ``sign``). Also as bytes or hex.
     kernel : callable, optional
         Needed to check the predictions of a release made with a custom kernel.
+    X : (N, D) array, optional
+        The public inputs, to check the sensitivity of a release of so many rows that its file holds only
+        their digest. An array, a memory map, a Parquet file's columns or a Dask array.
 
     Raises
     ------
@@ -73,13 +84,13 @@ def verify(path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any =
         If the signature does not fit, or `signed_by` asks for one that is not there.
     """
     manifest, arrays, signature = files.read(Path(path).read_bytes())
-    claim, model = manifest["certificate"], manifest["model"]
+    claim, model, kind = manifest["certificate"], manifest["model"], manifest["measurement"]["kind"]
     _refuse(claim["insecure"], "it was made in INSECURE mode: its noise came from a seed")
     words = {"unit": UNIT, "neighbours": NEIGHBOURS, "spend": SPEND}
     known = {files.PREDICTIONS: tuple(DESIGNS), files.FUNCTION: ("function",)}[manifest["release"]]
     shown = ("exact",) if manifest["release"] == files.PREDICTIONS else ("exact", "infinity", "paper")
     _refuse(
-        claim["bound"] not in (shown if "matrix" in arrays else HIDES_INPUTS),
+        claim["bound"] not in (HIDES_INPUTS if kind == files.WITHHELD else shown),
         "its bound is not one that this library has for such a release",
     )
     _refuse(claim["design"] not in known, "its design is not one that this library has")
@@ -89,17 +100,21 @@ def verify(path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any =
     if signature is not None or signed_by is not None:
         signer = signing.check(manifest["sha256"], signature, signed_by)
 
-    proven = _check_guarantee(claim, model, arrays)
+    extent = manifest["measurement"].get("extent", 0)
+    proven = _check_guarantee(claim, model, arrays, extent)
     done = ["digests and canonical form", "integer sensitivity, noise scale, mu, epsilon and delta"]
-    if "matrix" not in arrays:
+    if kind == files.WITHHELD:
         done[1] = (
             "noise scale, mu, epsilon and delta, for the bound that is named; the matrix is NOT in the file"
         )
+    if kind == files.FACTORED:
+        done[1] = "noise scale, mu, epsilon and delta, for the sensitivity that is named"
     if kernel is None and files.is_custom(model["kernel"]):
         done.append("predictions NOT checked: the kernel is a custom one (give kernel=)")
     else:
         try:
-            done.append(_check_predictions(files.load(path, kernel)[0]))
+            plan = files.load(path, kernel)[0]
+            done += _check_recipe(plan, X) if kind == files.FACTORED else [_check_predictions(plan)]
         except (VerificationError, ReleaseFileError):
             raise
         except ValueError as error:
@@ -113,7 +128,35 @@ def verify(path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any =
     return Verification(claim["epsilon"], claim["delta"], claim["unit"], proven, tuple(done), signer)
 
 
-def _check_guarantee(claim: dict[str, Any], model: dict[str, Any], arrays: dict[str, Any]) -> float:
+def _check_recipe(plan: Plan | FunctionPlan, X: Any) -> list[str]:
+    """Sensitivity and predictions of a release whose measurement is made from its inputs."""
+    assert isinstance(plan, Plan)
+    assert isinstance(plan.measurement, FactoredMeasurement)
+    inputs = plan.measurement.inputs
+    if X is not None:
+        X = as_source(X, "X", columns=plan.X_star.shape[1])
+        _refuse(len(X) != plan.measurement.n_rows, "its number of rows is not that of X")
+        inputs = distinct(X, plan.gp.noise)
+    if inputs is None:
+        sensitivity = "sensitivity NOT checked: the file holds only X's digest (give X=)"
+    else:
+        _refuse_all(column_faults(plan.gp, plan.measurement, inputs))
+        sensitivity = "integer sensitivity, from X, each entry of a column counted one unit larger"
+    _refuse_all(prediction_faults(plan, inputs))
+    tolerance = 1e-6 * (plan.gp.bounds[1] - plan.gp.bounds[0])
+    expected = offset(plan.gp, plan.measurement, plan.reconstruction)
+    _refuse(not np.allclose(expected, plan.offset, rtol=0, atol=tolerance), "its offset is not the model's")
+    return [sensitivity, "predictions, from the model and the measurements"]
+
+
+def _refuse_all(faults: list[str]) -> None:
+    for fault in faults:
+        _refuse(True, fault)
+
+
+def _check_guarantee(
+    claim: dict[str, Any], model: dict[str, Any], arrays: dict[str, Any], extent: int
+) -> float:
     """The delta that the integers prove; raises if it, or a number beside it, is not as claimed."""
     epsilon, delta, sigma = claim["epsilon"], claim["delta"], claim["sigma"]
     y_bits, matrix_bits = claim["y_bits"], claim["matrix_bits"]
@@ -124,7 +167,12 @@ def _check_guarantee(claim: dict[str, Any], model: dict[str, Any], arrays: dict[
         matrix = arrays["matrix"].astype(object)  # Python integers: they cannot wrap
         squared = max((matrix**2).sum(axis=0)) * 4**y_bits
         sensitivity = math.isqrt(squared - 1) + 1 if squared else 0  # square root, rounded up
-        reach += max(abs(matrix).sum(axis=1)) * 2**y_bits
+        labels = arrays.get("labels", np.arange(matrix.shape[1]))
+        counts = np.bincount(labels, minlength=matrix.shape[1]).astype(object)
+        reach += max((abs(matrix) * counts).sum(axis=1)) * 2**y_bits
+    if "factors" in arrays:  # the columns are looked at later, if X is there to make them from
+        sensitivity = claim["sensitivity_steps"]
+        reach += extent * 2**y_bits
     if claim["bound"] != "exact":  # noise for the longest columns that were promised, not for the matrix's
         longest = (2**matrix_bits + math.isqrt(q) + 1) * 2**y_bits
         _refuse(sensitivity > longest, "its sensitivity is above the bound that it names")
@@ -199,10 +247,17 @@ def _check_predictions(plan: Plan | FunctionPlan) -> str:
         if plan.X is None:
             return "the function's shape, from the model and its points; its values NOT: X is not in the file"
     assert plan.X is not None
+    assert isinstance(plan.measurement, Measurement)
     asked = plan.X_star if isinstance(plan, Plan) else plan.points
     reconstruction = plan.reconstruction if isinstance(plan, Plan) else plan.weights(asked)
-    smoother = ExactGP(gp.kernel, gp.noise, plan.X, asked)
-    bias = largest_bias(smoother, plan.measurement, reconstruction)
+    groups = plan.measurement.groups
+    inputs = take(plan.X, gp.noise, groups)
+    if groups is not None:
+        _refuse(not np.array_equal(inputs.X[groups.labels], plan.X), "its labels join unequal rows")
+        same = isinstance(inputs.noise, float) or np.array_equal(inputs.noise[groups.labels], gp.noise)
+        _refuse(not same, "its labels join rows with unequal noise")
+    smoother = smoother_for(gp, inputs, asked)
+    bias = largest_bias(gp, smoother, plan.measurement, reconstruction)
     near = math.isclose(bias, certificate.bias, rel_tol=1e-3, abs_tol=tolerance)
     _refuse(not near, "its measurements do not add up to its predictions")
     if isinstance(plan, FunctionPlan):
@@ -247,8 +302,9 @@ def _check_function(plan: FunctionPlan) -> None:
     _refuse(certificate.unbiased != unbiased, "it is not as unbiased as it says")
 
 
-def _check_denoising(plan: Plan | FunctionPlan, smoother: ExactGP) -> None:
+def _check_denoising(plan: Plan | FunctionPlan, smoother: Smoother) -> None:
     """The reconstruction and the objective of a release that is denoised to begin with."""
+    assert isinstance(plan.measurement, Measurement)
     B = plan.measurement.real_matrix()
     gain = denoising_gain(smoother, B, plan.measurement.noise_scale**2)
     near = np.allclose(gain, plan.reconstruction, rtol=0, atol=1e-6 * float(np.abs(gain).max()))

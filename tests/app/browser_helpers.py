@@ -243,7 +243,7 @@ def to_release(page: Page, path: Path) -> None:
 def keep_plan(page: Page) -> None:
     """From the model to the release step."""
     next_step(page, "How private?")
-    next_step(page, "The noise, exactly")
+    next_step(page, "The noise, beforehand")
     wait_for_noise(page)
     page.get_by_role("button", name="Keep this plan").click()
     page.get_by_role("heading", name="Whose budget pays?").wait_for()

@@ -97,7 +97,7 @@ def test_a_newcomer_gets_from_a_csv_file_to_a_report(visit: Visit, tmp_path: Pat
     next_step(page, "How private?")
     page.get_by_text("would be right in at most").wait_for()
     page.get_by_role("heading", name="Noise against ε").wait_for()
-    next_step(page, "The noise, exactly")
+    next_step(page, "The noise, beforehand")
     wait_for_noise(page)
     page.get_by_label("Name", exact=True).fill("newcomer's curve")
     page.get_by_role("button", name="Keep this plan").click()
@@ -249,7 +249,7 @@ def test_the_steps_work_with_the_keyboard_alone(visit: Visit, site: Site) -> Non
     assert slider.get_attribute("aria-valuetext") != was
     tab_to(page, "Next: preview")
     keys.press("Enter")
-    page.get_by_role("heading", name="The noise, exactly").wait_for()
+    page.get_by_role("heading", name="The noise, beforehand").wait_for()
     wait_for_noise(page)
     tab_to(page, "Keep this plan")
     keys.press("Enter")
@@ -279,7 +279,7 @@ def test_no_page_is_wider_than_a_phone(visit: Visit, shelf: str, tmp_path: Path)
     assert window.scroll_width() <= 0
     window.sign_in()
     to_model(page, write_table(tmp_path / "phone.csv"))
-    for following in ("How private?", "The noise, exactly", None):
+    for following in ("How private?", "The noise, beforehand", None):
         wait_for_noise(page)
         page.locator(".plot .main-svg").first.wait_for()
         assert window.scroll_width() <= 0, f"before {following}"
@@ -350,7 +350,7 @@ def test_a_draft_survives_a_reload(visit: Visit, tmp_path: Path) -> None:
     page.get_by_role("heading", name="Model and test points").wait_for()
     assert page.get_by_label("Number of points").input_value() == "25"
     window.open("/new/results")  # not reached yet: led back
-    page.get_by_role("heading", name="The noise, exactly").wait_for()
+    page.get_by_role("heading", name="The noise, beforehand").wait_for()
     window.check()
 
 
@@ -361,7 +361,7 @@ def test_a_kept_plan_can_be_taken_up_and_pays_again_only_if_asked_to(visit: Visi
     window.open("/plans")
     page.get_by_role("link", name="on the shelf").click()
     page.get_by_role("button", name="Take up this plan").click()
-    page.get_by_role("heading", name="The noise, exactly").wait_for()
+    page.get_by_role("heading", name="The noise, beforehand").wait_for()
     panel = wait_for_noise(page)
     expect(page.get_by_label("Name", exact=True)).to_have_value("on the shelf")
 
@@ -393,3 +393,39 @@ def _contrast(window: Watched, colour: str, ground: str) -> float:
 
     one, other = sorted((light(colour), light(ground)), reverse=True)
     return (one + 0.05) / (other + 0.05)
+
+
+def test_a_large_table_is_planned_with_inducing_inputs(visit: Visit, site: Site, tmp_path: Path) -> None:
+    rows = [f"{3 + place / 90:.3f},{120 + place % 30}" for place in range(6_100)]
+    path = tmp_path / "large.csv"
+    path.write_text("\n".join(["age,height", *rows]) + "\n", encoding="utf-8")
+    window = visit()
+    page = window.page
+    window.sign_in()
+    to_model(page, path)
+    places = page.get_by_label("Inducing inputs", exact=True)
+    expect(places).to_have_value("200")
+    places.fill("")
+    expect(page.locator(".panel .status")).to_contain_text("as soon as the settings are complete")
+    page.get_by_role("button", name="What is inducing inputs?").click()
+    expect(page.locator("#term")).to_contain_text("through which the curve is seen")
+    page.get_by_role("button", name="Close").click()
+    places.fill("20")
+    wait_for_noise(page)
+    next_step(page, "How private?")
+    next_step(page, "The noise, beforehand")
+    wait_for_noise(page)
+    page.get_by_role("button", name="Keep this plan").click()
+    page.get_by_role("heading", name="Whose budget pays?").wait_for()
+    newest = site.state.plans.everything()[0]
+    assert (newest["settings"]["data"], newest["settings"]["inducing"]) == ("large.csv", 20)
+    window.check()
+
+
+def test_a_small_table_starts_without_inducing_inputs(visit: Visit, tmp_path: Path) -> None:
+    window = visit()
+    window.sign_in()
+    to_model(window.page, write_table(tmp_path / "small.csv"))
+    expect(window.page.get_by_label("Inducing inputs", exact=True)).to_have_value("")
+    expect(wait_for_noise(window.page)).to_contain_text("Exact noise")
+    window.check()

@@ -21,6 +21,35 @@ def small_plan(*, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), n_rows=6, n_output
     return gp.plan(X, X_star, epsilon=epsilon, delta=delta, **options)
 
 
+def small_merged_plan(
+    *, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), repeats=(3, 1, 2), noise=None, n_outputs=2, **options
+) -> Plan:
+    """As small, with rows that are equal; `inducing`, `approximation` and `noise` go to the model.
+
+    The rows, and the noise variances if there is one for each, are shuffled.
+    """
+    X = np.repeat(np.linspace(0.0, 1.0, len(repeats)), repeats)[:, None]
+    turn = np.random.default_rng(len(X)).permutation(len(X))
+    X = X[turn]
+    X_star = np.linspace(0.2, 0.8, n_outputs)[:, None]
+    scale = (bounds[1] - bounds[0]) ** 2
+    prior = {name: options.pop(name) for name in ("inducing", "approximation") if name in options}
+    gp = GP(
+        EQ(0.5, variance=scale), (0.3 if noise is None else np.array(noise)[turn]) * scale, bounds, **prior
+    )
+    return gp.plan(X, X_star, epsilon=epsilon, delta=delta, **options)
+
+
+KINDS = {  # of plans whose columns are not simply one for each row of an exact GP; six rows each
+    "merged": {},
+    "merged, unequal noise": {"noise": [0.3, 0.6, 0.3, 0.3, 0.6, 0.6]},
+    "dtc": {"repeats": (1,) * 6, "inducing": 3},
+    "fitc": {"repeats": (1,) * 6, "inducing": [[0.0], [0.4], [1.0]], "approximation": "fitc"},
+    "merged dtc": {"inducing": [[0.1], [0.9]]},
+    "merged fitc": {"inducing": 2, "approximation": "fitc"},
+}
+
+
 def small_function_plan(
     bound="exact", *, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), n_rows=6, **options
 ) -> FunctionPlan:
@@ -36,9 +65,16 @@ def small_function_plan(
     return gp.plan_function(X, epsilon=epsilon, delta=delta, bound=bound, **options)
 
 
+def columns(plan: Plan | FunctionPlan) -> list[list[int]]:
+    """The integers that y of each row is multiplied with; equal rows share a column of the matrix."""
+    m = plan.measurement
+    stored = m.matrix.T.tolist()
+    return stored if m.groups is None else [stored[label] for label in m.groups.labels.tolist()]
+
+
 def worst_row(plan: Plan | FunctionPlan) -> int:
     """The row of X whose y moves the measurements most, in exact integers."""
-    return int(np.argmax([sum(b * b for b in column) for column in plan.measurement.matrix.T.tolist()]))
+    return int(np.argmax([sum(b * b for b in column) for column in columns(plan)]))
 
 
 def worst_neighbours(plan: Plan | FunctionPlan) -> tuple[np.ndarray, np.ndarray]:
@@ -53,8 +89,15 @@ def worst_neighbours(plan: Plan | FunctionPlan) -> tuple[np.ndarray, np.ndarray]
 def exact_measurements(plan: Plan | FunctionPlan, y) -> list[int]:
     """What a release of y would hold if no noise were added, in Python integers."""
     y_int = measure._to_integers(np.asarray(y, dtype=float), plan.measurement, "midpoint").tolist()
-    rows = plan.measurement.matrix.tolist()
-    return [sum(b * v for b, v in zip(row, y_int, strict=True)) for row in rows]
+    return product(plan, y_int)
+
+
+def product(plan: Plan | FunctionPlan, y_int: list[int]) -> list[int]:
+    """Every row's integer times its column, added up in Python integers."""
+    per_row = columns(plan)
+    assert len(per_row) == len(y_int)
+    q = plan.measurement.n_measurements
+    return [sum(column[j] * v for column, v in zip(per_row, y_int, strict=True)) for j in range(q)]
 
 
 @dataclass

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from privacy_helpers import fails, require, small_plan
+from privacy_helpers import KINDS, fails, require, small_merged_plan, small_plan
 
 import cloakgp
 from cloakgp import measure
@@ -87,6 +87,14 @@ def test_the_same_instructions_run_whatever_y_holds(bounds):
 def test_the_same_instructions_run_whether_or_not_outcomes_are_missing(bounds):
     """With missing="midpoint", NaN and infinities run the same instructions as numbers do."""
     check_same_steps(small_plan(bounds=bounds), neighbours(*bounds, missing=True), missing="midpoint")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_instructions_run_for_merged_and_sparse_plans(kind):
+    """Sums over equal rows add no branch."""
+    plan = small_merged_plan(**KINDS[kind])
+    check_same_steps(plan, neighbours(0.0, 1.0))
+    check_same_steps(plan, neighbours(0.0, 1.0, missing=True), missing="midpoint")
 
 
 def test_the_same_instructions_run_when_every_outcome_is_clipped_or_missing():

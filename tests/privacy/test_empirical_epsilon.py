@@ -13,7 +13,15 @@ import math
 
 import numpy as np
 import pytest
-from privacy_helpers import exact_measurements, fails, small_plan, worst_neighbours, worst_row
+from privacy_helpers import (
+    columns,
+    exact_measurements,
+    fails,
+    small_merged_plan,
+    small_plan,
+    worst_neighbours,
+    worst_row,
+)
 from scipy.stats import beta
 
 from cloakgp import measure
@@ -36,7 +44,7 @@ def epsilon_lower_limit(null, alternative, thresholds, delta):
 def statistics(plan, zs):
     """z projected on the worst row's column, centred on the first neighbour, in noise std."""
     m = plan.measurement
-    column = m.matrix[:, worst_row(plan)].astype(float)
+    column = np.array(columns(plan)[worst_row(plan)], dtype=float)
     y, _ = worst_neighbours(plan)
     centred = (np.asarray(zs) - np.array(exact_measurements(plan, y))).astype(float)
     return centred @ (column / np.linalg.norm(column)) / m.sigma
@@ -90,6 +98,17 @@ def test_the_best_attack_on_the_worst_neighbours_stays_below_the_promise(case):
     promise, release, n, least = CASES[case]
     limit = check_epsilon(small_plan(**promise), release, n)
     assert limit > least
+
+
+@pytest.mark.parametrize(
+    "prior", [{}, {"inducing": [[0.1], [0.9]], "approximation": "fitc"}], ids=["exact", "fitc"]
+)
+def test_one_of_many_equal_rows_is_as_well_hidden(monkeypatch, prior):
+    """Whole releases in which rows share columns; and noise that is too small is seen here too."""
+    plan = small_merged_plan(epsilon=1.0, delta=0.1, repeats=(5, 3), **prior)
+    assert check_epsilon(plan, release_each, 8000) > 0.4
+    monkeypatch.setattr(measure, "_add_noise", _less_noise)
+    assert fails(check_epsilon, plan, release_each, 8000)
 
 
 # ---------------------------------------------------------------------------------- planted bugs

@@ -12,13 +12,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import sklearn.cluster  # noqa: F401  (loading it draws random numbers, which strategies must not)
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from privacy_helpers import (
+    KINDS,
+    columns,
     exact_measurements,
     fails,
     frozen_noise,
+    product,
     small_function_plan,
+    small_merged_plan,
     small_plan,
     squared_distance,
     worst_neighbours,
@@ -29,6 +34,7 @@ from cloakgp import GP, lattice, measure
 from cloakgp.calibration import total_delta
 from cloakgp.designs import DESIGNS
 from cloakgp.function import BOUNDS as FUNCTION_BOUNDS
+from cloakgp.inducing import APPROXIMATIONS
 from cloakgp.kernels import EQ, Constant, Linear, Matern32
 from cloakgp.lattice import Measurement
 
@@ -54,8 +60,7 @@ def check_neighbours(plan, y, y_prime, missing="midpoint"):
     assert len(changed) <= 1, "one row's y changed more than one row of integers"
     assert all(0 <= v <= top for v in first + second), "an integer outcome is outside its public range"
     for y_int, exact in zip(seen.y_int, seen.exact, strict=True):
-        product = [sum(b * v for b, v in zip(row, y_int, strict=True)) for row in m.matrix.tolist()]
-        assert product == exact, "the product is not exact: an int64 has wrapped"
+        assert product(plan, y_int) == exact, "the product is not exact: an int64 has wrapped"
     moved = squared_distance(*seen.exact)
     assert moved <= m.sensitivity() ** 2, "one row moved the measurements further than the sensitivity"
     sigma = min(seen.sigma)
@@ -123,9 +128,14 @@ def plans(draw):
     # The kernel in units of the bounds, as it would be chosen: the sensitivity does not depend on it.
     noise = draw(st.sampled_from([1e-3, 0.1, 3.0]))
     if draw(st.booleans()):
-        noise = np.linspace(noise, 2 * noise, len(X))
+        levels = draw(st.sampled_from([2, len(X)]))  # with two, equal rows may share their noise or not
+        noise = np.linspace(noise, 2 * noise, levels)[np.arange(len(X)) % levels]
+    kernel, prior = draw(kernels()), {}
+    if draw(st.booleans()):
+        prior = {"approximation": draw(st.sampled_from(APPROXIMATIONS))}
+        prior["inducing"] = draw(st.one_of(st.integers(1, len(X)), st.sampled_from([X, X_star, X_star[:1]])))
     try:
-        return GP(draw(kernels()), noise, (low, high)).plan(
+        return GP(kernel, noise, (low, high), **prior).plan(
             X,
             X_star,
             epsilon=draw(st.sampled_from([0.1, 1.0, 8.0])),
@@ -265,18 +275,60 @@ def test_a_hairbreadth_across_a_rounding_boundary_moves_one_lattice_step_of_one_
     y_prime = y.copy()
     y_prime[row] = np.nextafter(y[row], data.draw(st.sampled_from([-np.inf, np.inf])))
     moved = check_neighbours(plan, y, y_prime, missing="error")
-    column = m.matrix[:, row].tolist()
+    column = columns(plan)[row]
     # When a float of y is coarser than the lattice, one float is more than one step.
     steps_in_a_float = math.ceil(np.spacing(max(abs(low), abs(high))) * 2**m.y_bits / (high - low)) + 1
     assert moved <= steps_in_a_float**2 * sum(b * b for b in column)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_merged_and_sparse_plans_reach_their_sensitivity_and_no_more(kind, design):
+    """One row of a group moves its sum by its own integers, however many there are in the group."""
+    plan = small_merged_plan(**KINDS[kind], design=design)
+    assert (plan.measurement.groups is not None) == ("merged" in kind)
+    assert (plan.gp.inducing is not None) == ("tc" in kind)
+    check_tight(plan)
+    low, high = plan.gp.bounds
+    moved = []
+    for row in range(6):
+        y = np.full(6, low)
+        y[row] = high
+        moved.append(check_neighbours(plan, np.full(6, low), y))
+    lengths = [4**plan.measurement.y_bits * sum(b * b for b in column) for column in columns(plan)]
+    assert moved == lengths, "a row did not move the measurements by its own column"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "merged" in kind])
+def test_equal_rows_are_alike_to_the_measurement(kind):
+    """Outcomes swapped between rows of a group leave the very same integers; others do not."""
+    plan = small_merged_plan(**KINDS[kind])
+    labels, y = plan.measurement.groups.labels, np.array([0.1, 0.25, 0.4, 0.6, 0.75, 0.9])
+    for one in range(6):
+        for other in range(one):
+            swapped = y.copy()
+            swapped[[one, other]] = y[[other, one]]
+            same = exact_measurements(plan, swapped) == exact_measurements(plan, y)
+            assert same == (labels[one] == labels[other])
+
+
+def test_a_crowd_of_equal_rows_is_no_easier_to_see_than_its_column():
+    """The more rows share an input, the less one of them moves the prediction, and the less noise."""
+    stds = []
+    for n in (1, 10, 1000):
+        plan = small_merged_plan(repeats=(n,), n_outputs=1)
+        check_tight(plan)
+        stds.append(float(plan.noise_std[0]))
+    influence = [1 / (1 + 0.3 / n) / n for n in (1, 10, 1000)]
+    np.testing.assert_allclose(np.array(stds) / stds[0], np.array(influence) / influence[0], rtol=1e-5)
 
 
 def test_integers_near_the_limit_do_not_wrap():
     """A measurement that just passes the overflow check is still exact at both ends of the bounds."""
     matrix = np.full((1, 8), 2**33, dtype=np.int64)
     m = Measurement(matrix, 24, 30, 2**55, 0.0, 1.0, 50.0, 0.5)
-    assert lattice._reach(m.matrix, m.y_bits) + 64 * m.sigma < lattice.HEADROOM
-    assert lattice._reach(m.matrix, m.y_bits) >= lattice.HEADROOM // 4
+    assert m.reach() + 64 * m.sigma < lattice.HEADROOM
+    assert m.reach() >= lattice.HEADROOM // 4
     plan = small_plan(n_rows=8)
     object.__setattr__(plan, "measurement", m)
     for row in range(8):
@@ -390,8 +442,8 @@ def test_planted_sensitivity_of_the_matrix_before_rounding_is_caught(monkeypatch
     """The norms must be those of the integers that are used: before rounding, some are too small."""
     before_rounding = {}
 
-    def to_integers(B, bounds, epsilon, delta, mu):
-        m = lattice_to_integers(B, bounds, epsilon, delta, mu)
+    def to_integers(B, bounds, epsilon, delta, mu, **options):
+        m = lattice_to_integers(B, bounds, epsilon, delta, mu, **options)
         largest = float(np.sqrt((B**2).sum(axis=0).max()))
         before_rounding[m.matrix.tobytes()] = int(math.ldexp(largest, m.matrix_bits + m.y_bits))
         return m
@@ -404,6 +456,69 @@ def test_planted_sensitivity_of_the_matrix_before_rounding_is_caught(monkeypatch
         Measurement, "sensitivity", lambda m: before_rounding.get(m.matrix.tobytes()) or right(m)
     )
     assert any(fails(check_tight, plan) for plan in plans_made)
+
+
+MERGED = [kind for kind in KINDS if "merged" in kind]
+
+
+def _sensitivity_for_means(m):
+    """As if each column were for its group's mean, which one row moves by 1/n: it is for the sum."""
+    columns = zip(m.matrix.T.tolist(), m.counts.tolist(), strict=True)
+    squared = max(Fraction(4**m.y_bits * sum(b * b for b in column), n * n) for column, n in columns)
+    return math.isqrt(math.ceil(squared) - 1) + 1
+
+
+@pytest.mark.parametrize("kind", MERGED)
+def test_planted_sensitivity_for_means_where_sums_are_measured_is_caught(monkeypatch, kind):
+    """A column c in place of c/n, or c/n counted where c is used: the noise would be n times too small."""
+    options = {**KINDS[kind], "repeats": (4, 4)}
+    if "noise" in options:
+        options["noise"] = [0.3, 0.3, 0.6, 0.6] * 2  # two rows in every group
+    right = small_merged_plan(**options)
+    monkeypatch.setattr(Measurement, "sensitivity", _sensitivity_for_means)
+    assert fails(check_neighbours, right, *worst_neighbours(right), because="further than the sensitivity")
+    wrong = small_merged_plan(**options)
+    assert wrong.measurement.sigma < 0.7 * right.measurement.sigma
+    assert fails(check_tight, wrong, because="further than the sensitivity")
+    monkeypatch.undo()
+    assert fails(check_neighbours, right, *worst_neighbours(right)) is False
+    with pytest.raises(AssertionError, match="noise is too small"):  # the private room's own check
+        wrong.release(np.zeros(8))
+
+
+@pytest.mark.parametrize("kind", MERGED)
+def test_planted_column_of_the_mean_for_every_row_is_caught(monkeypatch, kind):
+    """The door multiplies a row's integer with its group's count too: no one's column is that long."""
+    plan, right = small_merged_plan(**KINDS[kind]), measure._sums
+    monkeypatch.setattr(
+        measure, "_sums", lambda integers, labels, n: right(integers, labels, n) * np.bincount(labels)
+    )
+    assert fails(check_neighbours, plan, *worst_neighbours(plan))
+
+
+@pytest.mark.parametrize("kind", MERGED)
+def test_planted_sums_over_other_rows_are_caught(monkeypatch, kind):
+    """Labels in another order than the rows', or a row that is counted in two groups."""
+    plan, right = small_merged_plan(**KINDS[kind]), measure._sums
+    y = np.linspace(0.1, 0.9, 6)
+    pair = y, np.where(np.arange(6) == 3, 1.0, y)
+    check_neighbours(plan, *pair)
+    monkeypatch.setattr(measure, "_sums", lambda v, labels, n: right(v, np.sort(labels), n))
+    assert fails(check_neighbours, plan, *pair, because="not exact")
+    monkeypatch.setattr(
+        measure, "_sums", lambda v, labels, n: right(v, labels, n) + right(v, (labels + 1) % n, n)
+    )
+    assert fails(check_neighbours, plan, *pair)
+
+
+def test_planted_groups_that_depend_on_y_are_caught(monkeypatch):
+    """Rows are grouped by what is public: grouped by outcome too, one row would move others' integers."""
+    plan, right = small_merged_plan(), measure._sums
+    monkeypatch.setattr(measure, "_sums", lambda v, labels, n: right(v, labels[np.argsort(v)], n))
+    y = np.linspace(0.1, 0.9, 6)
+    y_prime = y.copy()
+    y_prime[0] = 1.0
+    assert fails(check_neighbours, plan, y, y_prime)
 
 
 def test_planted_smaller_noise_is_caught(monkeypatch):
@@ -423,7 +538,7 @@ def test_planted_smaller_noise_is_caught(monkeypatch):
 def test_planted_wrapping_product_is_caught(monkeypatch):
     """Norms that wrap in int64 would pass for small ones; the exact check is not fooled."""
     monkeypatch.setattr(
-        lattice, "_largest_squared_norm", lambda matrix: int(np.einsum("ij,ij->j", matrix, matrix).max())
+        lattice, "largest_squared_norm", lambda matrix: int(np.einsum("ij,ij->j", matrix, matrix).max())
     )
     with pytest.raises(AssertionError):
         test_sensitivity_is_an_exact_upper_bound_for_large_integers(2**45 + 1)

@@ -24,7 +24,15 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from privacy_helpers import exact_measurements, fails, require, small_function_plan, small_plan
+from privacy_helpers import (
+    KINDS,
+    exact_measurements,
+    fails,
+    require,
+    small_function_plan,
+    small_merged_plan,
+    small_plan,
+)
 
 import cloakgp
 from cloakgp import Plan, Release, estimators, measure
@@ -71,8 +79,12 @@ class Secrets:
         inside = clipped[(clipped > m.lower) & (clipped < m.upper)]
         floats = [*y, *(y - m.lower), *((inside - m.lower) * (2**m.y_bits / (m.upper - m.lower))), *mean]
         floats += [y.sum(), y.mean(), y.std(), y.min(), y.max(), clipped.sum(), clipped.mean()]
+        sums = [] if m.groups is None else [y_int[m.groups.labels == g].sum() for g in range(len(m.counts))]
+        floats += [] if m.groups is None else [y[m.groups.labels == g].sum() for g in range(len(m.counts))]
         self.floats = {float(v) for v in floats}
-        self.integers = {int(v) for v in [*y_int, *exact] if abs(int(v)) > 1000 and int(v) != 2**m.y_bits}
+        self.integers = {
+            int(v) for v in [*y_int, *exact, *sums] if abs(int(v)) > 1000 and int(v) != 2**m.y_bits
+        }
         patterns = [struct.pack("<d", v) for v in self.floats] + [struct.pack("<q", v) for v in self.integers]
         self.patterns = [*patterns, *(pattern[::-1] for pattern in patterns)]  # either byte order
         texts = [form(v) for v in self.floats for form in (repr, "{:.6g}".format, "{:.4f}".format, float.hex)]
@@ -182,6 +194,22 @@ def test_a_release_its_plan_and_the_library_hold_nothing_of_y(tmp_path):
     release = plan.release(y)
     check_no_trace(release, plan, secrets, y)
     check_no_bytes(release, plan, secrets, tmp_path)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "merged" in kind])
+def test_a_merged_release_holds_nothing_of_y_nor_of_its_sums(tmp_path, kind):
+    """Neither a row's outcome nor the sum over equal rows; also after predictions, and as loaded."""
+    options = {**KINDS[kind], "repeats": (4, 1, N - 5), "bounds": BOUNDS}
+    if "noise" in options:
+        options["noise"] = np.resize(options["noise"], N)
+    plan, y = small_merged_plan(**options), private_outcomes()
+    secrets = Secrets(plan, y)
+    release = plan.release(y)
+    release.predict(GRID, return_std=True)
+    check_no_trace(release, plan, secrets, y)
+    check_no_bytes(release, plan, secrets, tmp_path)
+    loaded = Release.load(tmp_path / "release.cloak")
+    check_no_trace(loaded, loaded.plan, secrets, y)
 
 
 def test_a_release_with_missing_outcomes_holds_nothing_of_y(tmp_path):

@@ -10,6 +10,9 @@
 * ``measure.custodian_view`` and ``measure.custodian_scores``, which add no noise, are for the custodian's
   own picture and the custodian's own study alone; what they give says that it is private.
 * ``measure.py`` prints, logs and warns nothing, and its messages quote nothing but shapes.
+* ``streams.sweep`` hands chunks of rows to a function. y is among them in ``measure.py`` alone, and the
+  function is ``measure.py``'s own; everywhere else only X, noise variances and counts are swept. What
+  carries chunks says as little as the private room.
 
 A new module that must handle y is a decision: it needs a line here, with its reason.
 """
@@ -53,6 +56,9 @@ RANDOM_ALLOWED = {
     ("prior_draws.py", "_draw"): "the same",
     ("prior_draws.py", "_waves"): "the same",
     ("function.py", "_public_seed"): "that public seed, drawn before y is there",
+    ("inducing.py", "places"): "k-means on public inputs, from a fixed public seed; before y is there",
+    ("folds.py", "_k_folds"): "public folds of the rows, from a fixed public seed; before y is there",
+    ("estimators.py", "sample_y"): "scikit-learn's name for the seed of public draws, after the release",
     ("plots.py", "plot_noise_samples"): "public pictures of noise like a plan's; no release uses them",
 }
 # Where noise is drawn, and where what comes out is marked.
@@ -63,7 +69,7 @@ DOORS = {  # what may be imported of the private room, and where
     "binning.py": {"measure_sums"},
     "plots.py": {"custodian_view"},
     "selection.py": {"choose", "custodian_scores"},
-    "workflow/private_step.py": {"PrivateColumn"},
+    "workflow/private_step.py": {"PrivateColumn", "private_dask_column"},  # both unread
 }
 # (file, function, door): what does nothing with y but pass it through that door
 PASSED_ON = [
@@ -73,9 +79,22 @@ PASSED_ON = [
     ("selection.py", "select", "choose"),
     ("selection.py", "custodian_probabilities", "custodian_scores"),
 ]
+# What is swept outside of the private room: X, the noise variances, and how many rows each stands for.
+SWEPT = {"X", "noise", "inputs.X", "inputs.noise", "inputs.group_counts"}
+# Whose functions are handed chunks of y without a name for it, to be passed on: why
+CARRIERS = {
+    "streams.py": "hands chunks of any source to a function, in threads",
+    "dask_runner.py": "the same on a cluster; its own tests look for y in logs and errors",
+    "parquet.py": "joins the parts of a chunk into one array",
+}
 RANDOM = {"default_rng", "Generator", "RandomState", "SeedSequence", "urandom", "getrandbits", "randbytes"}
+RANDOM |= {"random_state", "check_random_state"}  # scikit-learn's
 RANDOM_MODULES = {"random", "secrets"}
-QUOTABLE = {"n_rows", "array.shape"}  # what messages in measure.py may hold
+# What messages in measure.py may hold; and a name that is new each time, of an array on a cluster.
+QUOTABLE = {"n_rows", "array.shape", "uuid4().hex"}
+# The same for what carries chunks: names of files and columns, types and shapes.
+QUOTABLE_BY_CARRIERS = {"len(self)", "name", "shape", "dtype", "path.name", "self.path.name"}
+QUOTABLE_BY_CARRIERS |= {"column", "kind", "schema.names", "array.dtype"}
 
 
 # ---------------------------------------------------------------------------------------- checks
@@ -288,23 +307,81 @@ def check_randomness_but(files, allowed):
             assert not bad, f"{path}: random numbers ({bad})"
 
 
+def check_sweeps(files):
+    """A pass that y is part of runs a function of measure.py's own; no other pass has y."""
+    for path, source in files.items():
+        tree = ast.parse(source)
+        own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+        around = functions_around(tree)
+        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+            if ast.unparse(call.func).split(".")[-1] not in ("sweep", "_sweep_threads", "sweep_cluster"):
+                continue
+            if path in CARRIERS:
+                continue
+            where = f"{path}, line {call.lineno}"
+            assert not any(isinstance(argument, ast.Starred) for argument in call.args), f"{where}: hidden"
+            assert {keyword.arg for keyword in call.keywords} <= {"label"}, f"{where}: hidden"
+            swept = {ast.unparse(argument) for argument in call.args[1:]}
+            if path != "measure.py":
+                assert swept <= SWEPT, f"{where}: a pass over {swept - SWEPT}"
+                continue
+            function = ast.unparse(call.args[0])
+            made = [
+                ast.unparse(node.value.args[0])
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Assign)
+                and around[node] == around[call]
+                and [ast.unparse(target) for target in node.targets] == [function]
+                and isinstance(node.value, ast.Call)
+                and ast.unparse(node.value.func) == "partial"
+            ]
+            stores = sum(
+                isinstance(node, ast.Name)
+                and node.id == function
+                and isinstance(node.ctx, ast.Store)
+                and around[node] == around[call]
+                for node in ast.walk(tree)
+            )
+            assert len(made) == stores == 1, f"{where}: not clear which function meets y"
+            assert made[0] in own, f"{where}: {made[0]}, which is not measure.py's own, meets y"
+
+
+LOUD = {
+    "print",
+    "warn",
+    "warning",
+    "debug",
+    "info",
+    "error",
+    "log",
+    "write",
+    "open",
+    "format",
+    "repr",
+    "str",
+}
+
+
+def check_carrier_is_silent(source):
+    """What passes chunks on prints, logs and warns nothing, and quotes nothing of them."""
+    for module in imports(source):
+        assert module.split(".")[0] not in ("logging", "warnings", "sys"), f"a carrier imports {module}"
+    tree = ast.parse(source)
+    around = functions_around(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = (names_in(node.func) or [""])[0]
+            path = ast.unparse(node.args[0]) in ("path", "file") if name == "str" and node.args else False
+            assert name not in LOUD or path, f"line {node.lineno}: a carrier calls {name}"
+        if isinstance(node, ast.FormattedValue):
+            quoted = ast.unparse(node.value)
+            about = quoted in QUOTABLE_BY_CARRIERS or "__repr__" in around[node]
+            assert about, f"line {node.lineno}: a message quotes {quoted}"
+
+
 def check_private_room_is_silent(source):
     """measure.py prints, logs, warns, writes and formats nothing of y."""
     tree = ast.parse(source)
-    loud = {
-        "print",
-        "warn",
-        "warning",
-        "debug",
-        "info",
-        "error",
-        "log",
-        "write",
-        "open",
-        "format",
-        "repr",
-        "str",
-    }
     for module in imports(source):
         assert module.split(".")[0] not in ("logging", "warnings", "sys", "os"), (
             f"measure.py imports {module}"
@@ -312,7 +389,7 @@ def check_private_room_is_silent(source):
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = (names_in(node.func) or [""])[0]
-            assert name not in loud, f"line {node.lineno}: measure.py calls {name}"
+            assert name not in LOUD, f"line {node.lineno}: measure.py calls {name}"
         if isinstance(node, ast.FormattedValue):
             quoted = ast.unparse(node.value)
             assert quoted in QUOTABLE, f"line {node.lineno}: a message quotes {quoted}"
@@ -385,6 +462,46 @@ def test_only_the_private_room_adds_noise_and_only_the_plans_enter_it():
 def test_no_other_random_numbers_are_drawn_on_the_way():
     """numpy's generators are for the insecure seed, generated data, and public draws."""
     check_randomness(sources())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "rows.py",
+        "inducing.py",
+        "models.py",
+        "links.py",
+        "smoothers.py",
+        "sources.py",
+        "factored.py",
+        "streamed.py",
+        "planner.py",
+        "verify_recipe.py",
+        *CARRIERS,
+    ],
+)
+def test_rows_are_merged_and_models_are_made_without_y(path):
+    """What decides which rows share a column, and what the columns are, has no name for y, and no door.
+
+    Nor has what makes a recipe, looks at its columns, or carries chunks of rows to a function.
+    """
+    source = sources()[path]
+    check_y_is_nowhere_else({path: source}, {})
+    assert not any("measure" in module for module in imports(source))
+    assert not any("opendp" in module for module in imports(source))
+
+
+def test_passes_meet_y_in_the_private_room_alone():
+    """measure.py sweeps y with its own function; all others sweep X, noise variances and counts."""
+    files = sources()
+    require(sum("sweep(" in source for source in files.values()) >= 6, "the passes were not found")
+    require("sweep(" in files["measure.py"], "measure.py has no pass")
+    check_sweeps(files)
+
+
+@pytest.mark.parametrize("path", CARRIERS)
+def test_what_carries_chunks_of_y_says_nothing_of_them(path):
+    check_carrier_is_silent(sources()[path])
 
 
 def test_the_private_room_prints_logs_and_quotes_nothing():
@@ -592,6 +709,7 @@ def test_planted_entry_past_the_door_is_caught():
         "import secrets",
         "import os\nos.urandom(8)",
         "def f(rng):\n    return rng.default_rng",
+        "KMeans(3, random_state=0).fit(X)",
     ],
 )
 def test_planted_random_numbers_are_caught(source):
@@ -638,3 +756,54 @@ def test_planted_noise_from_the_private_room_is_caught(source):
     """Printing, warning, logging, quoting, keeping, or letting an error through."""
     assert fails(check_private_room_is_silent, source)
     check_private_room_is_silent("raise ValueError(f'expected {n_rows}, got {array.shape}')")
+
+
+SWEEP = """
+def _part(recipe, X, y): pass
+def _streamed(m, y):
+    function = partial(_part, m.recipe)
+    {}
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "sweep(partial(other, m.recipe), inputs.X, y)",
+        "sweep(_elsewhere, inputs.X, y)",
+        "sweep(function, *sources)",
+        "sweep(function, inputs.X, more=y)",
+        "function = other; sweep(function, inputs.X, y)",
+        "function = partial(other); sweep(function, inputs.X, y)",
+        "streams.sweep(other, y)",
+    ],
+)
+def test_planted_pass_of_y_through_another_function_is_caught(body):
+    """Made on the spot, imported, hidden, or put in the right one's place."""
+    assert fails(check_sweeps, {"measure.py": SWEEP.format(body)})
+    check_sweeps({"measure.py": SWEEP.format("sweep(function, inputs.X, inputs.noise, y, label='a')")})
+
+
+@pytest.mark.parametrize("source", ["source", "outcomes", "planner.private", "*inputs"])
+def test_planted_pass_over_something_else_is_caught(source):
+    """A pass outside of the private room is over X and what belongs to it."""
+    assert fails(check_sweeps, {"streamed.py": f"sweep(function, inputs.X, {source}, label='a')"})
+    check_sweeps({"streamed.py": "sweep(function, inputs.X, inputs.noise, label='a')"})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "print(part)",
+        "import logging",
+        "import warnings",
+        "raise ValueError(f'bad chunk {part}')",
+        "raise ValueError(f'chunk {part[0]}')",
+        "log.error('bad chunk', part)",
+        "raise ValueError('bad chunk ' + repr(part))",
+        "raise ValueError('bad chunk ' + str(part))",
+    ],
+)
+def test_planted_words_of_a_carrier_are_caught(source):
+    """Printing, logging, warning or quoting what is carried."""
+    assert fails(check_carrier_is_silent, source)

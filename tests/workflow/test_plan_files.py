@@ -24,6 +24,8 @@ SETTINGS = Settings(
     at="grid:4",
     epsilon=1.0,
     delta=0.01,
+    inducing=5,
+    device=None,
 )
 
 
@@ -92,11 +94,11 @@ def test_rounding_elsewhere_is_a_warning_and_anything_more_is_refused(file, plan
 @pytest.mark.parametrize("name", sorted(SETTINGS.to_dict()))
 def test_every_edited_setting_is_noticed(file, name):
     def change(body):
-        body["settings"][name] = None
+        body["settings"][name] = False if name == "device" else None
 
     with pytest.raises(Refused, match="changed after it was made"):
         PlanFile.decode(edited(file, change))
-    if name != "mean":
+    if name not in ("mean", "inducing"):
         with pytest.raises(InputError, match="plan file: settings"):
             PlanFile.decode(edited(file, change, seal=True))
 
@@ -118,6 +120,12 @@ def test_every_edited_setting_is_noticed(file, name):
         lambda body: body["settings"].update(bounds=[1.0]),
         lambda body: body["settings"].update(at=[["x"]]),
         lambda body: body["settings"].update(design="best"),
+        lambda body: body["settings"].update(inducing=True),
+        lambda body: body["settings"].update(inducing=0),
+        lambda body: body["settings"].update(inducing="all"),
+        lambda body: body["settings"].update(inducing=[["x"]]),
+        lambda body: body["settings"].update(approximation="best"),
+        lambda body: body["settings"].update(device=""),
         lambda body: body["settings"].update(calibration="best"),
         lambda body: body["certificate"].pop("mu"),
         lambda body: body.update(certificate=3),

@@ -9,12 +9,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 ROWS = 6000
-"""Rows of a table that a plan can be made for in the app: the exact GP's work grows with their cube."""
+"""Rows of a table that a plan can be made for without inducing inputs: its work grows with their cube."""
+INDUCING_ROWS = 1_000_000
+"""Rows with inducing inputs."""
+INDUCING = 500
+SKETCHED = 20_000
+"""Rows that a preview looks at; of a larger table, so many that stand for all."""
 FUNCTION_ROWS = 2000
 INPUT_ROWS = 2_000_000
 """Rows of a table whose input columns can be looked at."""
 POINTS = 2500
 """Test points of a plan."""
+MANY_ROWS, POINTS_OF_MANY_ROWS = 100_000, 500
+"""Test points of a plan for more rows than that."""
 QUERY_POINTS = 10_000
 """Points of one request for predictions."""
 EPSILONS = 40

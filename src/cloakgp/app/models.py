@@ -35,6 +35,7 @@ SETTINGS: dict[str, Any] = {
     "delta": 0.01,
     "design": "mse",
     "kind": "predictions",
+    "inducing": None,
 }
 
 
@@ -69,6 +70,7 @@ class Settings(_Asked):
     delta: Delta
     design: Literal["mse", "posterior", "max", "volume"] = "mse"
     kind: Literal["predictions", "function"] = "predictions"
+    inducing: Annotated[int, Field(ge=1, le=limits.INDUCING)] | None = None
 
 
 class SignIn(_Asked):
@@ -183,6 +185,9 @@ class Me(BaseModel):
     ledger: bool
     demo: bool
     upload_bytes: int
+    exact_rows: int
+    most_rows: int
+    most_inducing: int
 
 
 class Table(BaseModel):
@@ -219,10 +224,11 @@ class Preview(BaseModel):
     noise_std: list[float]
     gp_std: list[float]
     summary: NoiseSummary
-    certificate: dict[str, Any]
+    certificate: dict[str, Any] | None
     promise: list[str]
     fades_at: float
     milliseconds: int
+    exact: bool
 
 
 class CurvePoint(BaseModel):

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import checks, container, files
+from cloakgp import checks, files
 from cloakgp.app import folder as stored
 from cloakgp.app import models
 from cloakgp.app.errors import bad_input, not_found, public_work
@@ -23,7 +23,12 @@ from cloakgp.app.folder import Folder
 from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.workbench import AnyPlan, Workbench, noise_of
+from cloakgp.checks import FloatArray
+from cloakgp.factored import FactoredMeasurement
+from cloakgp.plan import Plan
+from cloakgp.rows import distinct
 from cloakgp.workflow import tables, words
+from cloakgp.workflow.inputs import digest_of
 
 _SHOWN = ("id", "name", "settings", "certificate", "summary", "created", "by")
 
@@ -65,13 +70,14 @@ class Plans:
         with public_work():
             checks.text(name, "name")
             tables.check_columns(self._uploads.path(asked.data), [*asked.inputs, asked.output])
+        settings, inputs = asked.model_dump(), digest_of(self._workbench.inputs(asked))
+        plan_id = _digest({"settings": settings, "inputs": inputs})[:16]
+        if plan_id in self._plans:
+            return self._plans[plan_id], False
         with self._workbench.heavy():
             plan, planner = self._workbench.plan(asked)
         with public_work():
             noise = noise_of(plan, planner.X_star)
-        settings = asked.model_dump()
-        inputs = container.digest(planner.X)
-        plan_id = _digest({"settings": settings, "inputs": inputs})[:16]
         kept = {
             "id": plan_id,
             "name": name,
@@ -103,6 +109,14 @@ class Plans:
 def shown(plan: dict[str, Any]) -> dict[str, Any]:
     """What people see of a plan."""
     return {name: plan[name] for name in _SHOWN}
+
+
+def with_inputs(plan: AnyPlan, X: FloatArray) -> AnyPlan:
+    """A plan with the inputs that it was made for, if its own file was too small for them."""
+    if plan.X is not None or not isinstance(plan, Plan):
+        return plan
+    assert isinstance(plan.measurement, FactoredMeasurement)
+    return replace(plan, X=X, measurement=replace(plan.measurement, inputs=distinct(X, plan.gp.noise)))
 
 
 def _encoded(plan: AnyPlan) -> bytes:

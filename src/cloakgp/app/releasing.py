@@ -14,18 +14,19 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
-from cloakgp import checks, container
+from cloakgp import checks
 from cloakgp.accounting import Event, Gaussian, to_spec
 from cloakgp.app import models, shelf
 from cloakgp.app.errors import Problem, bad_input, busy, conflict, not_found, public_work, spending
 from cloakgp.app.people import Person, stamp, utc_now
-from cloakgp.app.plans import Plans
+from cloakgp.app.plans import Plans, with_inputs
 from cloakgp.app.shelf import Shelf
 from cloakgp.app.uploads import Uploads
 from cloakgp.budget import Budget
 from cloakgp.charging import Account, Charge, Chargeable
 from cloakgp.ledger import Balance, Ledger, LedgerError, LedgerTampered
 from cloakgp.workflow import private_step, tables
+from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.spending import quote, request_name
 
 log = logging.getLogger("cloakgp.app")
@@ -185,7 +186,7 @@ class Counter:
             with public_work():
                 tables.check_columns(path, [*settings["inputs"], settings["output"]])
                 X = tables.read_columns(path, settings["inputs"])
-            if container.digest(X) != plan["inputs_sha256"]:
+            if digest_of(X) != plan["inputs_sha256"]:
                 raise conflict(
                     f"the input columns of {settings['data']} are not those that the plan was made for. Plan "
                     "again. The output column was not read, and nothing was spent."
@@ -193,7 +194,7 @@ class Counter:
             account = Account(ledger, asked.dataset, asked.why, record["request"])
             with spending():
                 release = private_step.release(
-                    made,
+                    with_inputs(made, X),
                     str(path),
                     settings["output"],
                     asked.missing,

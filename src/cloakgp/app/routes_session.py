@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 import cloakgp
-from cloakgp.app import models
+from cloakgp.app import limits, models
 from cloakgp.app.access import REFUSALS, Person, Server
 from cloakgp.app.errors import Problem
 from cloakgp.app.guard import client_of
@@ -74,6 +74,9 @@ def _me(person: Someone, state: State) -> models.Me:
         ledger=True,
         demo=state.demo,
         upload_bytes=state.limits.upload_bytes,
+        exact_rows=limits.ROWS,
+        most_rows=limits.INDUCING_ROWS,
+        most_inducing=limits.INDUCING,
     )
 
 

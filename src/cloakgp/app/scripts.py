@@ -27,7 +27,7 @@ INPUTS = {inputs!r}
 OUTPUT = {output!r}  # private: read by the release below, and by nothing else
 
 threadpool_limits(1, user_api="blas")  # as the app does: the plan must be the same to the last bit
-gp = cloakgp.GP(parse({kernel!r}), noise={noise!r}, bounds={bounds!r}, mean={mean!r})
+gp = cloakgp.GP(parse({kernel!r}), noise={noise!r}, bounds={bounds!r}, mean={mean!r}{inducing})
 X = tables.read_columns(DATA, INPUTS)
 {plan}
 print(plan.certificate)
@@ -93,6 +93,8 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
     read = _READ.format(file=file, inputs=", ".join(ascii(name) for name in settings["inputs"]))
     if not custodian:
         return [read]
+    number = settings.get("inducing")
+    places = "" if number is None else f", inducing={number!r}"
     if settings["kind"] == "function":
         plan = _FUNCTION.format(**settings)
     else:
@@ -100,7 +102,7 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
         where = f"points.grid({at!r}, X)" if isinstance(at, str) else repr(at["points"])
         plan = _PREDICTIONS.format(where=where, **settings)
     return [
-        _PLAN.format(plan=plan, **{**settings, "bounds": tuple(settings["bounds"])}),
+        _PLAN.format(plan=plan, **{**settings, "bounds": tuple(settings["bounds"]), "inducing": places}),
         _RELEASE.format(
             file=file, **{name: record[name] for name in ("dataset", "why", "request", "missing")}
         ),

@@ -110,7 +110,7 @@ class Shelf:
             "certificate": release.certificate.to_dict(),
             "summary": words.noise_summary(releases.noise_at(release, where), release.plan.gp.bounds),
             "promise": words.promise(release.certificate),
-            "limits": words.limits(releases.hides_inputs(release)),
+            "limits": words.limits(releases.hides_inputs(release), releases.lists_inputs(release)),
             "receipt": {
                 "dataset": release.receipt.dataset,
                 "entry": release.receipt.entry,

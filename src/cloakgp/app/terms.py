@@ -40,6 +40,11 @@ TERMS = {
         "How far single outputs scatter around the curve: the square of that distance. This is about "
         "people, and not about privacy."
     ),
+    "inducing inputs": (
+        "For tables of many rows: a number of places, spread over the public inputs, through which the curve "
+        "is seen. More of them follow finer detail and take longer. None: every row is a place of its own, "
+        "which is exact and only works for some thousand rows."
+    ),
     "mean": (
         "What the curve is expected to be where there are no data; the middle of the bounds, if not given."
     ),

@@ -6,10 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from cloakgp import streamed
 from cloakgp.app import limits, models
 from cloakgp.app.errors import bad_input, busy, public_work
 from cloakgp.app.kept import Kept
@@ -17,6 +19,7 @@ from cloakgp.app.uploads import Uploads
 from cloakgp.calibration import calibrate
 from cloakgp.checks import FloatArray
 from cloakgp.function import FunctionPlan
+from cloakgp.inducing import spread_evenly
 from cloakgp.kernels.words import parse
 from cloakgp.plan import Plan
 from cloakgp.planner import Planner
@@ -35,7 +38,7 @@ class Workbench:
 
     def __init__(self, uploads: Uploads) -> None:
         self._uploads = uploads
-        self._planners: Kept[Planner] = Kept(_NUMBERS, lambda p: len(p.X) ** 2 + len(p.X) * len(p.X_star))
+        self._planners: Kept[Planner] = Kept(_NUMBERS, _numbers)
         self._functions: Kept[FunctionPlan] = Kept(8)
         self._at_once = threading.BoundedSemaphore(_AT_ONCE)
         self._queue = threading.BoundedSemaphore(_AT_ONCE + _WAITING)
@@ -55,6 +58,10 @@ class Workbench:
         finally:
             self._queue.release()
 
+    def inputs(self, asked: models.Settings) -> FloatArray:
+        """The input columns of a table that is not too large for these settings."""
+        return self._uploads.inputs(asked.data, asked.inputs, _most_rows(asked))
+
     def plan(self, asked: models.Settings) -> tuple[AnyPlan, Planner]:
         """The plan for these settings, and what it was made with."""
         planner = self._planner(asked)
@@ -65,33 +72,50 @@ class Workbench:
             return made, planner
 
     def preview(self, asked: models.Settings) -> dict[str, Any]:
-        """How much noise there will be, and where: exact, public, free."""
+        """How much noise there will be, and where: public, free, and exact unless there are many rows."""
         start = time.perf_counter()
         with self.heavy():
-            plan, planner = self.plan(asked)
+            plan, planner, share = self._sketch(asked)
             with public_work():
-                noise = noise_of(plan, planner.X_star)
-                own = np.sqrt(planner.smoother.posterior_variance)
+                noise = share * noise_of(plan, planner.X_star)
+                own = plan.gp_std if isinstance(plan, Plan) else np.sqrt(planner.smoother.posterior_variance)
         return {
             "points": planner.X_star.tolist(),
             "noise_std": noise.tolist(),
             "gp_std": own.tolist(),
             "summary": words.noise_summary(noise, plan.gp.bounds),
-            "certificate": plan.certificate.to_dict(),
+            "certificate": plan.certificate.to_dict() if share == 1 else None,
             "promise": words.promise(plan.certificate),
             "fades_at": FADES * (plan.gp.bounds[1] - plan.gp.bounds[0]),
             "milliseconds": round(1000 * (time.perf_counter() - start)),
+            "exact": share == 1,
         }
 
     def curve(self, asked: models.Settings, epsilons: list[float]) -> list[dict[str, Any]]:
         """Noise against epsilon, and the paper's beside it."""
         with self.heavy():
-            plan, planner = self.plan(asked)
+            plan, planner, share = self._sketch(asked)
             with public_work():
                 papers = None
                 if asked.kind == "predictions":
                     papers = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design="volume")
-                return [self._point(epsilon, asked, plan, planner, papers) for epsilon in epsilons]
+                points = [self._point(epsilon, asked, plan, planner, papers) for epsilon in epsilons]
+        return [_times(point, share) for point in points]
+
+    def _sketch(self, asked: models.Settings) -> tuple[AnyPlan, Planner, float]:
+        """A plan to look at, what it was made with, and by how much its noise is to be multiplied.
+
+        It is the plan itself; but of a large table it sees some rows, spread evenly, each of which stands for
+        several: as their mean would, with a smaller variance and, since it moves further, a larger noise.
+        """
+        rows = self._uploads.facts(asked.data)["rows"]
+        if asked.inducing is None or rows <= limits.SKETCHED:
+            return *self.plan(asked), 1.0
+        share = limits.SKETCHED / rows
+        planner = self._planner(asked, limits.SKETCHED)
+        with public_work():
+            plan = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
+        return plan, planner, share
 
     def _point(
         self, epsilon: float, asked: models.Settings, plan: AnyPlan, planner: Planner, papers: Plan | None
@@ -105,18 +129,21 @@ class Workbench:
             paper = _rms(papers.noise_std * _scaled(papers, epsilon, "classic"))
         return {"epsilon": epsilon, "rms": _rms(noise), "largest": float(noise.max()), "paper_rms": paper}
 
-    def _planner(self, asked: models.Settings) -> Planner:
+    def _planner(self, asked: models.Settings, rows: int | None = None) -> Planner:
+        """For the whole table, or for so many of its rows, which stand for all."""
         with public_work():
             wanted = as_workflow(asked)
-        most = limits.FUNCTION_ROWS if asked.kind == "function" else limits.ROWS
-        X = self._uploads.inputs(asked.data, asked.inputs, most)
-        key = self._key(asked)
+        X = self.inputs(asked)
 
         def make() -> Planner:
             with public_work():
-                return wanted.gp().planner(X, points_of(wanted, X))
+                where = points_of(wanted, X)
+                if rows is None:
+                    return wanted.gp().planner(X, where)
+                fewer = replace(wanted, noise=wanted.noise * rows / len(X))
+                return fewer.gp().planner(spread_evenly(X, rows), where)
 
-        return self._planners.get(key, make)
+        return self._planners.get((rows, *self._key(asked)), make)
 
     def _function(self, asked: models.Settings, planner: Planner) -> FunctionPlan:
         def make() -> FunctionPlan:
@@ -126,7 +153,10 @@ class Workbench:
 
     def _key(self, asked: models.Settings) -> tuple[Any, ...]:
         """Everything but the promise and the design; the test points last."""
-        model = (tuple(asked.inputs), asked.kernel, asked.noise, tuple(asked.bounds), asked.mean)
+        model = (
+            *(tuple(asked.inputs), asked.kernel, asked.noise, tuple(asked.bounds)),
+            *(asked.mean, asked.inducing),
+        )
         at = asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
         return (*self._uploads.version(asked.data), *model, at)
 
@@ -145,16 +175,38 @@ def as_workflow(asked: models.Settings) -> settings.Settings:
         epsilon=asked.epsilon,
         delta=asked.delta,
         design=asked.design,
+        inducing=asked.inducing,
     )
+
+
+def _most_rows(asked: models.Settings) -> int:
+    if asked.kind == "function":
+        return limits.FUNCTION_ROWS
+    return limits.ROWS if asked.inducing is None else limits.INDUCING_ROWS
+
+
+def _numbers(planner: Planner) -> float:
+    """How many numbers a planner holds, about."""
+    rows, (n_points, columns) = len(planner.X), planner.X_star.shape
+    if planner.gp.inducing is None:
+        return float(rows * (rows + n_points))
+    return float(rows * (columns + 2) + min(rows * n_points, streamed.DENSE))
+
+
+def _times(point: dict[str, Any], share: float) -> dict[str, Any]:
+    """A point of the curve whose noise is multiplied."""
+    noise = {name: point[name] for name in ("rms", "largest", "paper_rms") if point[name] is not None}
+    return {**point, **{name: share * value for name, value in noise.items()}}
 
 
 def points_of(wanted: settings.Settings, X: FloatArray) -> FloatArray:
     """Where predictions are wanted, if that is not too many places."""
     found = wanted.points(X)
-    if len(found) > limits.POINTS:
+    most = limits.POINTS if len(X) <= limits.MANY_ROWS else limits.POINTS_OF_MANY_ROWS
+    if len(found) > most:
         raise InputError(
-            f"that is {len(found)} test points, and the app plans for at most {limits.POINTS}. Take fewer: "
-            "predictions elsewhere are free after the release."
+            f"that is {len(found)} test points, and the app plans for at most {most} with {len(X)} rows. "
+            "Take fewer: predictions elsewhere are free after the release."
         )
     return found
 

@@ -6,15 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 import cloakgp
 from cloakgp import files
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, pairs, table
+from cloakgp.plots import inducing_words
 from cloakgp.release import Release
 from cloakgp.workflow import pictures, points, releases, report, tables, words
 from cloakgp.workflow.errors import InputError, Refused
+from cloakgp.workflow.inputs import open_inputs
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.shell_words import in_shell_words
 
@@ -51,9 +54,11 @@ def show(
             "noise": gp.noise,
             "bounds": list(gp.bounds),
             "mean": gp.mean,
+            "inducing": None if gp.inducing is None else len(np.atleast_1d(gp.inducing)),
+            "approximation": None if gp.inducing is None else gp.approximation,
         },
         "inputs": releases.n_inputs(release),
-        "shows_inputs": not releases.hides_inputs(release),
+        "shows_inputs": releases.lists_inputs(release),
         "noise_std": summary,
         "ledger": None if receipt is None else vars(receipt),
     }
@@ -76,6 +81,7 @@ def _show_plan(file: Path) -> Answer:
     stored = PlanFile.read(file)
     settings = stored.settings
     at = settings.at if isinstance(settings.at, str) else f"{len(settings.at)} points"
+    model = inducing_words(settings.gp())
     rows = [
         ("public inputs", ", ".join(settings.inputs)),
         ("private output", settings.output),
@@ -84,6 +90,8 @@ def _show_plan(file: Path) -> Answer:
         ("observation noise", f"variance {settings.noise:g}"),
         ("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}"),
         ("prior mean", f"{settings.mean:g}"),
+        *([] if model is None else [("approximation", model)]),
+        *([] if settings.device is None else [("device", settings.device)]),
         ("predictions at", at),
         ("design", settings.design),
         ("calibration", settings.calibration),
@@ -108,17 +116,37 @@ def verify(
     signed_by: Annotated[
         str | None, typer.Option(help="Public key, 64 hex digits: refuse a file not signed with it.")
     ] = None,
+    inputs_from: Annotated[
+        Path | None,
+        typer.Option(help="Table with the public inputs, for a file that holds only their digest."),
+    ] = None,
+    inputs: options.InputNames = None,
     as_json: options.Json = False,
 ) -> Answer:
     """Work out a release file's promise again from its contents, or fail with exit code 1.
 
+    A release of very many rows does not hold its inputs. Give them, and its sensitivity is checked, too.
+
     \b
       cloakgp verify heights.cloak
+      cloakgp verify trips.cloak --inputs-from trips.parquet --inputs lat,lon
     """
     releases.check_kind(release_file)
-    checked = cloakgp.verify(release_file, signed_by=signed_by)
+    X = None if inputs_from is None else _inputs(release_file, inputs_from, inputs)
+    checked = cloakgp.verify(release_file, signed_by=signed_by, X=X)
     checked = replace(checked, checks=tuple(map(in_shell_words, checked.checks)))
     return Answer({"verified": True, **vars(checked)}, str(checked))
+
+
+def _inputs(release_file: Path, table: Path, inputs: str | None) -> Any:
+    """The inputs that a release file names by their digest."""
+    release = releases.load(release_file)
+    if releases.lists_inputs(release) or releases.hides_inputs(release):
+        raise InputError(
+            "--inputs-from is for a release file that holds only its inputs' digest; leave it out."
+        )
+    names = points.named_columns(str(table), releases.n_inputs(release), options.optional_names(inputs))
+    return open_inputs(table, names, inducing=True, dask=False)
 
 
 @command

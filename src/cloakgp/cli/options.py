@@ -40,6 +40,15 @@ Bounds = Annotated[
 Mean = Annotated[float | None, typer.Option(help="Prior mean; the middle of the bounds if absent.")]
 Epsilon = Annotated[float, typer.Option(help="Privacy: smaller is more private.", show_default=False)]
 Delta = Annotated[float, typer.Option(help="Privacy: smaller is more private.", show_default=False)]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        help="Work on a Dask cluster: its scheduler's address, or 'local'. Needs --inducing, and Parquet "
+        "files that the workers see under the same path.",
+        metavar="ADDRESS",
+    ),
+]
 
 
 class MissingWord(StrEnum):

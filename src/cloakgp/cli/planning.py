@@ -12,7 +12,10 @@ from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, table, working
 from cloakgp.kernels.words import parse
 from cloakgp.plan import Plan
-from cloakgp.workflow import pictures, points, tables, words
+from cloakgp.plots import inducing_words
+from cloakgp.workflow import pictures, points, words
+from cloakgp.workflow.cluster import check_cluster, connected
+from cloakgp.workflow.inputs import check_columns, open_inputs
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.settings import Settings, check_output
 
@@ -38,6 +41,17 @@ def plan(
     design: Annotated[str, typer.Option(help="mse, posterior, max or volume.")] = "mse",
     calibration: Annotated[str, typer.Option(help="analytic, or the paper's: classic.")] = "analytic",
     mean: options.Mean = None,
+    inducing: Annotated[
+        str | None,
+        typer.Option(
+            help="For many rows: how many inducing inputs, such as 500, or a file of them.", metavar="N|FILE"
+        ),
+    ] = None,
+    approximation: Annotated[str, typer.Option(help="With --inducing: dtc or fitc.")] = "dtc",
+    device: Annotated[
+        str | None, typer.Option(help="Without --inducing: where to compute, such as cuda. Needs PyTorch.")
+    ] = None,
+    dask: options.Dask = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Plan file to write (.json).")] = None,
     picture: Annotated[
         Path | None, typer.Option("--plot", help="Picture of the noise to write (.png).")
@@ -49,6 +63,9 @@ def plan(
     Prints how much privacy noise there will be, and the certificate. Compare as many plans as you like, then
     keep one with -o and release from it. Every number given here must be public knowledge.
 
+    More than some thousand rows need --inducing: places through which the curve is seen, spread over the
+    inputs by k-means, or given in a file.
+
     \b
       cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
           --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --delta 0.01 \\
@@ -56,12 +73,16 @@ def plan(
       cloakgp plan homes.parquet --inputs lat,lon --output price --bounds 0 2000000 \\
           --kernel "Matern32([0.05, 0.08], variance=9e10)" --noise 4e10 --at points.csv \\
           --epsilon 1 --delta 1e-5 -o plan.json
+      cloakgp plan trips.parquet --inputs lat,lon --output minutes --bounds 0 60 \\
+          --kernel "EQ([0.02, 0.03], variance=80)" --noise 100 --at grid:20 --inducing 500 \\
+          --epsilon 1 --delta 1e-8 --dask tcp://10.0.0.5:8786 -o plan.json
     """
     columns = options.names(inputs)
     model = parse(kernel)
     check_output(columns, output)
-    options.check_writable(out, picture, reads=[data, at])
-    tables.check_columns(data, [*columns, output])
+    options.check_writable(out, picture, reads=[data, at, *([] if inducing is None else [inducing])])
+    check_cluster(dask, inducing is not None)
+    check_columns(data, columns, output, dask is not None)
     where = at if points.is_grid(at) else points.from_file(at, columns)
     settings = Settings(
         inputs=tuple(columns),
@@ -75,23 +96,26 @@ def plan(
         delta=delta,
         design=design,
         calibration=calibration,
+        inducing=points.places(inducing, columns),
+        approximation=approximation,
+        device=device,
     )
     if picture is not None:
         pictures.check_path(picture)
-    X = tables.read_columns(data, columns)
-    with working("planning"):
-        made = settings.plan(X)
-    file = PlanFile.of(settings, made)
+    with connected(dask), working("planning"):
+        made = settings.plan(open_inputs(data, columns, inducing is not None, dask is not None))
+        file = PlanFile.of(settings, made)
+        drawn = None if picture is None else pictures.png(pictures.plan_picture(made, columns, output))
     if out is not None:
         file.write(out)
-    if picture is not None:
-        files.write(picture, pictures.png(pictures.plan_picture(made, columns, output)))
+    if picture is not None and drawn is not None:
+        files.write(picture, drawn)
     found = {
         "noise_std": words.noise_summary(made.noise_std, made.gp.bounds),
         "test_points": len(made.X_star),
-        "rows": len(X),
+        "rows": file.rows,
         "certificate": made.certificate.to_dict(),
-        "plan_sha256": made.digest,
+        "plan_sha256": file.plan_sha256,
         "inputs_sha256": file.inputs_sha256,
         "plan_file": None if out is None else str(out),
         "picture": None if picture is None else str(picture),
@@ -112,10 +136,13 @@ def _text(plan: Plan, inputs: list[str], output: str, out: Path | None, picture:
 
 def noise_text(plan: Plan, inputs: list[str], output: str) -> str:
     """How much noise, in all and at some of the test points."""
-    summary = words.noise_summary(plan.noise_std, plan.gp.bounds)
+    summary, model = words.noise_summary(plan.noise_std, plan.gp.bounds), inducing_words(plan.gp)
     rows = [["std of the privacy noise", f"in {output}'s unit", "of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
-    text = f"Over {len(plan.X_star)} test points, from {len(plan.X)} rows:\n{table(rows)}"
+    through = "" if model is None else f" through {model}"
+    text = (
+        f"Over {len(plan.X_star)} test points, from {plan.certificate.n_rows} rows{through}:\n{table(rows)}"
+    )
     if len(inputs) == 1 and len(plan.X_star) > 1:
         picked = sorted({round(i * (len(plan.X_star) - 1) / 6) for i in range(7)})
         order = plan.X_star[:, 0].argsort(kind="stable")[picked]

@@ -12,9 +12,12 @@ from cloakgp.charging import Account
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, working
 from cloakgp.cli.paying import confirm, open_account
+from cloakgp.plan import Plan
 from cloakgp.release import Release
-from cloakgp.workflow import private_step, tables, words
+from cloakgp.workflow import private_step, words
+from cloakgp.workflow.cluster import check_cluster, connected
 from cloakgp.workflow.errors import InputError, Refused
+from cloakgp.workflow.inputs import check_columns, open_inputs
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.spending import request_name
 
@@ -31,6 +34,7 @@ def release(
     who: options.Who = None,
     missing: options.Missing = options.MissingWord.error,
     again: options.Again = None,
+    dask: options.Dask = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing release file.")] = False,
     yes: options.Yes = False,
     as_json: options.Json = False,
@@ -46,31 +50,43 @@ def release(
     \b
       cloakgp release plan.json data.csv --ledger sqlite:///budget.db --dataset kung -o heights.cloak
       cloakgp release plan.json data.csv --no-ledger --yes -o heights.cloak
+      cloakgp release plan.json trips.parquet --dask tcp://10.0.0.5:8786 \\
+          --ledger sqlite:///budget.db --dataset riders -o trips.cloak
     """
     stored = PlanFile.read(plan_file)
     settings = stored.settings
-    tables.check_columns(data, [*settings.inputs, settings.output])
+    check_cluster(dask, settings.inducing is not None)
+    check_columns(data, settings.inputs, settings.output, dask is not None)
     options.check_writable(out, reads=[data, plan_file, *options.ledger_file(ledger)])
     request = request_name("release", again, question=stored.question, data=data.name)
     account = open_account(ledger, dataset, no_ledger, why, who, request, again)
-    X = tables.read_columns(data, settings.inputs)
+    with connected(dask):
+        with working("planning anew"):
+            plan = _planned_anew(stored, data, dask is not None)
+        known = confirm(
+            account,
+            plan.cost,
+            f"Release {settings.output!r} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP",
+            yes,
+            before=lambda: None if overwrite else _absent(out),
+        )
+        take = private_step.release if dask is None else private_step.release_on_cluster
+        with working("releasing"):
+            made = take(plan, str(data), settings.output, missing.value, account)
+    _save(made, out, overwrite or known is None)
+    return _answer(made, out, account, known is not None)
+
+
+def _planned_anew(stored: PlanFile, data: Path, dask: bool) -> Plan:
+    """The plan of the settings and the data; refused if it is not that of the plan file."""
+    settings = stored.settings
+    X = open_inputs(data, settings.inputs, settings.inducing is not None, dask)
     stored.check_inputs(X, data.name)
-    with working("planning anew"):
-        plan = settings.plan(X)
+    plan = settings.plan(X)
     warning = stored.check_plan(plan)
     if warning:
         note(f"warning: {warning}")
-    known = confirm(
-        account,
-        plan.cost,
-        f"Release {settings.output!r} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP",
-        yes,
-        before=lambda: None if overwrite else _absent(out),
-    )
-    with working("releasing"):
-        made = private_step.release(plan, str(data), settings.output, missing.value, account)
-    _save(made, out, overwrite or known is None)
-    return _answer(made, out, account, known is not None)
+    return plan
 
 
 def _answer(release: Release, out: Path, account: Account, known: bool) -> Answer:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from cloakgp.checks import FloatArray
+from cloakgp.designs.arrays import Array, column_dots, like, on_host, r_factor
 from cloakgp.smoothers import Rows, Smoother, blocks
 
 RANK_CUT = 1e-6
@@ -25,8 +27,8 @@ class Columns:
     """C in coordinates: column i is `down` c_i, and c_i = `up` (down c_i) up to the rank cut."""
 
     smoother: Smoother
-    down: FloatArray  # (r, P)
-    up: FloatArray  # (P, r)
+    down: Array  # (r, P)
+    up: Array  # (P, r)
 
     @property
     def n_rows(self) -> int:
@@ -36,19 +38,18 @@ class Columns:
     def rank(self) -> int:
         return len(self.down)
 
-    def take(self, rows: Rows) -> FloatArray:
+    def take(self, rows: Rows) -> Array:
         """Coordinates (r, len(rows)) of the given rows of X."""
-        coordinates: FloatArray = self.down @ self.smoother.columns(rows)
-        return coordinates
+        return self.down @ self.smoother.columns(rows)
 
-    def squared_norms(self, transform: FloatArray) -> FloatArray:
-        """Squared norm of transform @ column for every row of X."""
+    def squared_norms(self, transform: Array) -> FloatArray:
+        """Squared norm of transform @ column for every row of X, on the host."""
         joint = transform @ self.down
-        norms = np.empty(self.n_rows)
+        norms = []
         for block in blocks(self.n_rows):
             moved = joint @ self.smoother.columns(block)
-            norms[block] = np.einsum("ij,ij->j", moved, moved)
-        return norms
+            norms.append(column_dots(moved, moved))
+        return on_host(array_namespace(joint).concat(norms))
 
 
 def reduced(smoother: Smoother, weights: FloatArray, whiten: bool = False) -> Columns:
@@ -58,11 +59,11 @@ def reduced(smoother: Smoother, weights: FloatArray, whiten: bool = False) -> Co
     does not depend on the weights. With `whiten` the coordinates are divided by the singular values
     instead, for objectives that do not depend on the coordinates used.
     """
-    upper: FloatArray = np.zeros((0, smoother.n_outputs))
+    upper = None
     for block in blocks(smoother.n_rows):
-        stacked = np.vstack([upper, smoother.columns(block).T])
-        upper = np.asarray(np.linalg.qr(stacked, mode="r"))
-    left, singular, _ = np.linalg.svd(upper.T, full_matrices=False)
+        part = smoother.columns(block).T
+        upper = r_factor(part if upper is None else array_namespace(part).concat([upper, part]))
+    left, singular, _ = np.linalg.svd(on_host(upper).T, full_matrices=False)  # small: on the host
     if singular[0] < 1e-100:
         raise ValueError(
             "X_star: no test point is influenced by the data (every prediction there is the prior "
@@ -72,6 +73,8 @@ def reduced(smoother: Smoother, weights: FloatArray, whiten: bool = False) -> Co
     keep = singular > RANK_CUT * singular[0]
     basis, scale = left[:, keep], singular[keep]
     if whiten:
-        return Columns(smoother, down=(basis / scale).T, up=basis * scale)
-    R = np.asarray(np.linalg.qr(np.sqrt(weights)[:, None] * basis, mode="r"))
-    return Columns(smoother, down=R @ basis.T, up=np.linalg.solve(R.T, basis.T).T)
+        down, up = (basis / scale).T, basis * scale
+    else:
+        R = r_factor(np.sqrt(weights)[:, None] * basis)
+        down, up = R @ basis.T, np.linalg.solve(R.T, basis.T).T
+    return Columns(smoother, like(upper, down), like(upper, up))

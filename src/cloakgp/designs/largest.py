@@ -13,10 +13,11 @@ searched at once, by the same L-BFGS. The noise shape is the M with M W M = Q.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+from array_api_compat import array_namespace
 
-from cloakgp.checks import FloatArray
+from cloakgp.designs.arrays import Array, column_dots, like, r_factor
 from cloakgp.designs.multipliers import Climb, Point, Shape, weighted_gram
+from cloakgp.smoothers import Rows
 
 _FLOOR = 1e-6  # least weight of a test point, relative to the mean: keeps W invertible
 _SHARES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # of the mean weight, tried for points that do not bind
@@ -25,30 +26,30 @@ _SHARES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # of the mean weight, tried for 
 class WorstPoint:
     """M with M W M = Q, size max_j M_jj; the weights are part of the search."""
 
-    def __init__(self, points: FloatArray) -> None:
+    def __init__(self, points: Array) -> None:
         self.points = points  # (P, r): u_j
-        self.weights = np.ones(len(points))
+        self.weights = like(points, np.ones(len(points)))
 
-    def shape(self, Q: FloatArray) -> Shape:
+    def shape(self, Q: Array) -> Shape:
         return self.shape_for(Q, self.floored(self.weights))[0]
 
-    def floored(self, weights: FloatArray) -> FloatArray:
+    def floored(self, weights: Array) -> Array:
         """Weights that leave no test point out."""
-        result: FloatArray = np.maximum(weights, _FLOOR * weights.mean())
-        return result
+        return array_namespace(weights).maximum(weights, _FLOOR * weights.mean())
 
-    def shape_for(self, Q: FloatArray, weights: FloatArray) -> tuple[Shape, FloatArray]:
+    def shape_for(self, Q: Array, weights: Array) -> tuple[Shape, Array]:
         """The shape for these weights, and M_jj at every test point."""
+        xp = array_namespace(Q)
         # W = G'G, N = G Q G', M = G^-1 N^(1/2) G^-T
-        G = np.asarray(np.linalg.qr(np.sqrt(weights)[:, None] * self.points, mode="r"))
-        eigenvalues, vectors = np.linalg.eigh(G @ Q @ G.T)
-        quarter = np.maximum(eigenvalues, 1e-16 * eigenvalues[-1]) ** 0.25
-        inverse = np.linalg.solve(G, vectors * quarter)
+        G = r_factor(xp.sqrt(weights)[:, None] * self.points)
+        eigenvalues, vectors = xp.linalg.eigh(G @ Q @ G.T)
+        quarter = xp.maximum(eigenvalues, 1e-16 * eigenvalues[-1]) ** 0.25
+        inverse = xp.linalg.solve(G, vectors * quarter)
         spread = self.points @ inverse
-        variances: FloatArray = np.einsum("ij,ij->i", spread, spread)
+        variances = xp.einsum("ij,ij->i", spread, spread)
         return Shape(float(variances.max()), (vectors / quarter).T @ G, inverse), variances
 
-    def cannot_matter(self, part: FloatArray, point: Point, upper: float) -> NDArray[np.bool_]:
+    def cannot_matter(self, part: Array, point: Point, upper: float) -> Array:
         return np.zeros(part.shape[1], dtype=bool)
 
 
@@ -57,30 +58,30 @@ class JointClimb(Climb):
 
     criterion: WorstPoint
 
-    def __init__(self, part: FloatArray, criterion: WorstPoint, gap: float) -> None:
+    def __init__(self, part: Array, criterion: WorstPoint, gap: float) -> None:
         super().__init__(part, criterion, gap / 2)  # the rest is for being kinder
         self.allowed_gap = gap
 
-    def start(self, v: FloatArray) -> FloatArray:
-        weights = self.criterion.weights
+    def start(self, v: Array) -> Array:
+        xp, weights = array_namespace(v), self.criterion.weights
         # Both parts sum to the number of rows, so that one step suits both.
-        theta: FloatArray = np.sqrt(np.concatenate([v * len(v) / v.sum(), weights * len(v) / weights.sum()]))
-        return theta
+        return xp.sqrt(xp.concat([v * len(v) / v.sum(), weights * len(v) / weights.sum()]))
 
-    def negative(self, theta: FloatArray) -> tuple[float, FloatArray]:
+    def negative(self, theta: Array) -> tuple[float, Array]:
         n = self.part.shape[1]
         v, weights = theta[:n] ** 2, self.criterion.floored(theta[n:] ** 2)
         shape, variances = self.criterion.shape_for(weighted_gram(self.part, v), weights)
         moved = shape.transform @ self.part
-        g: FloatArray = np.einsum("ij,ij->j", moved, moved)
+        g = column_dots(moved, moved)
         fidelity = float(v @ g)
         lower = fidelity**2 / float(v.sum() * weights.sum())
         if self.note(Point(v, shape, g), lower):
             self.best_weights = weights
-        slope = np.concatenate([g / fidelity - 1 / v.sum(), variances / fidelity - 1 / weights.sum()])
+        slopes = [g / fidelity - 1 / v.sum(), variances / fidelity - 1 / weights.sum()]
+        slope = array_namespace(g).concat(slopes)
         return -float(np.log(lower)) * n, -2 * theta * slope * n
 
-    def run(self, v: FloatArray) -> tuple[Point, NDArray[np.intp]]:
+    def run(self, v: Array) -> tuple[Point, Rows]:
         point, kept = super().run(v)
         self.criterion.weights = self.best_weights
         return self._kinder(point), kept
@@ -96,7 +97,7 @@ class JointClimb(Climb):
             weights = self.best_weights + share * self.best_weights.mean()
             shape = self.criterion.shape_for(Q, weights)[0]
             moved = shape.transform @ self.part
-            kinder = Point(point.v, shape, np.einsum("ij,ij->j", moved, moved))
+            kinder = Point(point.v, shape, column_dots(moved, moved))
             if kinder.upper <= allowed:
                 return kinder
         return point

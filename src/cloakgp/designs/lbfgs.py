@@ -1,4 +1,4 @@
-"""L-BFGS (Nocedal & Wright 2006, algorithm 7.4) with backtracking, on numpy alone.
+"""L-BFGS (Nocedal & Wright 2006, algorithm 7.4) with backtracking, on numpy or torch.
 
 SciPy's would do, but its BLAS is another library than numpy's, so that two sets of threads
 fight for the same cores; and here variables can be dropped on the way.
@@ -9,30 +9,27 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cloakgp.checks import FloatArray
+from cloakgp.designs.arrays import Array
 
 _MEMORY = 15
 _ARMIJO = 1e-4
 
-Pairs = deque[tuple[FloatArray, FloatArray]]
+Pairs = deque[tuple[Array, Array]]
 
 
 def minimise(
-    function: Callable[[FloatArray], tuple[float, FloatArray]],
-    x: FloatArray,
+    function: Callable[[Array], tuple[float, Array]],
+    x: Array,
     *,
     first_step: float,
     done: Callable[[], bool],
-    shrink: Callable[[], NDArray[np.bool_] | None],
+    shrink: Callable[[], Array | None],
     evaluations: int,
 ) -> None:
     """Walk downhill from `x` until `done()`, no progress, or so many evaluations.
 
     `function` returns value and gradient, and remembers what its caller needs. After each step
-    `shrink()` may return a mask of the variables to keep; `function` then takes only those.
+    `shrink()` may return which variables to keep (an index); `function` then takes only those.
     """
     value, gradient = function(x)
     pairs: Pairs = deque(maxlen=_MEMORY)
@@ -64,15 +61,17 @@ def minimise(
             evaluations -= 1
 
 
-def _apply_inverse_hessian(gradient: FloatArray, pairs: Pairs, first_step: float) -> FloatArray:
+def _apply_inverse_hessian(gradient: Array, pairs: Pairs, first_step: float) -> Array:
     """The two-loop recursion."""
-    result = gradient.copy()
+    if not pairs:
+        return first_step * gradient
+    result = 1.0 * gradient  # a copy
     shares = []
     for moved, bent in reversed(pairs):
         share = (moved @ result) / (moved @ bent)
         result -= share * bent
         shares.append(share)
-    moved, bent = pairs[-1] if pairs else (np.full(1, first_step), np.ones(1))
+    moved, bent = pairs[-1]
     result *= (moved @ bent) / (bent @ bent)
     for (moved, bent), share in zip(pairs, reversed(shares), strict=True):
         result += (share - (bent @ result) / (moved @ bent)) * moved

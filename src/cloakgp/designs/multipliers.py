@@ -19,15 +19,18 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from array_api_compat import array_namespace
 
 from cloakgp.checks import FloatArray
+from cloakgp.designs.arrays import Array, column_dots, is_on_host, like, on_host
 from cloakgp.designs.columns import Columns
 from cloakgp.designs.lbfgs import minimise
 from cloakgp.smoothers import Rows
 
 WORKING_SET = 6000
 """Up to this many rows are searched at once."""
+WORKING_SET_ON_GPU = 2**18
+"""There a step costs what its r x r matrices cost, however many rows it has."""
 _ROUNDS = 20
 _EVALUATIONS = 300  # per round
 _SHRINK_EVERY = 8  # evaluations between looks for rows to drop
@@ -39,17 +42,17 @@ class Shape:
     """A noise shape M = inverse inverse', with M^-1 = transform' transform."""
 
     size: float
-    transform: FloatArray  # (r, r)
-    inverse: FloatArray  # (r, r)
+    transform: Array  # (r, r)
+    inverse: Array  # (r, r)
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
     """Where a search stands: multipliers, their shape, and the constraints' values."""
 
-    v: FloatArray
+    v: Array
     shape: Shape
-    g: FloatArray
+    g: Array
 
     @property
     def upper(self) -> float:
@@ -63,11 +66,11 @@ class Point:
 class Criterion(Protocol):
     """What makes one design differ from another."""
 
-    def shape(self, Q: FloatArray) -> Shape:
+    def shape(self, Q: Array) -> Shape:
         """The noise shape for Q(v)."""
         ...
 
-    def cannot_matter(self, part: FloatArray, point: Point, upper: float) -> NDArray[np.bool_]:
+    def cannot_matter(self, part: Array, point: Point, upper: float) -> Array:
         """Rows that carry no weight at the optimum, whose objective is at most `upper`."""
         ...
 
@@ -89,14 +92,15 @@ def search(
 ) -> Found:
     """A shape whose bounds are within the relative `gap`, or the best found."""
     climb_type = climb_type or Climb
-    everything = columns.n_rows <= WORKING_SET
-    rows = np.arange(columns.n_rows) if everything else _first_rows(columns, criterion)
+    at_once = WORKING_SET if is_on_host(columns.down) else WORKING_SET_ON_GPU
+    everything = columns.n_rows <= at_once
+    rows = np.arange(columns.n_rows) if everything else _first_rows(columns, criterion, at_once)
     v, lower = np.ones(len(rows)), 0.0
     best: Found | None = None
     iterations = 0
     for _ in range(_ROUNDS):
         climb = climb_type(columns.take(rows), criterion, gap if everything else gap / 2)
-        point, kept = climb.run(v)
+        point, kept = climb.run(like(columns.down, v))
         rows, iterations, lower = rows[kept], iterations + climb.evaluations, max(lower, climb.lower)
         g = columns.squared_norms(point.shape.transform)
         upper = point.shape.size * float(g.max())
@@ -104,7 +108,7 @@ def search(
             best = Found(point.shape, float(g.max()), upper, lower, iterations, False)
         if best.upper <= lower * (1 + gap):
             break
-        rows, v = _next_rows(rows, point.v, g)
+        rows, v = _next_rows(rows, on_host(point.v), g, at_once)
     assert best is not None
     return replace(best, lower=lower, iterations=iterations, converged=best.upper <= lower * (1 + gap))
 
@@ -112,12 +116,12 @@ def search(
 class Climb:
     """L-BFGS on theta = sqrt(v) over the given columns."""
 
-    def __init__(self, part: FloatArray, criterion: Criterion, gap: float) -> None:
+    def __init__(self, part: Array, criterion: Criterion, gap: float) -> None:
         self.part, self.criterion, self.gap = part, criterion, gap
         self.kept = np.arange(part.shape[1])
         self.evaluations, self.look_again, self.lower, self.upper = 0, _SHRINK_EVERY, 0.0, np.inf
 
-    def run(self, v: FloatArray) -> tuple[Point, Rows]:
+    def run(self, v: Array) -> tuple[Point, Rows]:
         """The point with the smallest upper bound, and which columns it is about."""
         minimise(
             self.negative,
@@ -129,13 +133,12 @@ class Climb:
         )
         return self.best, self.best_kept
 
-    def start(self, v: FloatArray) -> FloatArray:
+    def start(self, v: Array) -> Array:
         """theta to start from: one multiplicative step moves further than a first gradient step."""
         v = v * self._at(v).g ** 2
-        theta: FloatArray = np.sqrt(v * len(v) / v.sum())
-        return theta
+        return array_namespace(v).sqrt(v * len(v) / v.sum())
 
-    def negative(self, theta: FloatArray) -> tuple[float, FloatArray]:
+    def negative(self, theta: Array) -> tuple[float, Array]:
         """Minus the logarithm of the lower bound, with its gradient in theta."""
         v = theta**2
         point = self._at(v)
@@ -151,41 +154,42 @@ class Climb:
             self.upper, self.best, self.best_kept = point.upper, point, self.kept
         return better
 
-    def _at(self, v: FloatArray) -> Point:
+    def _at(self, v: Array) -> Point:
         shape = self.criterion.shape(weighted_gram(self.part, v))
         moved = shape.transform @ self.part
-        point = Point(v, shape, np.einsum("ij,ij->j", moved, moved))
+        point = Point(v, shape, column_dots(moved, moved))
         self.note(point, point.lower)
         return point
 
-    def _shrink(self) -> NDArray[np.bool_] | None:
+    def _shrink(self) -> Array | None:
         if self.evaluations < self.look_again or self.best_kept is not self.kept:
             return None
         self.look_again = self.evaluations + _SHRINK_EVERY
-        keep = ~self.criterion.cannot_matter(self.part, self.best, self.upper)
+        keep = ~on_host(self.criterion.cannot_matter(self.part, self.best, self.upper))
         if keep.mean() > 1 - _SHRINK_SHARE:
             return None
-        self.part, self.kept = np.ascontiguousarray(self.part[:, keep]), self.kept[keep]
-        return keep
+        self.kept = self.kept[keep]
+        kept_here = like(self.part, np.flatnonzero(keep))
+        self.part = array_namespace(self.part).take(self.part, kept_here, axis=1)
+        return kept_here
 
 
-def weighted_gram(part: FloatArray, v: FloatArray) -> FloatArray:
-    scaled = part * np.sqrt(v)
-    gram: FloatArray = scaled @ scaled.T
-    return gram
+def weighted_gram(part: Array, v: Array) -> Array:
+    scaled = part * array_namespace(v).sqrt(v)
+    return scaled @ scaled.T
 
 
-def _first_rows(columns: Columns, criterion: Criterion) -> Rows:
+def _first_rows(columns: Columns, criterion: Criterion, at_once: int) -> Rows:
     """Rows of large leverage and of large norm, and an even sample of all."""
-    third = WORKING_SET // 3
+    third = at_once // 3
     evenly = np.linspace(0, columns.n_rows - 1, third).astype(np.intp)
-    shape = criterion.shape(weighted_gram(columns.take(evenly), np.ones(third)))
+    shape = criterion.shape(weighted_gram(columns.take(evenly), like(columns.down, np.ones(third))))
     leverage = columns.squared_norms(shape.transform)
-    norm = columns.squared_norms(np.eye(columns.rank))
+    norm = columns.squared_norms(like(columns.down, np.eye(columns.rank)))
     return np.unique(np.concatenate([evenly, np.argsort(-leverage)[:third], np.argsort(-norm)[:third]]))
 
 
-def _next_rows(rows: Rows, v: FloatArray, g: FloatArray) -> tuple[Rows, FloatArray]:
+def _next_rows(rows: Rows, v: FloatArray, g: FloatArray, at_once: int) -> tuple[Rows, FloatArray]:
     """Leave out rows that carry no weight and are far from binding; add the worst violators."""
     v = v * len(v) / v.sum()
     bar = g[rows].max()
@@ -194,5 +198,5 @@ def _next_rows(rows: Rows, v: FloatArray, g: FloatArray) -> tuple[Rows, FloatArr
     outside = np.ones(len(g), dtype=bool)
     outside[rows] = False
     candidates = np.flatnonzero(outside & (g > 0.98 * bar))
-    worst = candidates[np.argsort(-g[candidates])[: WORKING_SET // 3]]
+    worst = candidates[np.argsort(-g[candidates])[: at_once // 3]]
     return np.concatenate([rows, worst]), np.concatenate([np.maximum(v, 1e-3), np.full(len(worst), 0.3)])

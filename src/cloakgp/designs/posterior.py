@@ -20,8 +20,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from array_api_compat import array_namespace, device
 
 from cloakgp.checks import FloatArray
+from cloakgp.designs.arrays import Array, column_dots, like, on_host
 from cloakgp.designs.lbfgs import minimise
 from cloakgp.designs.solution import Solution
 from cloakgp.smoothers import Smoother, blocks
@@ -34,7 +36,7 @@ _ROUNDING = 1e-14  # of quantities that are 1 at most
 
 
 def posterior(
-    smoother: Smoother, start: FloatArray, weights: FloatArray, gap: float, noise_variance: float
+    smoother: Smoother, start: Array, weights: FloatArray, gap: float, noise_variance: float
 ) -> Solution:
     """Search from the measurements `start` C, such as the mse design's."""
     search = _Search(smoother, weights, noise_variance, gap)
@@ -42,9 +44,9 @@ def posterior(
     B, covariance = _without_idle_rows(search.best)
     H = B @ smoother.cross
     gain = _gain(covariance, H, noise_variance)
-    left = smoother.explained_variance - np.einsum("ij,ji->i", gain, H)
+    left = smoother.explained_variance - array_namespace(H).einsum("ij,ji->i", gain, H)
     total = float(weights.sum())
-    objective = float(weights @ left)
+    objective = float(weights @ on_host(left))
     lower = min(search.lower, objective)
     return Solution(
         design="posterior",
@@ -58,29 +60,31 @@ def posterior(
     )
 
 
-def denoising_gain(smoother: Smoother, B: FloatArray, noise_variance: float) -> FloatArray:
+def denoising_gain(smoother: Smoother, B: FloatArray, noise_variance: float) -> Array:
     """(P, q): how the posterior mean at X* moves with the measurements."""
+    B = like(smoother.cross, B)
     return _gain(smoother.times_covariance(B) @ B.T, B @ smoother.cross, noise_variance)
 
 
-def _gain(covariance: FloatArray, H: FloatArray, noise_variance: float) -> FloatArray:
-    gain: FloatArray = np.linalg.solve(covariance + noise_variance * np.eye(len(H)), H).astype(np.float64)
-    return gain.T
+def _gain(covariance: Array, H: Array, noise_variance: float) -> Array:
+    xp = array_namespace(H)
+    noise = noise_variance * xp.eye(len(H), dtype=H.dtype, device=device(H))
+    return xp.linalg.solve(covariance + noise, H).T
 
 
 @dataclass(frozen=True, eq=False)
 class _Point:
     """Measurements with unit columns, and what they leave unknown, as a share of the prior's."""
 
-    B: FloatArray  # (q, N)
-    covariance: FloatArray  # (q, q): B K B'
-    H: FloatArray  # (q, r)
-    Y: FloatArray  # (q, r)
-    E: FloatArray  # (r, N)
-    pull: FloatArray  # (q, N): Y E, half of minus the gradient
+    B: Array  # (q, N)
+    covariance: Array  # (q, q): B K B'
+    H: Array  # (q, r)
+    Y: Array  # (q, r)
+    E: Array  # (r, N)
+    pull: Array  # (q, N): Y E, half of minus the gradient
     value: float
 
-    def turned(self, turn: FloatArray) -> _Point:
+    def turned(self, turn: Array) -> _Point:
         """The same measurements up to a rotation of their rows."""
         t = turn.T
         return replace(
@@ -98,30 +102,32 @@ class _Search:
 
     def __init__(self, smoother: Smoother, weights: FloatArray, s: float, gap: float) -> None:
         self.times_covariance, self.s, self.gap = smoother.times_covariance, s, gap
-        self.C = np.hstack([smoother.columns(block) for block in blocks(smoother.n_rows)])
+        self.xp = xp = array_namespace(smoother.cross)
+        self.C = xp.concat([smoother.columns(block) for block in blocks(smoother.n_rows)], axis=1)
         self.spread = _symmetric(self.C @ smoother.cross)  # C K C'
-        root = np.sqrt(weights)
-        eigenvalues, U = np.linalg.eigh(root[:, None] * self.spread * root)
+        root = like(smoother.cross, np.sqrt(weights))
+        eigenvalues, U = xp.linalg.eigh(root[:, None] * self.spread * root)
         keep = eigenvalues > _ROUNDING * eigenvalues[-1]  # what is left out only lowers the bound
         self.unit = float(eigenvalues[keep].sum())
-        self.prior = np.diag(eigenvalues[keep] / self.unit)
+        self.prior = xp.diag(eigenvalues[keep] / self.unit)
         self.cross = smoother.cross @ (root[:, None] * U[:, keep]) / np.sqrt(self.unit)
         self.evaluations, self.looked, self.progress = 0, 0, np.inf
         self.known: _Point | None = None  # where L-BFGS starts
         # A first lower bound that is always positive (end of lemma 6).
-        explained, reach = smoother.explained_variance, np.abs(smoother.cross).sum(axis=0) ** 2 / s
+        explained = on_host(smoother.explained_variance)
+        reach = on_host(xp.abs(smoother.cross).sum(axis=0)) ** 2 / s
         self.lower = float(np.sum(weights * explained**2 / np.maximum(explained + reach, 1e-300)))
 
-    def run(self, start: FloatArray) -> None:
+    def run(self, start: Array) -> None:
         """From the start's directions that carry signal."""
-        eigenvalues, vectors = np.linalg.eigh(_symmetric(start @ self.spread @ start.T))  # B K B'
-        signal = vectors[:, eigenvalues > min(_IDLE * self.s, 0.1 * eigenvalues[-1])]
+        eigenvalues, vectors = self.xp.linalg.eigh(_symmetric(start @ self.spread @ start.T))  # B K B'
+        signal = vectors[:, eigenvalues > min(_IDLE * self.s, 0.1 * float(eigenvalues[-1]))]
         point = self.best = self._at(_filled(signal.T @ start @ self.C))
         for _ in range(_MULTIPLICATIVE):
             if self._certified():
                 return
             point, scale = _preconditioned(point, self.s)
-            along = point.pull - point.B * np.einsum("ij,ij->j", point.pull, point.B)
+            along = point.pull - point.B * column_dots(point.pull, point.B)
             point = self._at(point.B + scale**2 * along)
         self.known, self.scale = _preconditioned(self.best, self.s)
         minimise(
@@ -134,25 +140,25 @@ class _Search:
         )
         self._certified()
 
-    def _at(self, raw: FloatArray) -> _Point:
-        B = raw / np.sqrt(np.einsum("ij,ij->j", raw, raw))
+    def _at(self, raw: Array) -> _Point:
+        B = raw / self.xp.sqrt(column_dots(raw, raw))
         BK = self.times_covariance(B)
         covariance = _symmetric(BK @ B.T)
         H = B @ self.cross
         Y = _gain(covariance, H, self.s).T
         E = self.cross.T - Y.T @ BK
-        value = 1 - float(np.sum(H * Y))
+        value = 1 - float((H * Y).sum())
         point = _Point(B, covariance, H, Y, E, Y @ E, value)
         self.evaluations += 1
         if self.evaluations == 1 or value < self.best.value:
             self.best = point
         return point
 
-    def _value_and_gradient(self, x: FloatArray) -> tuple[float, FloatArray]:
+    def _value_and_gradient(self, x: Array) -> tuple[float, Array]:
         raw = x.reshape(self.scale.shape) * self.scale
         point, self.known = self.known or self._at(raw), None
-        slope = point.B * np.einsum("ij,ij->j", point.pull, point.B) - point.pull  # along the sphere only
-        slope *= 2 * self.scale / np.sqrt(np.einsum("ij,ij->j", raw, raw))
+        slope = point.B * column_dots(point.pull, point.B) - point.pull  # along the sphere only
+        slope *= 2 * self.scale / self.xp.sqrt(column_dots(raw, raw))
         return point.value, slope.ravel()
 
     def _done(self) -> bool:
@@ -165,14 +171,14 @@ class _Search:
 
     def _certified(self) -> bool:
         best = self.best
-        v = np.sqrt(np.einsum("ij,ij->j", best.pull, best.pull))
+        v = self.xp.sqrt(column_dots(best.pull, best.pull))
         left = self.prior - best.Y.T @ best.H
         bound = lower_bound(best.E, v, left, left - self.s * best.Y.T @ best.Y, self.s)
         self.lower = max(self.lower, bound * self.unit)
         return best.value * self.unit <= self.lower * (1 + self.gap)
 
 
-def lower_bound(E: FloatArray, v: FloatArray, EC: FloatArray, EKE: FloatArray, s: float) -> float:
+def lower_bound(E: Array, v: Array, EC: Array, EKE: Array, s: float) -> float:
     """A bound on f(B) for every B with columns of norm at most 1, from any E (r, N) and any v > 0.
 
     For every r x N matrix F and every X = B'B, completing the square gives
@@ -192,20 +198,21 @@ def lower_bound(E: FloatArray, v: FloatArray, EC: FloatArray, EKE: FloatArray, s
     are given: if E belongs to some B as above, they are C K C' - Y'H and that less s Y'Y. Then m = 1 at
     t = lambda_max gives lemma 6, and at the optimum v_i = |(Y E)_i| is best and the bound is exact.
     """
-    v = np.maximum(v, max(1e-6 * float(v.mean()), 1e-300))
-    eigenvalues, U = np.linalg.eigh((E / (v * s)) @ E.T)
+    v = _at_least(max(1e-6 * float(v.mean()), 1e-300), v)
+    eigenvalues, U = np.linalg.eigh(on_host((E / (v * s)) @ E.T))
+    total, EC, EKE = float(v.sum()), on_host(EC), on_host(EKE)  # small from here on
     keep = eigenvalues > _ROUNDING * eigenvalues[-1]
     root, U = np.sqrt(eigenvalues[keep]), U[:, keep]
     # Rounding must not raise the bound.
     a = np.maximum(np.einsum("ij,ij->j", U, EC @ U) - _ROUNDING, 0.0)
     b = np.maximum(np.einsum("ij,ij->j", U, EKE @ U), 0.0) + _ROUNDING
     order = np.argsort(-(a / b) * root)
-    tau = np.cumsum((a / root)[order]) / (np.cumsum((b / root**2)[order]) + v.sum())
+    tau = np.cumsum((a / root)[order]) / (np.cumsum((b / root**2)[order]) + total)
     m = np.minimum(a / b, tau[:, None] / root)
-    return float(np.max(2 * m @ a - m**2 @ b - tau**2 * v.sum(), initial=0.0))
+    return float(np.max(2 * m @ a - m**2 @ b - tau**2 * total, initial=0.0))
 
 
-def _preconditioned(point: _Point, s: float) -> tuple[_Point, FloatArray]:
+def _preconditioned(point: _Point, s: float) -> tuple[_Point, Array]:
     """The point, turned, and the square root of how far to step along Y E in each of its entries.
 
     Where B K B', C K C' and the constraint are diagonal, direction j with weight x has error
@@ -213,34 +220,41 @@ def _preconditioned(point: _Point, s: float) -> tuple[_Point, FloatArray]:
     x + s/k by sqrt(slope / c) gets there; to first order a row of B, sqrt(x), is then multiplied by
     1 + (1 + s/(kx)) (slope / c - 1) / 4. The multiplier of row i of X is |(Y E)_i|.
     """
-    eigenvalues, turn = np.linalg.eigh(point.covariance)
-    along = np.minimum(0.25 * (1 + s / np.maximum(eigenvalues, 1e-12 * eigenvalues[-1])), 1.0)
-    v = np.sqrt(np.einsum("ij,ij->j", point.pull, point.pull))
-    v = np.maximum(v, max(float(v.mean()), 1e-300))  # rows that hardly matter would wander
-    return point.turned(turn), np.sqrt(along[:, None] / v)
+    xp = array_namespace(point.B)
+    eigenvalues, turn = xp.linalg.eigh(point.covariance)
+    along = 0.25 * (1 + s / xp.maximum(eigenvalues, 1e-12 * eigenvalues[-1]))
+    along = xp.minimum(along, xp.ones_like(along))
+    v = xp.sqrt(column_dots(point.pull, point.pull))
+    v = _at_least(max(float(v.mean()), 1e-300), v)  # rows that hardly matter would wander
+    return point.turned(turn), xp.sqrt(along[:, None] / v)
 
 
-def _symmetric(matrix: FloatArray) -> FloatArray:
-    result: FloatArray = (matrix + matrix.T) / 2
-    return result
+def _symmetric(matrix: Array) -> Array:
+    return (matrix + matrix.T) / 2
 
 
-def _filled(start: FloatArray) -> FloatArray:
+def _at_least(floor: float, values: Array) -> Array:
+    xp = array_namespace(values)
+    return xp.maximum(values, xp.full_like(values, floor))
+
+
+def _filled(start: Array) -> Array:
     """The start with a few more rows that fill its columns up to norm 1: B'B only grows by that."""
-    rows, n = 4, start.shape[1]
+    xp, rows, n = array_namespace(start), 4, start.shape[1]
     waves = np.sin(
         np.outer(np.arange(1, rows + 1) * np.sqrt(5), np.arange(1, n + 1)) + np.arange(rows)[:, None]
     )
-    room = np.sqrt(np.maximum(1 - np.einsum("ij,ij->j", start, start), 1e-12))
-    filled = np.vstack([start, waves * (room / np.linalg.norm(waves, axis=0))])
-    result: FloatArray = filled / np.linalg.norm(filled, axis=0)
-    return result
+    waves = like(start, waves)
+    room = xp.sqrt(_at_least(1e-12, 1 - column_dots(start, start)))
+    filled = xp.concat([start, waves * (room / xp.linalg.vector_norm(waves, axis=0))])
+    return filled / xp.linalg.vector_norm(filled, axis=0)
 
 
-def _without_idle_rows(point: _Point) -> tuple[FloatArray, FloatArray]:
+def _without_idle_rows(point: _Point) -> tuple[Array, Array]:
     """B turned so that its rows are orthogonal, without those that are nearly zero; and B K B'."""
-    values, vectors = np.linalg.eigh(point.B @ point.B.T)
+    xp = array_namespace(point.B)
+    values, vectors = xp.linalg.eigh(point.B @ point.B.T)
     turn = vectors[:, values > 1e-4 * values[-1]]
     B = turn.T @ point.B
-    longest = np.linalg.norm(B, axis=0).max()
+    longest = xp.linalg.vector_norm(B, axis=0).max()
     return B / longest, turn.T @ point.covariance @ turn / longest**2

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cloakgp.checks import FloatArray
+from cloakgp.designs.arrays import Array, on_host
 from cloakgp.smoothers import Rows, Smoother
 
 
@@ -14,18 +14,19 @@ class Solution:
 
     B is either `reduce` C, or given outright as `matrix`. `objective` and `lower_bound` are
     variances, for noise of unit std on each measurement: the design's own size of noise, and a
-    proven lower bound on the best that any design could reach.
+    proven lower bound on the best that any design could reach. The arrays live where the
+    smoother's do.
     """
 
     design: str
-    reconstruction: FloatArray  # (P, q)
+    reconstruction: Array  # (P, q)
     objective: float
     lower_bound: float
     iterations: int
     status: str
     """"converged", or why the search ended before the gap was reached."""
-    reduce: FloatArray | None = None  # (q, P)
-    matrix: FloatArray | None = None  # (q, N)
+    reduce: Array | None = None  # (q, P)
+    matrix: Array | None = None  # (q, N)
     unbiased: bool = True
     """Whether `reconstruction` B = C, so that noise is the only error of the predictions."""
 
@@ -34,10 +35,14 @@ class Solution:
         """Relative distance between the objective and its lower bound."""
         return self.objective / self.lower_bound - 1
 
-    def columns(self, smoother: Smoother, rows: slice | Rows) -> FloatArray:
+    def columns(self, smoother: Smoother, rows: slice | Rows) -> Array:
         """Columns of B that belong to these rows of X."""
         if self.matrix is not None:
             return self.matrix[:, rows]
         assert self.reduce is not None
-        columns: FloatArray = self.reduce @ smoother.columns(rows)
-        return columns
+        return self.reduce @ smoother.columns(rows)
+
+    def on_host(self) -> Solution:
+        """The same with numpy arrays."""
+        reduce, matrix = (None if a is None else on_host(a) for a in (self.reduce, self.matrix))
+        return replace(self, reconstruction=on_host(self.reconstruction), reduce=reduce, matrix=matrix)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from array_api_compat import array_namespace
 
 from cloakgp.checks import FloatArray
+from cloakgp.designs.arrays import Array, column_dots, like, on_host
 from cloakgp.designs.columns import Columns, reduced
 from cloakgp.designs.largest import JointClimb, WorstPoint
 from cloakgp.designs.multipliers import Found, Point, Shape, search
@@ -34,7 +35,7 @@ def volume(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: 
     change nothing.
     """
     columns = reduced(smoother, weights, whiten=True)
-    squared_scales = np.sum(columns.up**2, axis=0)
+    squared_scales = on_host((columns.up**2).sum(axis=0))
     found = search(columns, _Volume(), gap)
     return _solution("volume", columns, found, scale=float(np.exp(np.mean(np.log(squared_scales)))))
 
@@ -42,7 +43,7 @@ def volume(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: 
 def largest(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
     """Smallest largest weighted noise variance, w_j M_jj."""
     columns = reduced(smoother, weights)
-    points = columns.up * np.sqrt(weights)[:, None]
+    points = columns.up * like(columns.up, np.sqrt(weights))[:, None]
     found = search(columns, WorstPoint(points), gap, JointClimb)
     return _solution("max", columns, found, scale=1.0)
 
@@ -74,42 +75,43 @@ def solve(
 class _Trace:
     """M = Q^(1/2), size tr M."""
 
-    def shape(self, Q: FloatArray) -> Shape:
+    def shape(self, Q: Array) -> Shape:
         eigenvalues, vectors = _spectrum(Q)
         quarter = eigenvalues**0.25
-        return Shape(float(np.sum(quarter**2)), (vectors / quarter).T, vectors * quarter)
+        return Shape(float((quarter**2).sum()), (vectors / quarter).T, vectors * quarter)
 
-    def cannot_matter(self, part: FloatArray, point: Point, upper: float) -> NDArray[np.bool_]:
+    def cannot_matter(self, part: Array, point: Point, upper: float) -> Array:
         """Lemma 4: (1 - g)^2 > (upper - lower) c' Q^-1 c, g < 1, with v scaled to sum to tr M."""
         scale = float(point.v.sum()) / point.shape.size
         g = point.g * scale
         spread = point.shape.transform.T @ (point.shape.transform @ part)  # M^-1 c, and M^2 = Q
-        leverage = np.einsum("ij,ij->j", spread, spread) * scale**2
-        rule: NDArray[np.bool_] = (g < 1) & ((1 - g) ** 2 > (upper - point.lower) * leverage)
-        return rule
+        leverage = column_dots(spread, spread) * scale**2
+        return (g < 1) & ((1 - g) ** 2 > (upper - point.lower) * leverage)
 
 
 class _Volume:
     """M = Q, size |M|^(1/r)."""
 
-    def shape(self, Q: FloatArray) -> Shape:
+    def shape(self, Q: Array) -> Shape:
         eigenvalues, vectors = _spectrum(Q)
-        half = np.sqrt(eigenvalues)
-        return Shape(float(np.exp(2 * np.mean(np.log(half)))), (vectors / half).T, vectors * half)
+        xp = array_namespace(Q)
+        half = xp.sqrt(eigenvalues)
+        size = float(np.exp(2 * float(xp.log(half).mean())))
+        return Shape(size, (vectors / half).T, vectors * half)
 
-    def cannot_matter(self, part: FloatArray, point: Point, upper: float) -> NDArray[np.bool_]:
+    def cannot_matter(self, part: Array, point: Point, upper: float) -> Array:
         """Lemma 5 (Harman & Pronzato 2007)."""
         r = len(part)
         g = point.g * float(point.v.sum())  # with v scaled to sum to 1, its weighted mean is r
         excess = max(float(g.max()) - r, 0.0)
         bar = r * (1 + excess / 2 - np.sqrt(excess * (4 + excess - 4 / r)) / 2)
-        rule: NDArray[np.bool_] = g < bar * (1 - 1e-9)
-        return rule
+        return g < bar * (1 - 1e-9)
 
 
-def _spectrum(Q: FloatArray) -> tuple[FloatArray, FloatArray]:
-    eigenvalues, vectors = np.linalg.eigh(Q)
-    return np.maximum(eigenvalues, 1e-16 * eigenvalues[-1]), vectors
+def _spectrum(Q: Array) -> tuple[Array, Array]:
+    xp = array_namespace(Q)
+    eigenvalues, vectors = xp.linalg.eigh(Q)
+    return xp.maximum(eigenvalues, 1e-16 * eigenvalues[-1]), vectors
 
 
 def _solution(design: str, columns: Columns, found: Found, scale: float) -> Solution:

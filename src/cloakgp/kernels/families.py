@@ -70,20 +70,25 @@ class Stationary(_Scaled):
         return 0.0, self.variance
 
     def _matrix(self, X: Array, Z: Array) -> Array:
-        return self.variance * self._shape(self._squared_distance(X, Z), array_namespace(X, Z))
+        values = self._shape(self._squared_distance(X, Z), array_namespace(X, Z))
+        values *= self.variance
+        return values
 
     def _diag(self, X: Array) -> Array:
         self._columns(X)  # for its checks
         return full(X, (X.shape[0],), self.variance)
 
     def _squared_distance(self, X: Array, Z: Array) -> Array:
-        # Here and in _shape, names are re-used and deleted so that few N × M arrays live at once.
-        total: Array = 0.0
+        # Here and in _shape, arrays are re-used so that few of size N × M live at once.
+        total: Array = None
         for column, scale in self._columns(X):
-            gap = self._gap(X[:, column][:, None] - Z[:, column][None, :]) / scale
-            gap = gap * gap
-            total += gap
-            del gap
+            gap = self._gap(X[:, column][:, None] - Z[:, column][None, :])
+            gap /= scale
+            gap *= gap
+            if total is None:
+                total = gap
+            else:
+                total += gap
         return total
 
     def _gap(self, gap: Array) -> Array:
@@ -91,7 +96,7 @@ class Stationary(_Scaled):
 
     @abstractmethod
     def _shape(self, r2: Array, xp: Any) -> Array:
-        """Must be 1 at r² = 0, and in [0, 1] with no NaN up to r² = ∞."""
+        """Must be 1 at r² = 0, and in [0, 1] with no NaN up to r² = ∞. It may overwrite `r2`."""
 
 
 class EQ(Stationary):
@@ -120,7 +125,8 @@ class EQ(Stationary):
     __slots__ = ()
 
     def _shape(self, r2: Array, xp: Any) -> Array:
-        return xp.exp(-0.5 * r2)
+        r2 *= -0.5
+        return xp.exp(r2)
 
 
 class Matern12(Stationary):

@@ -14,13 +14,13 @@ from typing import Any
 from cloakgp.workflow.errors import InputError
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_PARQUET = (".parquet", ".pq")
+PARQUET = (".parquet", ".pq")
 
 
 def is_parquet(path: str | os.PathLike[str]) -> bool:
     """Whether a file is Parquet, by its name; CSV and TSV are the others, perhaps compressed (.gz)."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    if suffixes and suffixes[-1] in _PARQUET:
+    if suffixes and suffixes[-1] in PARQUET:
         return True
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()

@@ -15,7 +15,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.plan import Plan
 from cloakgp.release import Release
 from cloakgp.workflow.errors import InputError
-from cloakgp.workflow.releases import AnyRelease, can_denoise, inputs_of, predictions
+from cloakgp.workflow.releases import AnyRelease, can_denoise, inputs_of, n_inputs, predictions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -26,7 +26,7 @@ _BLUE, _GREY = "#0072B2", "#6E6E6E"
 
 def plan_picture(plan: Plan, inputs: list[str], output: str) -> Figure:
     """How much privacy noise there will be, and where."""
-    columns = plan.X.shape[1]
+    columns = plan.X_star.shape[1]
     figure = _figure()
     if columns == 1:
         ax = plots.plot_plan(plan, figure.subplots())
@@ -35,13 +35,13 @@ def plan_picture(plan: Plan, inputs: list[str], output: str) -> Figure:
         ax = plots.plot_noise_map(plan, figure.subplots())
         ax.set(xlabel=inputs[0], ylabel=inputs[1])
     else:
-        _sorted_noise(figure, plan.noise_std, plan.gp_std, plan.certificate)
+        _sorted_noise(figure, plan)
     return figure
 
 
 def release_pictures(release: AnyRelease, inputs: list[str], output: str) -> list[tuple[str, Figure]]:
     """(caption, picture) of what was released, for one, two or more input columns."""
-    columns = inputs_of(release).shape[1]
+    columns = n_inputs(release)
     if columns == 1:
         return [_curve(release, inputs[0], output)]
     pictures = []
@@ -50,8 +50,9 @@ def release_pictures(release: AnyRelease, inputs: list[str], output: str) -> lis
     if can_denoise(release) or not isinstance(release, Release):
         pictures.append(_slices(release, inputs, output))
     if not pictures:
+        assert isinstance(release, Release)
         figure = _figure()
-        _sorted_noise(figure, release.noise_std, release.gp_std, release.certificate)  # type: ignore[union-attr]
+        _sorted_noise(figure, release.plan)
         pictures.append(("The std of the privacy noise over the test points, from small to large.", figure))
     return pictures
 
@@ -76,7 +77,7 @@ def _curve(release: AnyRelease, name: str, output: str) -> tuple[str, Figure]:
         ax = plots.plot_release(release, figure.subplots(), denoised=denoised)
         caption = (
             "Solid: what was released. Dashed and dotted: one std, and a quarter of a std, of the privacy "
-            "noise. Ticks: the inputs, which are public."
+            f"noise. Ticks: {_inputs_words(release)}, which are public."
         )
         if denoised:
             caption += (
@@ -96,7 +97,10 @@ def _curve(release: AnyRelease, name: str, output: str) -> tuple[str, Figure]:
 
 def _maps(release: Release, inputs: list[str]) -> list[tuple[str, Figure]]:
     drawn: list[tuple[str, Callable[..., Any]]] = [
-        ("Large circles are large values; faint ones are noisy. Dots: the inputs, public.", plots.plot_map)
+        (
+            f"Large circles are large values; faint ones are noisy. Dots: {_inputs_words(release)}, public.",
+            plots.plot_map,
+        )
     ]
     if _spread(release.X_star):
         drawn.append(("The std of the privacy noise over the map.", plots.plot_noise_map))
@@ -110,7 +114,7 @@ def _maps(release: Release, inputs: list[str]) -> list[tuple[str, Figure]]:
 
 def _slices(release: AnyRelease, inputs: list[str], output: str) -> tuple[str, Figure]:
     """The prediction along each input in turn, the others held at their medians."""
-    X = inputs_of(release)
+    X = plots.some_inputs(inputs_of(release))
     shown = min(X.shape[1], _MOST_SLICES)
     across = 2 if shown == 4 else min(shown, 3)
     down = -(-shown // across)
@@ -130,7 +134,7 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> tuple[str, F
             ax.spines[side].set_visible(False)
     for ax in axes[shown:]:
         ax.set_visible(False)
-    figure.suptitle(_title(release.certificate), x=0.01, ha="left", fontsize="medium")
+    figure.suptitle(plots.title(release.plan), x=0.01, ha="left", fontsize="medium")
     _stamp_insecure(axes[0], release.certificate)
     what = "denoised prediction" if can_denoise(release) else "released function"
     caption = f"The {what} along each input, the others at their medians, with its 95 % band."
@@ -139,22 +143,23 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> tuple[str, F
     return caption, figure
 
 
-def _sorted_noise(figure: Figure, noise: FloatArray, own: FloatArray, certificate: Certificate) -> None:
+def _inputs_words(release: Release) -> str:
+    """What is drawn of the inputs."""
+    return "the inducing inputs" if release.plan.X is None else "the inputs"
+
+
+def _sorted_noise(figure: Figure, plan: Plan) -> None:
     """For inputs that cannot be drawn: how much noise at how many of the test points."""
-    ax = figure.subplots()
+    ax, noise = figure.subplots(), plan.noise_std
     share = 100 * np.arange(1, len(noise) + 1) / len(noise)
     ax.plot(share, np.sort(noise), color=_BLUE, linewidth=2, label="privacy noise")
-    ax.plot(share, np.sort(own), color=_GREY, linestyle=":", label="GP's own uncertainty")
+    ax.plot(share, np.sort(plan.gp_std), color=_GREY, linestyle=":", label="GP's own uncertainty")
     ax.set(xlabel="share of the test points, %", ylabel="std, at most", ylim=(0, None))
-    ax.set_title(_title(certificate), loc="left", fontsize="medium")
+    ax.set_title(plots.title(plan), loc="left", fontsize="medium")
     ax.legend(frameon=False, fontsize="small")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    _stamp_insecure(ax, certificate)
-
-
-def _title(certificate: Certificate) -> str:
-    return f"({certificate.epsilon:g}, {certificate.delta:g})-DP, unit: {certificate.unit}"
+    _stamp_insecure(ax, plan.certificate)
 
 
 def _stamp_insecure(ax: Any, certificate: Certificate) -> None:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cloakgp import container, files
+from cloakgp import files
 from cloakgp.certificate import FIELDS
-from cloakgp.checks import FloatArray
 from cloakgp.plan import Plan
 from cloakgp.workflow.errors import InputError, Refused
+from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.settings import Settings
 
 FORMAT, SCHEMA = "cloakgp-plan", 1
@@ -41,8 +41,7 @@ class PlanFile:
     @classmethod
     def of(cls, settings: Settings, plan: Plan) -> PlanFile:
         """The file of a plan that was just made."""
-        digest = container.digest(plan.X)
-        return cls(settings, len(plan.X), digest, plan.digest, plan.certificate.to_dict())
+        return cls(settings, len(plan.X), digest_of(plan.X), plan.digest, plan.certificate.to_dict())
 
     @property
     def question(self) -> str:
@@ -107,14 +106,14 @@ class PlanFile:
         except (TypeError, InputError) as error:
             raise InputError(f"{name}: {error}") from None
 
-    def check_inputs(self, X: FloatArray, name: str) -> None:
+    def check_inputs(self, X: Any, name: str) -> None:
         """Refuse inputs that are not those of the plan."""
         if len(X) != self.rows:
             raise Refused(
                 f"{name} has {len(X)} rows and the plan was made for {self.rows}. Plan again. The output "
                 "column was not read, and nothing was spent."
             )
-        if container.digest(X) != self.inputs_sha256:
+        if digest_of(X) != self.inputs_sha256:
             raise Refused(
                 f"the input columns of {name} are not those that the plan was made for. Plan again. The "
                 "output column was not read, and nothing was spent."

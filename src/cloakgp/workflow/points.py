@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,9 +12,11 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.workflow import tables
 from cloakgp.workflow.errors import InputError
+from cloakgp.workflow.inputs import ranges
 
 MOST_POINTS = 20_000
 _GRID = re.compile(r"grid:([0-9]{1,6})")
+_COUNT = re.compile(r"[0-9]{1,6}")
 
 
 def is_grid(spec: str) -> bool:
@@ -21,7 +24,7 @@ def is_grid(spec: str) -> bool:
     return spec.startswith("grid:")
 
 
-def grid(spec: str, X: FloatArray) -> FloatArray:
+def grid(spec: str, X: Any) -> FloatArray:
     """The points of ``grid:n``: n per axis over the range of each column of X, all combinations."""
     match = _GRID.fullmatch(spec)
     if match is None or int(match[1]) < 2:
@@ -32,7 +35,7 @@ def grid(spec: str, X: FloatArray) -> FloatArray:
             f"{spec} over {columns} input columns would be {n**columns} points, above the limit of "
             f"{MOST_POINTS}. Take fewer per axis, or a file of points."
         )
-    axes = [np.linspace(low, high, n) for low, high in zip(X.min(axis=0), X.max(axis=0), strict=True)]
+    axes = [np.linspace(low, high, n) for low, high in zip(*ranges(X), strict=True)]
     if any(axis[0] == axis[-1] for axis in axes):
         raise InputError(f"{spec}: an input column has the same number in every row, so it has no range.")
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, columns)
@@ -49,9 +52,16 @@ def from_file(path: str, inputs: Sequence[str], limit: int | None = MOST_POINTS)
     return points
 
 
-def resolve(spec: str, inputs: Sequence[str], X: FloatArray) -> FloatArray:
+def resolve(spec: str, inputs: Sequence[str], X: Any) -> FloatArray:
     """The points of a grid or of a file."""
     return grid(spec, X) if is_grid(spec) else from_file(spec, inputs)
+
+
+def places(spec: str | None, inputs: Sequence[str]) -> int | FloatArray | None:
+    """Inducing inputs as they are asked for: how many, or the rows of a file."""
+    if spec is None:
+        return None
+    return int(spec) if _COUNT.fullmatch(spec) else from_file(spec, inputs)
 
 
 def named_columns(path: str, wanted: int, inputs: Sequence[str] | None) -> list[str]:

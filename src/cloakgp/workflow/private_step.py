@@ -1,13 +1,15 @@
 """The private step, for a column of a file: the only place outside of the library's core that names it.
 
-The column goes to ``release`` or ``select`` as an unread :class:`cloakgp.measure.PrivateColumn`. Nothing here
-sees a value of it, and whatever is wrong with it gives the one message below.
+The column goes to ``release`` or ``select`` as an unread :class:`cloakgp.measure.PrivateColumn`, or as a
+Dask array of which no block was read. Nothing here sees a value of it, and whatever is wrong with it gives
+the one message below.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, overload
 
 from cloakgp.charging import Account
@@ -38,6 +40,15 @@ def release(
     """The release of a plan, from a column of a file."""
     with _one_message():
         return plan.release(PrivateColumn(path, column), missing=missing, **_paid_by(account))
+
+
+def release_on_cluster(plan: Plan, path: str, column: str, missing: str, account: Account) -> Release:
+    """The same from Parquet files that the workers of a Dask cluster read: no value comes to this process."""
+    from cloakgp.measure import private_dask_column
+
+    whole = str(Path(path).resolve())
+    with _one_message():
+        return plan.release(private_dask_column(whole, column), missing=missing, **_paid_by(account))
 
 
 def select(plan: SelectionPlan, path: str, column: str, missing: str, account: Account) -> Selection:

@@ -13,10 +13,12 @@ import numpy as np
 from cloakgp import checks, files
 from cloakgp.checks import FloatArray
 from cloakgp.container import MANIFEST, ReleaseFileError
+from cloakgp.factored import FactoredMeasurement
 from cloakgp.function import FunctionPlan
 from cloakgp.function_release import FunctionRelease
 from cloakgp.release import Release
 from cloakgp.workflow.errors import InputError
+from cloakgp.workflow.inputs import is_small
 
 AnyRelease = Release | FunctionRelease
 
@@ -51,16 +53,27 @@ def n_inputs(release: AnyRelease) -> int:
 
 
 def inputs_of(release: AnyRelease) -> FloatArray:
-    """The inputs that it shows: X, or the public points of a function that hides X."""
+    """The inputs that it shows: X, or what stands for it.
+
+    That is the public points of a function that hides X, or the inducing inputs if X is too large for a file.
+    """
     plan = release.plan
-    if isinstance(plan, FunctionPlan):
-        return plan.points if plan.X is None else plan.X
-    return plan.X
+    if plan.X is not None:
+        return plan.X
+    return plan.points if isinstance(plan, FunctionPlan) else np.asarray(plan.gp.inducing)
 
 
 def hides_inputs(release: AnyRelease) -> bool:
-    """Whether the inputs are left out of the file."""
-    return release.plan.X is None
+    """Whether the inputs are hidden: no file has them, and no prediction is made from them."""
+    return isinstance(release, FunctionRelease) and release.plan.X is None
+
+
+def lists_inputs(release: AnyRelease) -> bool:
+    """Whether the inputs are, or will be, in the file as they are."""
+    plan = release.plan
+    if plan.X is None or not isinstance(plan.measurement, FactoredMeasurement):
+        return plan.X is not None
+    return isinstance(plan.X, np.ndarray) and is_small(plan.X)
 
 
 def can_denoise(release: AnyRelease) -> bool:

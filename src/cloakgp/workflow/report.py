@@ -23,6 +23,7 @@ from cloakgp.workflow.releases import (
     default_points,
     hides_inputs,
     input_names,
+    lists_inputs,
     load,
     noise_at,
     released_table,
@@ -103,7 +104,7 @@ def html(
         "<h2>What is promised</h2>",
         _paragraphs("promise", words.promise(release.certificate)),
         "<h2>What is not promised</h2>",
-        _list(words.limits(hides_inputs(release))),
+        _list(words.limits(hides_inputs(release), lists_inputs(release))),
         "<h2>How much noise privacy took</h2>",
         _noise(release),
         "<h2>Settings</h2>",
@@ -138,6 +139,8 @@ def _facts(release: AnyRelease, checked: Verification | str) -> str:
     verified = ("good", "verified", "checked for this report")
     if isinstance(checked, str):
         verified = ("bad", "not verified", "see below")
+    elif not lists_inputs(release) and not hides_inputs(release):
+        verified = ("", "verified in part", "all but the sensitivity, which needs the inputs")
     facts = [
         ("", f"ε = {c.epsilon:g}", "smaller is more private"),
         ("", f"δ = {c.delta:g}", "smaller is more private"),
@@ -199,7 +202,7 @@ def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str)
     parts = [
         "<p>The release file holds the integers that were released and all that is needed to work out the "
         "promise again. With cloakgp installed:</p>",
-        f"<pre><code>cloakgp verify {escape(path.name)}</code></pre>",
+        f"<pre><code>{escape(_verify_command(release, path))}</code></pre>",
         f"<p>This report was made from the file with SHA-256 <code>{digest}</code>.</p>",
     ]
     if isinstance(checked, str):
@@ -217,6 +220,13 @@ def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str)
         "for it.</p>"
     )
     return "".join(parts)
+
+
+def _verify_command(release: AnyRelease, path: Path) -> str:
+    command = f"cloakgp verify {path.name}"
+    if lists_inputs(release) or hides_inputs(release):
+        return command
+    return f"{command} --inputs-from INPUTS.parquet"
 
 
 def _paragraphs(kind: str, sentences: Sequence[str]) -> str:

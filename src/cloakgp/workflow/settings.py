@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from cloakgp import checks, designs
+from cloakgp import checks, designs, streamed
 from cloakgp.calibration import CALIBRATIONS
 from cloakgp.checks import FloatArray
 from cloakgp.gp import GP
@@ -17,6 +18,7 @@ from cloakgp.kernels import Kernel, from_spec
 from cloakgp.plan import Plan
 from cloakgp.workflow import points
 from cloakgp.workflow.errors import InputError
+from cloakgp.workflow.inputs import is_small
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +26,7 @@ class Settings:
     """Everything that decides a plan but the data themselves; all of it public.
 
     `at` is ``"grid:n"`` or the test points themselves. `output` is the name of the private column, and
-    stands for nothing else here.
+    stands for nothing else here. `inducing` is a number of inducing inputs, or the places themselves.
     """
 
     inputs: tuple[str, ...]
@@ -38,12 +40,15 @@ class Settings:
     mean: float | None = None
     design: str = "mse"
     calibration: str = "analytic"
+    inducing: int | FloatArray | None = None
+    approximation: str = "dtc"
+    device: str | None = None
 
     def __post_init__(self) -> None:
         check_output(self.inputs, self.output)
         checks.positive(self.noise, "noise", "It is the variance of the observation noise, one number here.")
         gp = self.gp()
-        for name in ("bounds", "noise", "mean"):
+        for name in ("bounds", "noise", "mean", "inducing"):
             object.__setattr__(self, name, getattr(gp, name))
         object.__setattr__(self, "epsilon", checks.positive(self.epsilon, "epsilon"))
         object.__setattr__(self, "delta", checks.number(self.delta, "delta", above=0.0, below=1.0))
@@ -52,27 +57,39 @@ class Settings:
 
     def gp(self) -> GP:
         """The model."""
-        return GP(self.kernel, self.noise, self.bounds, self.mean)
+        return GP(self.kernel, self.noise, self.bounds, self.mean, self.inducing, self.approximation)
 
-    def points(self, X: FloatArray) -> FloatArray:
+    def points(self, X: Any) -> FloatArray:
         """The test points, for these inputs."""
         return points.grid(self.at, X) if isinstance(self.at, str) else self.at
 
-    def plan(self, X: FloatArray) -> Plan:
-        """The plan, for these inputs: public, and without y.
+    def plan(self, X: Any) -> Plan:
+        """The plan, for these inputs: public, and without y. The same wherever the inputs are kept.
 
         With one thread for linear algebra: more of them round differently, and an answer that was paid for
         can be fetched again for the very same plan only.
         """
+        where = self.points(X)
         with threadpool_limits(1, user_api="blas"):
-            return self.gp().plan(
-                X,
-                self.points(X),
+            plan = self.gp().plan(
+                X if self._is_streamed(X, where) else np.asarray(X),
+                where,
                 epsilon=self.epsilon,
                 delta=self.delta,
                 design=self.design,
                 calibration=self.calibration,
+                device=self.device,
             )
+        if isinstance(plan.X, np.ndarray) or not is_small(X):
+            return plan
+        return replace(plan, X=checks.frozen(np.asarray(X)))
+
+    def _is_streamed(self, X: Any, where: FloatArray) -> bool:
+        """Whether a plan passes over X a chunk at a time, unless equal rows make it smaller."""
+        if self.inducing is None:
+            return False
+        places = self.inducing if isinstance(self.inducing, int) else len(self.inducing)
+        return len(X) * min(len(where), places) > streamed.DENSE
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
@@ -82,6 +99,7 @@ class Settings:
             "bounds": list(self.bounds),
             "kernel": self.kernel.to_spec(),
             "at": self.at if isinstance(self.at, str) else self.at.tolist(),
+            "inducing": self.inducing.tolist() if isinstance(self.inducing, np.ndarray) else self.inducing,
         }
 
     @classmethod
@@ -92,18 +110,24 @@ class Settings:
             found = set(values) if isinstance(values, dict) else set()
             wrong = ", ".join(sorted(names ^ found))
             raise InputError(f"settings: a key is absent or one too many ({wrong}).")
-        inputs, at = values["inputs"], values["at"]
+        inputs, at, inducing = values["inputs"], values["at"], values["inducing"]
         if not isinstance(inputs, list) or not inputs or not all(_is_name(name) for name in inputs):
             raise InputError("settings: inputs must be a list of column names.")
         if not _is_name(values["output"]):
             raise InputError("settings: output must be a column's name.")
+        if inducing is not None and type(inducing) not in (int, list):
+            raise InputError("settings: inducing must be a whole number, a list of places, or null.")
+        if values["device"] is not None and not _is_name(values["device"]):
+            raise InputError("settings: device must be a name, or null.")
         for name in ("noise", "mean", "epsilon", "delta"):
             if type(values[name]) is not float or not math.isfinite(values[name]):
                 raise InputError(f"settings: {name} must be a number such as 1.0.")
         try:
             kernel = from_spec(values["kernel"])
             where = at if isinstance(at, str) else points.as_matrix(at)
-            return cls(**values | {"inputs": tuple(inputs), "kernel": kernel, "at": where})
+            placed = points.as_matrix(inducing) if isinstance(inducing, list) else inducing
+            changed = {"inputs": tuple(inputs), "kernel": kernel, "at": where, "inducing": placed}
+            return cls(**values | changed)
         except (TypeError, ValueError) as error:
             raise InputError(f"settings: {error}") from None
 

@@ -12,6 +12,8 @@ SHELL_WORDS = {
         "look at cloakgp ledger show --entries; if it was, the same command gives the answer, for nothing."
     ),
     "another request name": "--again LABEL for a new answer",
+    "(give X=)": "(give --inputs-from)",
+    "leave device out": "leave --device out",
     "(give kernel=)": "(in Python, cloakgp.verify takes it as kernel=)",
     "Give it when loading, load(path, kernel=...); or, for a picture, denoised=False.": (
         "In Python, Release.load takes it as kernel=."

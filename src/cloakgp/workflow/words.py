@@ -11,6 +11,7 @@ import numpy as np
 
 from cloakgp.certificate import Certificate
 from cloakgp.checks import FloatArray
+from cloakgp.plots import inducing_words
 
 
 def promise(certificate: Certificate) -> list[str]:
@@ -32,13 +33,16 @@ def promise(certificate: Certificate) -> list[str]:
     ]
 
 
-def limits(hides_inputs: bool = False) -> list[str]:
+def limits(hides_inputs: bool = False, lists_inputs: bool = True) -> list[str]:
     """What is not promised."""
-    shown = (
-        "The inputs are not in the file, but a row's input is not itself protected."
-        if hides_inputs
-        else "The inputs are public: they are in the release file as they are, and so is the number of rows."
-    )
+    shown = "The inputs are public: they are in the release file as they are, and so is the number of rows."
+    if hides_inputs:
+        shown = "The inputs are not in the file, but a row's input is not itself protected."
+    elif not lists_inputs:
+        shown = (
+            "The inputs are public: sums over them and their digest are in the release file, and so is the "
+            "number of rows."
+        )
     return [
         shown,
         "A person who owns several rows is protected less.",
@@ -94,6 +98,9 @@ def settings_rows(
         ("rows", str(c.n_rows)),
         ("numbers released", str(c.n_measurements)),
     ]
+    approximation = inducing_words(gp)
+    if approximation is not None:
+        rows.insert(2, ("approximation", approximation))
     if output:
         rows.insert(0, ("private output", output))
     if inputs:

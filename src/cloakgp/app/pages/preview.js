@@ -33,13 +33,14 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
   const trouble = h("div", {});
   const body = h("div", { class: "panel-body" }, chart);
   const numbers = h("div", {});
+  const heading = h("span", {}, "Exact noise");
   const root = h(
     "section",
     { class: "card panel", "aria-labelledby": "noise-title" },
     h(
       "div",
       { class: "panel-head" },
-      h("h2", { id: "noise-title" }, "Exact noise", tip("noise std")),
+      h("h2", { id: "noise-title" }, heading, tip("noise std")),
       chip("free", "costs nothing"),
     ),
     status,
@@ -56,7 +57,9 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     fill(trouble);
     body.hidden = false;
     chart.show(noisePicture(answer, d.facts?.sample, inputsOf(d), outputOf(d) ?? "the outcome", { height }));
-    status.textContent = `${count(whole)} test points, exact, worked out in ${answer.milliseconds} ms without a look at ${settings.output}.`;
+    heading.textContent = answer.exact ? "Exact noise" : "Noise, about";
+    const how = answer.exact ? "exact" : "from a part of the rows; exact once the plan is kept";
+    status.textContent = `${count(whole)} test points, ${how}, worked out in ${answer.milliseconds} ms without a look at ${settings.output}.`;
     const worth = tile(
       count(whole - faded),
       "points worth releasing",

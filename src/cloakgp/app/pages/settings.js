@@ -1,6 +1,7 @@
 // From what was typed into the steps to the server's settings, and what is still missing.
 
-import { points, typed } from "./format.js";
+import { count, points, typed } from "./format.js";
+import { session } from "./store.js";
 
 export const inputsOf = (d) => d.columns.filter((name) => d.roles[name] === "input");
 export const outputOf = (d) => d.columns.find((name) => d.roles[name] === "output") ?? null;
@@ -56,6 +57,27 @@ export function atOf(d) {
   return Number.isInteger(n) && n >= 2 ? `grid:${n}` : null;
 }
 
+// Inducing inputs: how many, null for none, undefined if what was typed is no such number.
+export function inducingOf(d) {
+  if (d.inducing.trim() === "") return null;
+  const n = typed(d.inducing);
+  return Number.isInteger(n) && n >= 1 && n <= mostInducing() ? n : undefined;
+}
+
+export const mostInducing = () => session.get().me?.most_inducing ?? 500;
+const exactRows = () => session.get().me?.exact_rows ?? Infinity;
+export const needsInducing = (d) => d.kind === "predictions" && (d.rows ?? 0) > exactRows();
+
+function inducingTrouble(d) {
+  const n = inducingOf(d);
+  if (n === undefined) return `Inducing inputs: a whole number from 1 to ${mostInducing()}, or empty.`;
+  if (n === null && needsInducing(d))
+    return `Say how many inducing inputs: more than ${count(exactRows())} rows need them.`;
+  return n !== null && d.kind === "function"
+    ? "A whole function has no inducing inputs. Leave their number empty."
+    : null;
+}
+
 // What keeps a step from being done, in words, or null. In the order of the steps.
 export const missing = {
   data: (d) => {
@@ -69,7 +91,7 @@ export const missing = {
     if (!kernelOf(d)) return "Fill in the kernel.";
     if (!(typed(d.scatter) > 0)) return "Say how far single outcomes lie from the curve.";
     if (d.mean.trim() !== "" && typed(d.mean) === null) return "The prior mean must be a number, or empty.";
-    return atOf(d) ? null : "Say where predictions are wanted.";
+    return inducingTrouble(d) ?? (atOf(d) ? null : "Say where predictions are wanted.");
   },
   budget: (d) => {
     const delta = typed(d.delta);
@@ -97,6 +119,7 @@ function allSettings(d) {
     delta: typed(d.delta),
     design: d.design,
     kind: d.kind,
+    inducing: inducingOf(d),
   };
 }
 
@@ -121,6 +144,7 @@ export function draftOf(plan, file, facts) {
     mean: s.mean === null || s.mean === undefined ? "" : String(s.mean),
     design: s.design,
     kind: s.kind,
+    inducing: s.inducing ? String(s.inducing) : "",
     where: isGrid ? "grid" : "own",
     perAxis: isGrid ? s.at.replace("grid:", "") : "",
     ownPoints: isGrid ? "" : s.at.points.map((point) => point.join(", ")).join("\n"),
@@ -146,6 +170,7 @@ export function startingValues(d) {
   if (bounds && d.spread === "") changes.spread = round((bounds[1] - bounds[0]) / 4);
   if (bounds && d.scatter === "") changes.scatter = round((bounds[1] - bounds[0]) / 8);
   if (names.length && d.perAxis === "") changes.perAxis = String({ 1: 100, 2: 15, 3: 6 }[names.length] ?? 3);
+  if (needsInducing(d) && d.inducing === "") changes.inducing = "200";
   if (d.facts && d.delta === "")
     changes.delta = String(10 ** -(Math.ceil(Math.log10(Math.max(d.facts.rows, 2))) + 1));
   return changes;

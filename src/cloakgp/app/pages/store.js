@@ -39,6 +39,7 @@ const EMPTY = {
   mean: "",
   design: "mse",
   kind: "predictions",
+  inducing: "", // how many inducing inputs; empty for none
   where: "grid", // "grid" | "own"
   perAxis: "",
   ownPoints: "",

@@ -27,6 +27,8 @@ const OWN = {
     "How far the curve moves up and down over the inputs, as a std in the outcome's unit. The kernel's variance is its square.",
   scatter:
     "How far single outcomes lie from the curve, as a std in the outcome's unit: people of the same age differ in height. Its square is the model's noise variance. It is no privacy noise.",
+  "inducing inputs":
+    "Places, spread over the public inputs, through which the curve is seen where there are many rows. More of them follow finer detail and take longer.",
   "prior mean":
     "What the model expects where there are no data at all. The middle of the bounds, unless you say otherwise.",
   "test points":

@@ -7,6 +7,8 @@ import {
   inputsOf,
   kernelOf,
   missing,
+  mostInducing,
+  needsInducing,
   outputOf,
   ownPoints,
   startingValues,
@@ -127,6 +129,16 @@ export const model = {
             hint: "Empty: the middle of the bounds.",
             suffix: output,
           }),
+        ),
+        field(
+          "Inducing inputs",
+          numberInput(d.inducing, set("inducing"), { id: "inducing", inputmode: "numeric" }),
+          {
+            tip: tip("inducing inputs"),
+            hint: needsInducing(d)
+              ? `At most ${mostInducing()}. ${count(d.rows)} rows are too many to do without.`
+              : "Empty: every row counts by itself. For thousands of rows, 200 is quicker.",
+          },
         ),
         h(
           "p",

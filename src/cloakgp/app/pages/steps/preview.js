@@ -1,4 +1,4 @@
-// Step 5: the exact noise, large, with the settings that move it most. Ends by keeping the plan.
+// Step 5: the noise, large, with the settings that move it most. Ends by keeping the plan.
 
 import { api } from "../api.js";
 import { noisePanel } from "../preview.js";
@@ -14,9 +14,9 @@ const suggestedName = (d) => `${outputOf(d)} by ${inputsOf(d).join(" and ")}`;
 export const preview = {
   id: "preview",
   name: "Preview",
-  title: "The noise, exactly",
+  title: "The noise, beforehand",
   lead: () =>
-    "This is not a simulation. The noise does not depend on the private outcomes, so what you see is what will be added, and looking costs nothing.",
+    "This is not a simulation. The noise does not depend on the private outcomes, so it is known before anything is spent, and looking costs nothing.",
   nextText: "Keep this plan and go on",
   check: (d) => (d.planName.trim() === "" ? "Give the plan a name." : null),
   async next(context) {
@@ -46,6 +46,7 @@ export const preview = {
           ["private outcome", outputOf(d)],
           ["bounds", `${d.lower} to ${d.upper}`],
           ["kernel", h("code", {}, kernelOf(d) ?? "")],
+          ...(d.inducing.trim() ? [["inducing inputs", d.inducing]] : []),
           ["promise", `ε = ${number(d.epsilon)}, δ = ${d.delta}`],
         ]),
       );

@@ -228,6 +228,7 @@ export function settingsFacts(settings, certificate) {
     ["bounds", `${number(settings.bounds[0])} to ${number(settings.bounds[1])}`],
     ["kernel", h("code", {}, settings.kernel)],
     ["noise variance", number(settings.noise)],
+    ...(settings.inducing ? [["inducing inputs", settings.inducing]] : []),
     [
       "test points",
       typeof settings.at === "string" ? settings.at : `${settings.at?.points?.length ?? 0} points`,

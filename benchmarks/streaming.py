@@ -1,0 +1,142 @@
+"""Plan and release over many rows, beside the plain sum K_uf K_fu over the same rows.
+
+    python benchmarks/streaming.py [--rows 10000000] [--inducing 500] [--points 400] [--lengthscale 0.2]
+
+Rows are random in the unit square, with a few apart from the others; y is generated. The plain sum is what
+any GP with inducing inputs must compute, in the same threads and chunks; the other times are ratios to it, in
+the same run. Memory is the process's largest resident size, the data included. With `--growth`, each setting
+is varied on its own up to the given one (test points and measurements beyond), and the times are drawn.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from functools import partial
+
+import numpy as np
+
+import cloakgp
+from cloakgp.kernels import EQ
+from cloakgp.streams import steps, sweep
+
+PICTURE = "docs/pictures/scale.png"
+
+
+def data(rows):
+    """Inputs, and outcomes around a wave."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(rows, 2))
+    X[:: max(1, rows // 20)] *= 1.3  # some stand alone
+    y = np.sin(6 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=rows)
+    return X, y
+
+
+def grid(points):
+    side = round(points**0.5)
+    axis = np.linspace(0.02, 0.98, side)
+    return np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+
+
+def _plain(kernel, Z, X):
+    total = np.zeros((len(Z), len(Z)))
+    for rows in steps(len(X)):
+        K = kernel(X[rows], Z)
+        total += K.T @ K
+    return total
+
+
+def plain_sum(kernel, Z, X):
+    """K_uf K_fu."""
+    return sum(sweep(partial(_plain, kernel, Z), X))
+
+
+def timed(function):
+    start = time.perf_counter()
+    result = function()
+    return time.perf_counter() - start, result
+
+
+def run(rows, inducing, points, lengthscale, design):
+    """Seconds of each part."""
+    X, y = data(rows)
+    X_star, kernel = grid(points), EQ(lengthscale)
+    gp = cloakgp.GP(kernel, noise=0.1, bounds=(-3.0, 4.0), inducing=inducing)
+    planning, plan = timed(lambda: gp.plan(X, X_star, epsilon=1.0, delta=1e-6, design=design))
+    releasing, release = timed(lambda: plan.release(y))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    plain, _ = timed(lambda: plain_sum(kernel, np.asarray(plan.gp.inducing), X))
+    truth = np.sin(6 * X_star[:, 0]) + X_star[:, 1]
+    return {
+        "plain sum": plain,
+        "plan": planning,
+        "release": releasing,
+        "memory": memory,
+        "measurements": plan.certificate.n_measurements,
+        "gap": plan.certificate.gap,
+        "noise": float(np.sqrt(np.mean(release.noise_std**2))),
+        "error": float(np.sqrt(np.mean((release.predict(X_star) - truth) ** 2))),
+    }
+
+
+def report(found):
+    plain, both = found["plain sum"], found["plan"] + found["release"]
+    print(f"{'plain sum K_uf K_fu':28}{plain:9.1f} s{1:8.2f}")
+    for name in ("plan", "release"):
+        print(f"{name:28}{found[name]:9.1f} s{found[name] / plain:8.2f}")
+    print(f"{'plan and release':28}{both:9.1f} s{both / plain:8.2f}")
+    print(f"memory at most {found['memory'] / 1e9:.2f} GB; {found['measurements']} measurements, ", end="")
+    print(
+        f"gap {found['gap']:.2%}; noise std {found['noise']:.2g}, error of predictions {found['error']:.2g}"
+    )
+
+
+def growth(base):
+    """Each setting varied on its own, and a picture."""
+    import matplotlib.pyplot as plt
+
+    varied = {
+        "rows": [base["rows"] // 8, base["rows"] // 4, base["rows"] // 2, base["rows"]],
+        "inducing": [base["inducing"] // 4, base["inducing"] // 2, base["inducing"]],
+        "points": [base["points"] // 16, base["points"] // 4, base["points"], base["points"] * 4],
+        "lengthscale": [0.4, 0.2, 0.1],
+    }
+    titles = {
+        "rows": "rows of X, N",
+        "inducing": "inducing inputs, m",
+        "points": "test points, P",
+        "lengthscale": "measurements, r (shorter lengthscales)",
+    }
+    figure, axes = plt.subplots(1, 4, figsize=(12, 3.2), sharey=True, layout="constrained")
+    for ax, (name, values) in zip(axes, varied.items(), strict=True):
+        found = [run(**base | {name: value}) for value in values]
+        x = [one["measurements"] for one in found] if name == "lengthscale" else values
+        for part in ("plain sum", "plan", "release"):
+            ax.loglog(x, [one[part] for one in found], "o-", label=part)
+        for value, one in zip(values, found, strict=True):
+            times = "  ".join(f"{part} {one[part]:.1f} s" for part in ("plain sum", "plan", "release"))
+            print(f"{name} {value}: {one['measurements']} measurements  {times}", flush=True)
+        ax.set_xlabel(titles[name])
+        ax.grid(alpha=0.3)
+    axes[0].set_ylabel("seconds")
+    axes[0].legend()
+    figure.savefig(PICTURE, dpi=150)
+    print(f"drawn: {PICTURE}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=lambda text: int(float(text)), default=10_000_000)
+    parser.add_argument("--inducing", type=int, default=500)
+    parser.add_argument("--points", type=int, default=400)
+    parser.add_argument("--lengthscale", type=float, default=0.2)
+    parser.add_argument("--design", default="mse")
+    parser.add_argument("--growth", action="store_true")
+    options = vars(parser.parse_args())
+    if options.pop("growth"):
+        growth(options)
+    else:
+        sizes = f"{options['inducing']} inducing inputs, {options['points']} test points"
+        print(f"{options['rows']:,} rows, {sizes}")
+        report(run(**options))

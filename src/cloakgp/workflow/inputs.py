@@ -1,0 +1,113 @@
+"""Public input columns of any size: as an array, or left in their file and read a chunk at a time."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+
+from cloakgp import container, files
+from cloakgp.checks import FloatArray
+from cloakgp.parquet import ParquetColumns
+from cloakgp.streams import sweep
+from cloakgp.workflow import tables
+from cloakgp.workflow.cluster import dask_array
+from cloakgp.workflow.errors import InputError
+from cloakgp.workflow.formats import PARQUET, is_parquet
+
+
+def check_columns(path: Path, inputs: Sequence[str], output: str, dask: bool) -> None:
+    """Raise unless a table has these columns; for a cluster it may also be a folder of Parquet files."""
+    if not dask:
+        tables.check_columns(path, [*inputs, output])
+        return
+    if not path.exists():
+        raise InputError(f"{path}: there is no such file.")
+    if not path.is_dir() and not is_parquet(path):
+        raise InputError(
+            f"{path.name}: with --dask the table must be Parquet, which workers can read in parts. "
+            "Convert it first."
+        )
+    ParquetColumns(path, inputs)  # raises, by column, unless every part has them
+    for file in _parts(path):
+        tables.check_columns(file, [*inputs, output])
+
+
+def _parts(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    return [file for file in path.iterdir() if file.suffix.lower() in PARQUET and file.name[0] not in "._"]
+
+
+def open_inputs(path: Path, columns: Sequence[str], inducing: bool, dask: bool) -> Any:
+    """(rows, columns) of numbers: an array if it is small or the model needs all of it, else a source."""
+    if dask:
+        return dask_inputs(path, columns)
+    if inducing and is_parquet(path):
+        tables.check_columns(path, columns)
+        X = ParquetColumns(path, columns)
+        if not is_small(X):
+            return X
+    return tables.read_columns(path, columns)
+
+
+def dask_inputs(path: Path, columns: Sequence[str]) -> Any:
+    """The same as a Dask array, whose blocks are row groups of Parquet files, read by the workers."""
+    whole = path.resolve()
+    X = ParquetColumns(whole, columns)
+    sizes = tuple(np.diff(X.ends, prepend=0).tolist())
+    return dask_array().map_blocks(
+        _block,
+        str(whole),
+        tuple(columns),
+        chunks=(sizes, (len(columns),)),
+        dtype=np.float64,
+        meta=np.empty((0, len(columns))),
+        name=f"inputs-{uuid4().hex}",  # a cluster would give what it remembers of a name, though files change
+    )
+
+
+def _block(path: str, columns: tuple[str, ...], block_id: tuple[int, ...] = (0, 0)) -> FloatArray:
+    """On a worker: one row group."""
+    rows: FloatArray = ParquetColumns(path, columns).load(block_id[0])
+    return rows
+
+
+def is_small(X: Any) -> bool:
+    """Whether a release file holds these inputs as they are, and not only their digest."""
+    return 8 * len(X) * int(X.shape[1]) <= files.LARGEST_INPUTS
+
+
+def digest_of(X: Any) -> str:
+    """SHA-256 of inputs, wherever they are: as a release file holds them; of their chunks', if large."""
+    if is_small(X):
+        return container.digest(np.asarray(X))
+    whole = hashlib.sha256()
+    for part in sweep(_digest, X, label="reading X"):
+        whole.update(part)
+    return whole.hexdigest()
+
+
+def _digest(X: FloatArray) -> bytes:
+    return hashlib.sha256(np.ascontiguousarray(X, dtype="<f8").tobytes()).digest()
+
+
+def ranges(X: Any) -> tuple[FloatArray, FloatArray]:
+    """The smallest and the largest number of each column."""
+    if isinstance(X, np.ndarray):
+        return X.min(axis=0), X.max(axis=0)
+    found = np.array(list(sweep(_range, X, label="reading X")))
+    if not np.isfinite(found).all():
+        raise InputError(
+            "the input columns must hold a finite number in every row. Fill or remove such rows by public "
+            "knowledge only, never by their outcome."
+        )
+    return found[:, 0].min(axis=0), found[:, 1].max(axis=0)
+
+
+def _range(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return X.min(axis=0), X.max(axis=0)

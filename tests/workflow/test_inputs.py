@@ -1,0 +1,145 @@
+"""Input columns of any size: the same numbers, and the same plan, wherever they are kept."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+from pyarrow import parquet, table
+
+from cloakgp import container, files, streamed
+from cloakgp.kernels import EQ
+from cloakgp.parquet import ParquetColumns
+from cloakgp.workflow import inputs, points
+from cloakgp.workflow.cluster import connected
+from cloakgp.workflow.errors import InputError
+from cloakgp.workflow.settings import Settings
+
+X = np.random.default_rng(3).uniform(0, 9, size=(300, 2))
+SETTINGS = Settings(
+    inputs=("lat", "lon"),
+    output="price",
+    bounds=(0.0, 1.0),
+    kernel=EQ(3.0, variance=0.1),
+    noise=0.05,
+    at="grid:4",
+    epsilon=1.0,
+    delta=0.01,
+    inducing=7,
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """A table with row groups of other sizes than any chunk."""
+    columns = {"lat": X[:, 0], "price": np.full(300, 0.5), "lon": X[:, 1]}
+    parquet.write_table(table(columns), tmp_path / "homes.parquet", row_group_size=70)
+    return tmp_path / "homes.parquet"
+
+
+@pytest.fixture
+def small_files(monkeypatch):
+    monkeypatch.setattr(files, "LARGEST_INPUTS", 100)
+
+
+def sources(path):
+    """The same inputs, three times."""
+    pytest.importorskip("dask.array")
+    return [X, ParquetColumns(path, SETTINGS.inputs), inputs.dask_inputs(path, SETTINGS.inputs)]
+
+
+def test_ranges_and_digests_are_those_of_the_numbers(path, monkeypatch):
+    low, high = X.min(axis=0), X.max(axis=0)
+    for source in sources(path):
+        assert np.array_equal(inputs.ranges(source), [low, high])
+        assert np.array_equal(points.grid("grid:3", source), points.grid("grid:3", X))
+        assert inputs.digest_of(source) == container.digest(X)
+    monkeypatch.setattr(files, "LARGEST_INPUTS", 100)
+    (large,) = {inputs.digest_of(source) for source in sources(path)}
+    assert large != container.digest(X)
+    moved = X.copy()
+    moved[299, 1] += 1e-9
+    assert inputs.digest_of(moved) != large
+
+
+@pytest.mark.parametrize("dense", [50, 10**6])
+@pytest.mark.parametrize("largest", [100, 2**26])
+def test_a_plan_does_not_depend_on_where_the_inputs_are(path, monkeypatch, dense, largest):
+    monkeypatch.setattr(streamed, "DENSE", dense)
+    monkeypatch.setattr(files, "LARGEST_INPUTS", largest)
+    plans = [SETTINGS.plan(source) for source in sources(path)]
+    assert len({plan.digest for plan in plans}) == 1
+    for plan in plans:
+        assert isinstance(plan.X, np.ndarray) or largest == 100
+
+
+def test_only_what_is_large_and_can_be_read_in_parts_stays_in_its_file(path, small_files, monkeypatch):
+    columns = SETTINGS.inputs
+    assert isinstance(inputs.open_inputs(path, columns, inducing=True, dask=False), ParquetColumns)
+    assert np.array_equal(inputs.open_inputs(path, columns, inducing=False, dask=False), X)
+    csv = path.with_suffix(".csv")
+    csv.write_text("lat,lon\n" + "1,2\n" * 20)
+    assert isinstance(inputs.open_inputs(csv, columns, inducing=True, dask=False), np.ndarray)
+    monkeypatch.undo()
+    assert isinstance(inputs.open_inputs(path, columns, inducing=True, dask=False), np.ndarray)
+
+
+def test_a_folder_of_parquet_files_is_a_table_for_a_cluster(path, tmp_path):
+    pytest.importorskip("dask.array")
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    for part in (0, 1):
+        columns = {"lat": X[part::2, 0], "lon": X[part::2, 1], "price": np.ones(150)}
+        parquet.write_table(table(columns), folder / f"part.{part}.parquet")
+    inputs.check_columns(folder, SETTINGS.inputs, "price", dask=True)
+    found = inputs.dask_inputs(folder, SETTINGS.inputs)
+    assert np.array_equal(np.asarray(found), np.vstack([X[::2], X[1::2]]))
+    with pytest.raises(InputError, match="there is no column 'rent'"):
+        inputs.check_columns(folder, SETTINGS.inputs, "rent", dask=True)
+    with pytest.raises(InputError, match="there is no such file"):
+        inputs.check_columns(folder, SETTINGS.inputs, "price", dask=False)
+
+
+@pytest.mark.parametrize("at", ["grid:4", X[:5]])
+def test_what_is_missing_among_large_inputs_is_said(path, small_files, at):
+    holed = X[:, 0].copy()
+    holed[200] = np.nan
+    parquet.write_table(table({"lat": holed, "lon": X[:, 1]}), path)
+    source = inputs.open_inputs(path, SETTINGS.inputs, inducing=True, dask=False)
+    with pytest.raises(ValueError, match=r"finite"):
+        replace(SETTINGS, at=at).plan(source)
+
+
+def test_a_table_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(InputError, match="there is no such file"):
+        inputs.check_columns(tmp_path / "none.parquet", ["lat"], "price", dask=True)
+
+
+def test_a_changed_file_is_read_anew(path):
+    pytest.importorskip("distributed")
+    with connected("local"):
+        assert np.array_equal(np.asarray(inputs.dask_inputs(path, ["lat"])), X[:, :1])
+        parquet.write_table(table({"lat": X[:, 1]}), path, row_group_size=70)
+        assert np.array_equal(np.asarray(inputs.dask_inputs(path, ["lat"])), X[:, 1:])
+
+
+def test_a_cluster_is_there_for_the_time_of_a_command():
+    distributed = pytest.importorskip("distributed")
+    with connected("local"):
+        assert distributed.default_client().scheduler.address.startswith("inproc:")
+    with pytest.raises(ValueError, match="No clients found"):
+        distributed.default_client()
+    with connected(None), pytest.raises(ValueError, match="No clients found"):
+        distributed.default_client()
+
+
+def test_places_are_a_number_or_the_rows_of_a_file(tmp_path):
+    (tmp_path / "places.csv").write_text("lon,lat\n1,2\n3,4\n")
+    assert points.places(None, ["lat", "lon"]) is None
+    assert points.places("500", ["lat", "lon"]) == 500
+    found = points.places(str(tmp_path / "places.csv"), ["lat", "lon"])
+    assert found.tolist() == [[2.0, 1.0], [4.0, 3.0]]
+    where = replace(SETTINGS, inducing=found)
+    assert np.array_equal(Settings.from_dict(where.to_dict()).gp().inducing, found)

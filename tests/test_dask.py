@@ -36,7 +36,7 @@ ROWS = 200_000
 def two_workers():
     """Two processes with a thread each."""
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
-    gc.collect()  # a client that was never connected would otherwise be closed, and wait, in the midst of this
+    gc.collect()  # else a client that was never connected is closed, and waits, in the midst of this
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client
 

@@ -10,6 +10,7 @@ from cloakgp.factored import FactoredMeasurement
 from cloakgp.kernels import EQ
 from cloakgp.lattice import Measurement
 from cloakgp.measure import _EXPECTED_NUMBERS, _INCOMPLETE, PrivateColumn, measure
+from cloakgp.parquet import ParquetColumns
 
 RNG = np.random.default_rng(3)
 N = 90
@@ -59,12 +60,17 @@ def parquet_column(y, folder):
     return PrivateColumn(str(folder / "y.parquet"), "y")
 
 
+def parquet_columns(y, folder):
+    column = parquet_column(y, folder)
+    return ParquetColumns(column._path, ["y"])
+
+
 def dask_array(y, folder):
     array = pytest.importorskip("dask.array")
     return array.from_array(y, chunks=37, name=False)
 
 
-every_place = pytest.mark.parametrize("kept", [memory_map, parquet_column, dask_array])
+every_place = pytest.mark.parametrize("kept", [memory_map, parquet_column, parquet_columns, dask_array])
 
 
 @every_place
@@ -92,6 +98,12 @@ def test_a_missing_outcome_anywhere(plan, exact, kept, tmp_path, place):
 def test_another_number_of_rows(plan, exact, kept, tmp_path, n):
     with pytest.raises(ValueError, match="y must have shape"):
         exact(plan.measurement, kept(np.resize(Y, n), tmp_path), "error")
+
+
+def test_two_columns_are_not_outcomes(plan, exact, tmp_path):
+    parquet_column(Y, tmp_path)
+    with pytest.raises(ValueError, match="y must have shape"):
+        exact(plan.measurement, ParquetColumns(tmp_path / "y.parquet", ["y", "other"]), "error")
 
 
 def test_a_column_of_words_gives_the_one_message(plan, exact, tmp_path):

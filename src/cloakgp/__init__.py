@@ -34,6 +34,7 @@ __all__ = [
     "FunctionPlan",
     "FunctionRelease",
     "Ledger",
+    "ParquetColumns",
     "Plan",
     "PrivateGPRegressor",
     "Release",
@@ -56,6 +57,7 @@ __all__ = [
 _LATE = {  # imported only when asked for: scikit-learn is slow, SQLAlchemy an extra
     "PrivateGPRegressor": "cloakgp.estimators",
     "Ledger": "cloakgp.ledger",
+    "ParquetColumns": "cloakgp.parquet",
 }
 
 

@@ -37,6 +37,7 @@ from cloakgp.factored import (
     declared_sensitivity,
 )
 from cloakgp.lattice import HEADROOM, NOISE_REACH, IntArray, Measurement, largest_squared_norm
+from cloakgp.parquet import ParquetColumns
 from cloakgp.scores import Scores
 from cloakgp.streams import is_dask, steps, sweep
 
@@ -179,11 +180,14 @@ class PrivateColumn:
 class _ParquetRows:
     """A column of a Parquet file in slices; whatever goes wrong becomes the one message."""
 
-    def __init__(self, column: PrivateColumn) -> None:
-        from cloakgp.parquet import ParquetColumns
-
-        self._rows = _quietly(lambda: ParquetColumns(column._path, [column._column]))
-        self.shape = (len(self._rows),)
+    def __init__(self, column: PrivateColumn | ParquetColumns) -> None:
+        self._rows: ParquetColumns = (
+            _quietly(lambda: ParquetColumns(column._path, [column._column]))
+            if isinstance(column, PrivateColumn)
+            else column
+        )
+        shape = self._rows.shape
+        self.shape = shape if shape[1] > 1 else shape[:1]
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -207,8 +211,6 @@ def private_dask_column(path: str, column: str) -> Any:
     """A column of Parquet files as a Dask array, to be given as y: read by the workers, unread until then."""
     import dask.array
 
-    from cloakgp.parquet import ParquetColumns
-
     sizes = tuple(np.diff(ParquetColumns(path, [column]).ends, prepend=0).tolist())  # from metadata
     return dask.array.map_blocks(
         _private_block,
@@ -223,8 +225,6 @@ def private_dask_column(path: str, column: str) -> Any:
 
 def _private_block(path: str, column: str, block_id: tuple[int, ...] = (0,)) -> Any:
     """On a worker: one row group."""
-    from cloakgp.parquet import ParquetColumns
-
     try:
         return ParquetColumns(path, [column]).load(block_id[0])[:, 0]
     except Exception:  # whatever it says might quote values, and a worker would log it
@@ -361,7 +361,9 @@ def _matrix_part(matrix: IntArray, scale: _Scale, labels: Any, y: Any) -> tuple[
 
 def _is_elsewhere(y: Any) -> bool:
     """Whether y is not in memory: what is computed from it is then computed where it is, chunk by chunk."""
-    return is_dask(y) or isinstance(y, np.memmap) or (isinstance(y, PrivateColumn) and y.is_parquet)
+    if isinstance(y, PrivateColumn):
+        return y.is_parquet
+    return is_dask(y) or isinstance(y, (np.memmap, ParquetColumns))
 
 
 def _source(y: Any, n_rows: int) -> Any:
@@ -372,7 +374,7 @@ def _source(y: Any, n_rows: int) -> Any:
         from cloakgp.dask_runner import as_array
 
         y = as_array(y)
-    elif isinstance(y, PrivateColumn):
+    elif not isinstance(y, np.memmap):
         y = _ParquetRows(y)
     if tuple(y.shape) != (n_rows,):
         raise ValueError(f"y must have shape ({n_rows},), one outcome per row of X. Nothing was spent.")

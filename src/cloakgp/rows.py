@@ -111,13 +111,17 @@ def take(X: FloatArray, noise: float | FloatArray, groups: Groups | None) -> Inp
 def _distinct_streamed(X: Any, noise: float | FloatArray) -> Inputs:
     """The same a chunk at a time: a pass for the distinct rows, and one for each row's place among them."""
     known = np.empty((0, X.shape[1] + (not isinstance(noise, float))))
-    hashes = np.empty(0, dtype=np.uint64)
+    found: list[FloatArray] = []
     for rows in sweep(_distinct_rows, X, noise, label="looking for equal rows"):
-        own = _hashes(rows)
-        new = ~np.isin(own, hashes)
-        known, hashes = np.vstack([known, rows[new]]), np.concatenate([hashes, own[new]])
-        if len(known) > MOST_DISTINCT:
-            return Inputs(X, noise, None)
+        found.append(rows)
+        if len(known) + sum(map(len, found)) > 2 * MOST_DISTINCT:
+            known, found = _first_of_equal(np.vstack([known, *found])), []
+            if len(known) > MOST_DISTINCT:
+                return Inputs(X, noise, None)
+    known = _first_of_equal(np.vstack([known, *found]))
+    if len(known) > MOST_DISTINCT:
+        return Inputs(X, noise, None)
+    hashes = _hashes(known)
     if len(known) == len(X):
         return Inputs(X, noise, None)
     parts = list(sweep(partial(_places, known, np.argsort(hashes)), X, noise, label="merging equal rows"))
@@ -141,6 +145,11 @@ def _distinct_rows(X: FloatArray, noise: float | FloatArray) -> FloatArray:
     table = _table(X, noise)
     found = group(table)
     return table if found is None else table[found.first]
+
+
+def _first_of_equal(rows: FloatArray) -> FloatArray:
+    """Rows without repetitions, by their hashes."""
+    return rows[np.sort(np.unique(_hashes(rows), return_index=True)[1])]
 
 
 def _places(known: FloatArray, order: Labels, X: FloatArray, noise: float | FloatArray) -> Labels:

@@ -51,7 +51,7 @@ DENSE = 2**24
 _PILOT = 2**23  # entries of the pilot's columns
 _LONERS = 2**13  # rows that stand most alone near their place
 _ROUNDS = 5  # of design and pass
-_PART = 2**19  # rows
+_PART = 2**20  # rows
 _Y_BITS, _MATRIX_BITS = 24, 26  # finest lattice
 
 
@@ -166,7 +166,7 @@ def plan_streamed(
     gp, found = planner.gp, planner.survey
     model = SparseGP(found.features, gp.approximation, found.information, planner.X_star)
     pilot = found.pilot
-    solution = _solution(planner, model, pilot, design, gap / 2)
+    solution = _solution(planner, model, pilot, design, gap / 4)
     lower, iterations = solution.lower_bound, solution.iterations
     # Most of what the pilot lacks shows on a part of the rows already.
     few = [pick(planner.inputs, _PART)] if len(planner.inputs) > 4 * _PART else []
@@ -184,7 +184,7 @@ def plan_streamed(
                 np.concatenate([pilot.variances, seen.worst.variances]),
                 None,
             )
-            solution = _solution(planner, model, pilot, design, gap / 2)
+            solution = _solution(planner, model, pilot, design, gap / 4)
             lower, iterations = max(lower, solution.lower_bound), iterations + solution.iterations
     assert best is not None
     objective, solution, measurement, seen = best

@@ -77,8 +77,13 @@ def encode(
 
 
 def digest(plan: Plan | FunctionPlan) -> str:
-    """SHA-256 of everything that the plan's release file will hold but the answer and the receipt."""
-    return container.manifest_digest(container.pack(*_described(plan)))
+    """SHA-256 of what the plan's release file will hold, without the answer and the receipt."""
+    manifest, arrays = _described(plan)
+    if isinstance(
+        plan.measurement, FactoredMeasurement
+    ):  # has the inputs' own digest, wherever they are kept
+        arrays.pop("X", None)
+    return container.manifest_digest(container.pack(manifest, arrays))
 
 
 def _described(plan: Plan | FunctionPlan) -> tuple[dict[str, Any], dict[str, Array]]:

@@ -12,11 +12,10 @@ from cloakgp.checks import FloatArray
 from cloakgp.designs.arrays import on_host
 from cloakgp.inducing import Features, SparseGP, SparseRows, information
 from cloakgp.rows import Inputs, group
-from cloakgp.smoothers import ExactGP, Merged, Smoother
+from cloakgp.smoothers import ExactGP, Merged, Smoother, Solver
 
 if TYPE_CHECKING:
     from cloakgp.gp import GP
-    from cloakgp.torch_gp import TorchExactGP
 
 
 def smoother_for(gp: GP, inputs: Inputs, X_star: FloatArray, device: Any = None) -> Smoother:
@@ -27,14 +26,14 @@ def smoother_for(gp: GP, inputs: Inputs, X_star: FloatArray, device: Any = None)
     if gp.inducing is not None:
         return SparseRows(sparse_model(gp, inputs, X_star), inputs)
     if inputs.groups is None and (isinstance(gp.noise, float) or group(inputs.X) is None):
-        solver = ExactGP if device is None else partial(_on_device, device)
+        solver: Solver = ExactGP if device is None else partial(_on_device, device)
         return solver(gp.kernel, inputs.noise, inputs.X, X_star)
     return Merged(gp.kernel, inputs, X_star, ExactGP if device is None else partial(_solved_there, device))
 
 
 def _on_device(
     device: Any, kernel: Any, noise: float | FloatArray, X: FloatArray, X_star: FloatArray
-) -> TorchExactGP:
+) -> Any:  # a smoother with tensors in place of arrays
     from cloakgp.torch_gp import TorchExactGP, tensor
 
     return TorchExactGP(kernel, noise, tensor(X, device), tensor(X_star, device))
@@ -44,7 +43,8 @@ def _solved_there(
     device: Any, kernel: Any, noise: float | FloatArray, X: FloatArray, X_star: FloatArray
 ) -> Smoother:
     """The heavy part on the device, the rest here."""
-    return _on_device(device, kernel, noise, X, X_star).on_host()
+    host: Smoother = _on_device(device, kernel, noise, X, X_star).on_host()
+    return host
 
 
 def sparse_model(gp: GP, inputs: Inputs, X_star: FloatArray) -> SparseGP:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,7 @@ from cloakgp.models import OnDevice, smoother_for, torch_device
 from cloakgp.plan import Plan, largest_bias, offset, relative_weights
 from cloakgp.rows import Inputs, distinct
 from cloakgp.smoothers import Smoother, blocks
-from cloakgp.sources import as_source
+from cloakgp.sources import as_source, is_lazy
 from cloakgp.streamed import Survey, plan_streamed, survey
 
 if TYPE_CHECKING:
@@ -39,8 +38,6 @@ class Planner:
         if gp.inducing is not None and self.device is not None:
             raise ValueError("device: a GP with inducing inputs runs on the processor; leave device out.")
         self.X = as_source(X, "X")
-        if gp.inducing is None and not isinstance(self.X, np.ndarray):  # an exact GP needs all of it
-            self.X = checks.matrix(np.asarray(self.X[:]), "X")
         self.X_star = checks.matrix(X_star, "X_star", columns=self.X.shape[1])
         gp.check_rows(len(self.X))
         self.gp = gp.with_places(self.X)
@@ -53,15 +50,15 @@ class Planner:
             positive=True,
             remedy="To ignore a test point, leave it out of X_star.",
         )
+        if is_lazy(self.X) and not self.streamed:  # held whole, so that it cannot be changed behind a plan
+            self.X = checks.matrix(np.asarray(self.X[:]), "X")
+            del self.inputs
         self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
 
     @cached_property
     def inputs(self) -> Inputs:
         """X without its repetitions."""
-        found = distinct(self.X, self.gp.noise)
-        if isinstance(found.X, np.ndarray) or self._many(len(found)):
-            return found
-        return replace(found, X=frozen(np.asarray(found.X[:])))  # few enough to hold
+        return distinct(self.X, self.gp.noise)
 
     @property
     def streamed(self) -> bool:

@@ -124,7 +124,9 @@ def _distinct_streamed(X: Any, noise: float | FloatArray) -> Inputs:
     hashes = _hashes(known)
     if len(known) == len(X):
         return Inputs(X, noise, None)
-    parts = list(sweep(partial(_places, known, np.argsort(hashes)), X, noise, label="merging equal rows"))
+    order = np.argsort(hashes)
+    function = partial(_places, known, hashes[order], order)
+    parts = list(sweep(function, X, noise, label="merging equal rows"))
     labels = np.concatenate(parts)
     if labels.min() < 0:  # unequal rows with one hash: never seen, and no harm in leaving rows as they are
         return Inputs(X, noise, None)
@@ -152,10 +154,12 @@ def _first_of_equal(rows: FloatArray) -> FloatArray:
     return rows[np.sort(np.unique(_hashes(rows), return_index=True)[1])]
 
 
-def _places(known: FloatArray, order: Labels, X: FloatArray, noise: float | FloatArray) -> Labels:
-    """Which of the known rows each row of a chunk is; -1 if none."""
+def _places(
+    known: FloatArray, hashes: NDArray[np.uint64], order: Labels, X: FloatArray, noise: float | FloatArray
+) -> Labels:
+    """Which of the known rows, ordered by their hashes, each row of a chunk is; -1 if none."""
     table = _table(X, noise)
-    found = np.searchsorted(_hashes(known)[order], _hashes(table))
+    found = np.searchsorted(hashes, _hashes(table))
     labels = order[np.minimum(found, len(order) - 1)]
     return np.where((known[labels] == table).all(axis=1), labels, -1)
 

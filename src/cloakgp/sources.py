@@ -16,7 +16,8 @@ def as_source(X: Any, name: str, columns: int | None = None) -> Any:
     """X, checked: a frozen array, or itself if it is large or kept elsewhere.
 
     A memory map, an array too large to copy, a Dask array and columns of a Parquet file are left where
-    they are. A plan remembers their digest, and refuses them once they have changed.
+    they are. A plan that reads them in passes remembers their digest, and refuses them once they have
+    changed; any other takes a copy.
     """
     if not is_lazy(X):
         return checks.matrix(X, name, columns)
@@ -24,12 +25,17 @@ def as_source(X: Any, name: str, columns: int | None = None) -> Any:
         from cloakgp.dask_runner import as_rows
 
         X = as_rows(X, name)
+    elif isinstance(X, np.ndarray) and X.ndim == 1:
+        X = X[:, None]
     shape = tuple(X.shape)
     if len(shape) != 2 or 0 in shape or columns not in (None, shape[1]):
         wanted = "at least one row and one column" if columns is None else f"{columns} column(s), as X has"
         raise ValueError(f"{name} must be a matrix with {wanted}; got shape {shape}.")
     if X.dtype != np.float64:
-        raise TypeError(f"{name} must hold float64 numbers where it is not copied; got dtype {X.dtype}.")
+        raise TypeError(
+            f"{name} must hold float64 numbers where it is left in its file; got dtype {X.dtype}. Write it "
+            "as float64, or give np.asarray(X), if that fits into memory."
+        )
     if not all(sweep(_finite, X, label="reading X")):
         raise ValueError(
             f"{name} must be finite; there is a NaN or infinity in it. Remove or fill such entries, using "
@@ -41,7 +47,7 @@ def as_source(X: Any, name: str, columns: int | None = None) -> Any:
 def is_lazy(X: Any) -> bool:
     """Whether X is to be left where it is."""
     if isinstance(X, np.ndarray):
-        return isinstance(X, np.memmap) or X.nbytes > _COPIED
+        return isinstance(X, np.memmap) or (X.nbytes > _COPIED and X.dtype == np.float64)
     return is_dask(X) or getattr(X, "streamed", False)
 
 

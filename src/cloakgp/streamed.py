@@ -26,6 +26,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.solution import Solution
 from cloakgp.factored import (
     FactoredMeasurement,
+    Recipe,
     Scan,
     bias,
     chunk_digest,
@@ -40,7 +41,7 @@ from cloakgp.lattice import NOISE_REACH, integer_float_at_least
 from cloakgp.plan import Plan, offset, relative_weights
 from cloakgp.rows import Inputs
 from cloakgp.smoothers import Rows, blocks, diagonal
-from cloakgp.streams import steps, sweep
+from cloakgp.streams import one_blas_thread, steps, sweep
 
 if TYPE_CHECKING:
     from cloakgp.gp import GP
@@ -52,6 +53,7 @@ _PILOT = 2**23  # entries of the pilot's columns
 _LONERS = 2**13  # rows that stand most alone near their place
 _ROUNDS = 5  # of design and pass
 _PART = 2**20  # rows
+_LOOSE = 64  # times that a bound may be too large before it is worth another pass
 _Y_BITS, _MATRIX_BITS = 24, 26  # finest lattice
 
 
@@ -67,6 +69,11 @@ class Survey:
 
 def survey(planner: Planner) -> Survey:
     """The first pass."""
+    with one_blas_thread():
+        return _surveyed(planner)
+
+
+def _surveyed(planner: Planner) -> Survey:
     gp, inputs = planner.gp, planner.inputs
     assert isinstance(gp.inducing, np.ndarray)
     features = Features(gp.kernel, gp.inducing)
@@ -76,14 +83,15 @@ def survey(planner: Planner) -> Survey:
         near = np.abs(features.kernel_rows(even.X[rows]))
         crowd += (near / np.maximum(near.sum(axis=1, keepdims=True), 1e-300)).sum(axis=0)
     total = np.zeros((len(features.W),) * 2)
-    parts, digests = [], []
+    digests = []
     function = partial(_survey, features, gp.approximation, crowd)
+    most = max(4, _LONERS // len(features.Z))
+    lone = np.empty((0, 3 + planner.X_star.shape[1]))
     for part in sweep(function, inputs.X, inputs.noise, inputs.group_counts, label="summing over rows"):
         total += part.information
-        parts.append(part.loners)
+        lone = np.vstack([lone, part.loners])
+        lone = lone[_first_of_each(lone[:, 0], lone[:, 1], most)]
         digests.append(part.digest)
-    lone = np.vstack(parts)
-    lone = lone[_first_of_each(lone[:, 0], lone[:, 1], max(4, _LONERS // len(features.Z)))]
     pilot = Inputs(np.vstack([even.X, lone[:, 3:]]), np.concatenate([even.variances, lone[:, 2]]), None)
     return Survey(features, total, pilot, combined_digest(digests, inputs.groups))
 
@@ -163,7 +171,21 @@ def plan_streamed(
             f"design: 'posterior' searches a column for each row, and {len(planner.inputs)} rows are too "
             "many for that. Use 'mse'; release.predict denoises its answer too."
         )
-    gp, found = planner.gp, planner.survey
+    found = planner.survey
+    with one_blas_thread():  # for a plan that is the same to the last bit whatever the machine's cores
+        return _plan(planner, found, epsilon, delta, design, calibration, gap)
+
+
+def _plan(
+    planner: Planner,
+    found: Survey,
+    epsilon: float,
+    delta: float,
+    design: str,
+    calibration: str,
+    gap: float,
+) -> Plan:
+    gp = planner.gp
     model = SparseGP(found.features, gp.approximation, found.information, planner.X_star)
     pilot = found.pilot
     solution = _solution(planner, model, pilot, design, gap / 4)
@@ -240,14 +262,21 @@ def _measured(
     gp, n_rows = planner.gp, len(planner.X)
     mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(solution.reduce))
     reduced = solution.reduce @ model.T
-    # Bits such that sums of |column| y_int and 64 sigma stay below 2^60, also for columns of norm 2.
-    sums = summed(gp, model, reduced, n_rows).max()
-    total = math.floor(60 - math.log2(sums + 2 * NOISE_REACH / mu))
-    y_bits = min(_Y_BITS, total * 4 // 9)
-    made = recipe(
-        model.features, model.approximation, reduced @ model.features.W, min(_MATRIX_BITS, total - y_bits)
-    )
-    seen = scan(made, inputs)
+
+    def look(sums: float) -> tuple[int, Recipe, Scan]:
+        """On a lattice for columns whose absolute values sum to this at most."""
+        # Bits such that sums of |column| y_int and 64 sigma stay below 2^60, also for columns of norm 2.
+        total = math.floor(60 - math.log2(sums + 2 * NOISE_REACH / mu))
+        y_bits = min(_Y_BITS, total * 4 // 9)
+        bits = min(_MATRIX_BITS, total - y_bits)
+        made = recipe(model.features, model.approximation, reduced @ model.features.W, bits)
+        return y_bits, made, scan(made, inputs)
+
+    sums = float(summed(gp, model, reduced, n_rows).max())
+    y_bits, made, seen = look(sums)
+    found = (float(seen.reach.max()) + n_rows / 2) * 2.0**-made.matrix_bits
+    if inputs is planner.inputs and found < sums / _LOOSE:  # uneven noise: there is room for more bits
+        y_bits, made, seen = look(found)
     measurement = FactoredMeasurement(
         recipe=made,
         inputs=inputs,

@@ -8,14 +8,11 @@ import numpy as np
 import pytest
 from cli_helpers import PLAN, good, run, write_people
 
-from cloakgp import Release, files, measure, streamed
+from cloakgp import Release, files, streamed
 from cloakgp.workflow import cluster
 
 SPARSE = f"{PLAN} --inducing 6"
 RELEASE = "release plan.json data.csv --no-ledger --yes -o heights.cloak"
-NO_DOOR = pytest.mark.skipif(
-    not hasattr(measure, "private_dask_column"), reason="!!! measure.private_dask_column IS NOT THERE !!!"
-)
 
 
 @pytest.fixture
@@ -193,7 +190,6 @@ def keep_outcomes_there(dask_array, monkeypatch):
     monkeypatch.setattr(dask_array.Array, "__array__", only_inputs)
 
 
-@NO_DOOR
 def test_a_cluster_releases_and_keeps_the_outcomes(streaming, monkeypatch):
     dask_array = pytest.importorskip("dask.array")
     write_distinct()
@@ -209,7 +205,6 @@ def test_a_cluster_releases_and_keeps_the_outcomes(streaming, monkeypatch):
         assert np.isfinite(mean).all()
 
 
-@NO_DOOR
 def test_an_unusable_column_on_a_cluster_gives_the_one_message(streaming):
     pytest.importorskip("distributed")
     import pyarrow
@@ -240,3 +235,10 @@ def test_a_cluster_needs_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     failed = run(f"{SPARSE.replace('data.csv', 'data.parquet')} --dask local")
     assert (failed.code, "install the extra cloakgp[dask]" in failed.err) == (2, True)
+
+
+def test_an_approximation_without_inducing_inputs_is_refused():
+    write_people()
+    refused = run(f"{PLAN} --approximation fitc -o plan.json")
+    assert (refused.code, "--approximation fitc needs --inducing" in refused.err) == (2, True)
+    assert not Path("plan.json").exists()

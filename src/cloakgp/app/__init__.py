@@ -9,7 +9,7 @@ try:
     import fastapi as _fastapi  # noqa: F401
     import uvicorn as _uvicorn  # noqa: F401
 except ImportError:  # pragma: no cover
-    raise ImportError("the app needs an extra: pip install 'cloakgp[app]'") from None
+    raise ImportError("the app: install the extra cloakgp[app] (in a clone: pip install '.[app]')") from None
 
 from cloakgp.app.limits import Limits
 from cloakgp.app.server import create_app, serve

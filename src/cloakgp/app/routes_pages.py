@@ -39,7 +39,7 @@ def plotly() -> FileResponse:
         if path.is_file():
             kept = {"Cache-Control": "private, max-age=86400"}
             return FileResponse(path, media_type="text/javascript", headers=kept)
-    raise not_found("package: pip install 'cloakgp[app]' brings plotly")
+    raise not_found("package plotly: install the extra cloakgp[app] (in a clone: pip install '.[app]')")
 
 
 @router.api_route("/static/{path:path}", methods=["GET", "HEAD"])

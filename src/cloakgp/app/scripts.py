@@ -12,7 +12,7 @@ from typing import Any
 
 _HEAD = '''"""{title}: {what}
 
-Made by cloakgp {version}. Needs: pip install 'cloakgp[cli,ledger]'
+Made by cloakgp {version}. Needs its extras cli and ledger (in a clone: pip install '.[cli,ledger]')
 """
 '''
 _PLAN = """

@@ -15,6 +15,7 @@ from cloakgp.plan import Plan
 from cloakgp.plots import inducing_words
 from cloakgp.workflow import pictures, points, words
 from cloakgp.workflow.cluster import check_cluster, connected
+from cloakgp.workflow.errors import InputError
 from cloakgp.workflow.inputs import check_columns, open_inputs
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.settings import Settings, check_output
@@ -84,6 +85,8 @@ def plan(
     check_cluster(dask, inducing is not None)
     check_columns(data, columns, output, dask is not None)
     where = at if points.is_grid(at) else points.from_file(at, columns)
+    if inducing is None and approximation != "dtc":
+        raise InputError(f"--approximation {approximation} needs --inducing.")
     settings = Settings(
         inputs=tuple(columns),
         output=output,

@@ -9,7 +9,7 @@ import typer
 
 from cloakgp.checks import FloatArray
 from cloakgp.cli import options
-from cloakgp.cli.exits import Answer, command
+from cloakgp.cli.exits import Answer, command, note
 from cloakgp.workflow import points, releases, tables
 
 
@@ -64,4 +64,9 @@ def _points(
     if points.is_grid(where):
         return releases.input_names(release, inputs), points.grid(where, releases.inputs_of(release))
     names = points.named_columns(where, releases.n_inputs(release), inputs)
+    if inputs is None and len(names) > 1:
+        note(
+            f"columns are taken in the order {', '.join(names)}. It must be that of the plan, which the "
+            "release file does not name; --inputs chooses it."
+        )
     return names, points.from_file(where, names, limit=None)

@@ -444,3 +444,15 @@ def test_a_changed_dask_array_is_refused(client, many, make):
     object.__setattr__(plan.measurement.inputs, "X", other)
     with pytest.raises(ValueError, match="X has changed"):
         plan.release(y)
+
+
+def test_a_small_plan_over_dask_arrays_predicts_and_has_the_same_digest(data, monkeypatch):
+    X, y = data[0][:500], data[1][:500]
+    gp = cloakgp.GP(EQ(1.0), 0.1, (-4.0, 4.0), inducing=5)
+    there = da.from_array(X, chunks=100)
+    plans = [gp.plan(one, X[:4], epsilon=1.0, delta=0.01) for one in (X, there)]
+    assert plans[0].digest == plans[1].digest
+    assert np.isfinite(plans[1].release(y).predict(X[:7])).all()
+    monkeypatch.setattr(streamed, "DENSE", 1)
+    plans = [gp.plan(one, X[:4], epsilon=1.0, delta=0.01) for one in (X, there)]
+    assert plans[0].digest == plans[1].digest

@@ -209,13 +209,22 @@ def test_the_certificate_says_what_the_measurement_is(plan_in_passes, approximat
 
 
 def test_a_promise_that_the_lattice_cannot_keep_is_refused(monkeypatch, plan_in_passes):
-    noise = np.full(N, 1.0)
-    noise[7] = 1e-12
-    with pytest.raises(ValueError, match="leave too few bits for exact noise; use a smaller epsilon"):
-        plan_in_passes(model(noise=noise), X, epsilon=9e5)
+    with monkeypatch.context() as coarse:
+        coarse.setattr(streamed, "_Y_BITS", 8)
+        coarse.setattr(streamed, "_MATRIX_BITS", 20)
+        with pytest.raises(ValueError, match="leave too few bits for exact noise; use a smaller epsilon"):
+            plan_in_passes(model(), X, epsilon=9.0)
     monkeypatch.setattr(streamed, "_MATRIX_BITS", 7)
     with pytest.raises(ValueError, match="leave too few bits for exact noise; use a larger epsilon or delta"):
         plan_in_passes(model(), X, epsilon=1e-9)
+
+
+def test_a_row_with_hardly_any_noise_does_not_make_the_lattice_coarse(plan_in_passes):
+    """The bound on sums is far too large then; a second look finds the bits that there is room for."""
+    noise = np.full(N, 1.0)
+    noise[7] = 1e-12
+    plan = plan_in_passes(model(noise=noise), X)
+    assert plan.certificate.matrix_bits + plan.certificate.y_bits >= 44
 
 
 def test_a_pass_over_too_many_bits_never_wraps(plan_in_passes):

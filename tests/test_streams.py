@@ -197,10 +197,26 @@ def test_memory_maps_with_a_hole_anywhere_are_refused(small, mapped, bad, row):
         gp.plan(kept, X[:2], epsilon=1.0, delta=0.01)
 
 
-@pytest.mark.parametrize("shape", [(1000,), (10, 10, 10), (1, 1, 1000)])
+@pytest.mark.parametrize("shape", [(10, 10, 10), (1, 1, 1000)])
 def test_memory_maps_that_are_no_matrix_are_refused(mapped, shape):
     with pytest.raises(ValueError, match=r"X must be a matrix .* got shape"):
         as_source(mapped(X[:, 0].reshape(shape)), "X")
+
+
+def test_a_vector_in_a_memory_map_is_one_column(mapped):
+    assert as_source(mapped(X[:, 0]), "X").shape == (len(X), 1)
+
+
+@pytest.mark.parametrize("inducing", [None, 4])
+def test_a_plan_that_is_not_made_in_passes_holds_its_rows(mapped, inducing):
+    """A memory map may be written to afterwards; what a plan predicts may not change with it."""
+    kept = mapped(X)
+    gp = GP(EQ(1.0), 0.1, (0.0, 1.0), 0.5, inducing)
+    release = gp.plan(kept, X[:3], epsilon=1.0, delta=0.01).release(np.full(len(X), 0.3))
+    before = release.predict(X[:5])
+    kept[:] = 0.0
+    np.testing.assert_array_equal(release.predict(X[:5]), before)
+    assert not isinstance(release.plan.X, np.memmap)
 
 
 def test_memory_maps_with_other_columns_are_refused(mapped):

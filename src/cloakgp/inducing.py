@@ -206,9 +206,19 @@ class SparseRows:
 
     def columns(self, rows: slice | Rows) -> FloatArray:
         """Columns of C, each of any one row of a group."""
-        phi, D, _ = self._at(rows)
-        columns: FloatArray = self.model.T @ phi / D
-        return columns
+        kept = self._kept[:, rows]
+        return kept if self._keeps_columns else np.asarray(self.model.T @ kept)
+
+    @property
+    def _keeps_columns(self) -> bool:
+        """Whether columns of C are kept, or, where those are longer, the features that they are made from."""
+        return self.n_outputs <= len(self.model.information)
+
+    @cached_property
+    def _kept(self) -> FloatArray:
+        """What a design asks for again and again: C, or phi / D."""
+        parts = [phi / D for _, phi, D, _ in self._blocks()]
+        return np.hstack([self.model.T @ part for part in parts] if self._keeps_columns else parts)
 
     def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray | float, FloatArray]]:
         for rows in blocks(self.n_rows):

@@ -40,7 +40,7 @@ from cloakgp.inducing import Features, SparseGP, SparseRows, pick, unexplained
 from cloakgp.lattice import NOISE_REACH, integer_float_at_least
 from cloakgp.plan import Plan, offset, relative_weights
 from cloakgp.rows import Inputs
-from cloakgp.smoothers import Rows, blocks, diagonal
+from cloakgp.smoothers import Rows, diagonal
 from cloakgp.streams import one_blas_thread, steps, sweep
 
 if TYPE_CHECKING:
@@ -141,11 +141,11 @@ class _Pilot(SparseRows):
 
     def __init__(self, planner: Planner, model: SparseGP, pilot: Inputs) -> None:
         super().__init__(model, pilot)
-        own = [super(_Pilot, self).columns(block) for block in blocks(self.n_rows)]
+        own = super().columns(slice(None))
         values, vectors = np.linalg.eigh(model.information)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         common = model.T @ root / np.sqrt(_largest_rest(planner.gp, pilot) * len(planner.X))
-        self._C = np.hstack([*own, common])
+        self._C = np.hstack([own, common])
         self.n_rows = self._C.shape[1]
 
     def columns(self, rows: slice | Rows) -> FloatArray:

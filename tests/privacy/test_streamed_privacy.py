@@ -310,7 +310,7 @@ def test_sums_that_could_wrap_are_refused_whatever_the_plan_says_of_them(monkeyp
     monkeypatch.setattr(streams, "CHUNK", 500)
     monkeypatch.setattr(streams, "STEP", 100)
     plan = a_plan(data=np.repeat(np.linspace(0.4, 0.6, 2000 // repeats), repeats)[:, None])
-    m, more = plan.measurement, 3
+    m, more = plan.measurement, 6
     wide = changed(plan, y_bits=m.y_bits + more, declared=m.declared << more, sigma=m.sigma << more)
     require(m.extent << wide.measurement.y_bits >= 2**62, "the sums would not wrap")
     y = np.full(2000, BOUNDS[1])

@@ -216,11 +216,14 @@ def repacked(contents, name, change):
     manifest["members"] = {key: container._sha256(data) for key, data in arrays.items()}
     manifest["sha256"] = container._sha256(container._json(manifest))
     entries["manifest.json"] = container._json(manifest)
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for key, data in entries.items():
-            container._write(archive, key, data)
-    return out.getvalue()
+    return archive_of([(as_written(key), data) for key, data in entries.items()])
+
+
+def as_written(name):
+    """A member's header as the library writes it, from Python's own zip."""
+    info = zipfile.ZipInfo(name)  # dated 1980-01-01
+    info.create_system = 3
+    return info
 
 
 def npy(array, version=(1, 0), allow_pickle=True):

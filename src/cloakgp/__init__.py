@@ -24,7 +24,7 @@ from cloakgp.plan import Plan
 from cloakgp.release import Release
 from cloakgp.selection import Selection, SelectionPlan, grid, plan_selection
 from cloakgp.signing import SignatureError
-from cloakgp.verify import Verification, VerificationError, verify
+from cloakgp.verification import Verification, VerificationError, verify
 
 __version__ = "0.1.0"
 

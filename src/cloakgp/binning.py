@@ -199,7 +199,8 @@ class BinningPlan:
             "predictor": self.predictor.words(),
         }
         arrays = {"X": self.X, "X_star": self.X_star, "labels": self.sums.labels}
-        return container.manifest_digest(container.pack(words, arrays))
+        sha256: str = container.sealed(words, arrays)["sha256"]
+        return sha256
 
     def release(
         self,

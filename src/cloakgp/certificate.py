@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
 from cloakgp.calibration import delta_slack
@@ -86,9 +87,36 @@ class Certificate:
         return "\n".join(lines)
 
 
+DIGITS = {
+    "objective": (6, ROUND_HALF_EVEN),
+    "lower_bound": (6, ROUND_FLOOR),
+    "delta_slack": (3, ROUND_CEILING),
+    "jitter": (3, ROUND_HALF_EVEN),
+    "bias": (3, ROUND_CEILING),
+}
+"""Significant digits of numbers that depend on how a machine rounds: more could not be checked elsewhere."""
+STATUSES = ("converged", "stopped before the gap was reached")
+"""How the search for a design can end."""
+CLOSED_FORM = "closed form"
+"""The status where nothing was searched for."""
+
+
+def short(value: float, digits: int, rounding: str) -> float:
+    """A number to so many significant digits."""
+    return float(Context(prec=digits, rounding=rounding).create_decimal(repr(float(value))))
+
+
+def written(numbers: dict[str, Any]) -> dict[str, Any]:
+    """A certificate's numbers with no more digits than can be checked, and its gap, which follows."""
+    kept = {name: short(numbers[name], *how) for name, how in DIGITS.items()}
+    return {**numbers, **kept, "gap": kept["objective"] / kept["lower_bound"] - 1}
+
+
 def certify(measurement: Measured, calibration: str, **reached: Any) -> Certificate:
     """The certificate of a measurement: its guarantee, and `reached`, how that came about."""
     m = measurement
+    reached |= {"delta_slack": delta_slack(m.mu(), m.epsilon, m.delta, m.n_measurements)}
+    reached["lower_bound"] = min(reached["lower_bound"], reached["objective"])
     return Certificate(
         epsilon=m.epsilon,
         delta=m.delta,
@@ -100,14 +128,13 @@ def certify(measurement: Measured, calibration: str, **reached: Any) -> Certific
         mu=m.mu(),
         sensitivity=m.sensitivity() * m.step,
         noise_scale=m.noise_scale,
-        delta_slack=delta_slack(m.mu(), m.epsilon, m.delta, m.n_measurements),
         n_rows=m.n_rows,
         n_measurements=m.n_measurements,
         y_bits=m.y_bits,
         matrix_bits=m.matrix_bits,
         sigma=m.sigma,
         sensitivity_steps=m.sensitivity(),
-        **reached,
+        **written(reached),
     )
 
 

@@ -25,7 +25,7 @@ from scipy.linalg.lapack import dpstrf
 from cloakgp import calibration as calibrate
 from cloakgp import checks, testing
 from cloakgp.accounting import Gaussian
-from cloakgp.certificate import Certificate, certify
+from cloakgp.certificate import CLOSED_FORM, Certificate, certify
 from cloakgp.charging import Account, Charge, as_ledger, charged
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.lattice import IntArray, Measurement, to_integers
@@ -242,9 +242,8 @@ def make_function_plan(
         bound=bound,
         objective=variance,
         lower_bound=variance if hidden else variance * min(1.0, (exact / reach) ** 2),
-        gap=0.0 if hidden else 1 / min(1.0, (exact / reach) ** 2) - 1,
         iterations=0,
-        status="closed form",
+        status=CLOSED_FORM,
         jitter=0.0 if hidden else jitter,
         bias=bias,
         unbiased=not hidden and bias <= UNBIASED * (gp.bounds[1] - gp.bounds[0]),

@@ -176,7 +176,9 @@ def _information(
 class SparseRows:
     """C's columns at given rows of X, seen through the sums of y over groups of equal rows."""
 
-    jitter = 0.0
+    jitter = scale = 0.0
+    keep = True
+    """Whether columns that were made are kept."""
 
     def __init__(self, model: SparseGP, inputs: Inputs) -> None:
         self.model, self.inputs = model, inputs
@@ -191,21 +193,26 @@ class SparseRows:
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B times the prior covariance of the sums."""
-        H = self.features_of(B)
+        H, _ = self.measured(B)
         product = np.empty_like(B)
         for rows, phi, D, n in self._blocks():
             product[:, rows] = (H @ phi + B[:, rows] * D) * n
         return product
 
-    def features_of(self, B: FloatArray) -> FloatArray:
-        """(q, r) B phi': the features that B y measures."""
-        H = np.zeros((len(B), len(self.model.information)))
-        for rows, phi, _, n in self._blocks():
-            H += (B[:, rows] * n) @ phi.T
-        return H
+    def measured(self, B: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(q, r) the features that B y measures, B phi'; (q, q) the covariance of what else it measures."""
+        H, own = np.zeros((len(B), len(self.model.information))), np.zeros((len(B), len(B)))
+        for rows, phi, D, n in self._blocks():
+            part = B[:, rows] * n
+            H += part @ phi.T
+            own += (part * D) @ B[:, rows].T
+        return H, own
 
     def columns(self, rows: slice | Rows) -> FloatArray:
         """Columns of C, each of any one row of a group."""
+        if not self.keep:
+            phi, D, _ = self._at(rows)
+            return np.asarray(self.model.T @ (phi / D))
         kept = self._kept[:, rows]
         return kept if self._keeps_columns else np.asarray(self.model.T @ kept)
 

@@ -94,8 +94,8 @@ class SparseLinks:
         model = sparse_model(gp, inputs, inputs.X[:1])
         self._features = model.features
         self.width = len(model.features.Z)
-        self.covariance = SparseRows(model, inputs).times_covariance(B) @ B.T
-        self._H: FloatArray = SparseRows(model, inputs).features_of(B)
+        self._H, own = SparseRows(model, inputs).measured(B)
+        self.covariance: FloatArray = self._H @ self._H.T + own
 
     def at(self, X: FloatArray) -> FloatArray:
         link: FloatArray = self._features.at(X).T @ self._H.T

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -35,11 +36,12 @@ class Plan:
     """(N, D) public inputs: an array, or what gives slices of one; None if a file holds only its digest."""
     X_star: FloatArray
     weights: FloatArray
+    """(P,) how much the noise at each test point matters, 1 on average."""
     measurement: Measurement | FactoredMeasurement
     reconstruction: FloatArray  # (P, q): predictions from measurements
     offset: FloatArray  # (P,): the prediction if every y were the middle of the bounds
     gp_std: FloatArray
-    """(P,) posterior std of the GP itself at X*, as if there were no privacy noise."""
+    """(P,) posterior std of the GP itself at X*, as if there were no privacy noise; to four digits."""
     certificate: Certificate
 
     @property
@@ -132,7 +134,7 @@ class Plan:
 
 
 def relative_weights(weights: FloatArray) -> FloatArray:
-    """Weights with mean 1."""
+    """Weights with mean 1, the same for weights that differ by a factor."""
     scaled = weights / weights.max()
     if scaled.min() < 1e-12:
         raise ValueError(
@@ -143,9 +145,27 @@ def relative_weights(weights: FloatArray) -> FloatArray:
     return result
 
 
+def noise_objective(
+    design: str, weights: FloatArray, reconstruction: FloatArray, noise_scale: float
+) -> float:
+    """What `mse`, `max` and `volume` minimise, for the measurements that will be released."""
+    if design == "volume":
+        spread = np.linalg.svd(reconstruction, compute_uv=False)
+        return float(np.exp(2 * np.mean(np.log(spread * noise_scale))))
+    weighted = weights * noise_scale**2 * np.einsum("ij,ij->i", reconstruction, reconstruction)
+    return float(weighted.mean() if design == "mse" else weighted.max())
+
+
+def rounded_std(std: FloatArray) -> FloatArray:
+    """Standard deviations to four digits: more could not be checked on another machine."""
+    return frozen(np.array([float(f"{value:.3e}") for value in std.tolist()]))
+
+
 def offset(gp: GP, measurement: Measured, reconstruction: FloatArray) -> FloatArray:
     """The prediction if every y were the middle of the bounds and no noise were added."""
-    influence = reconstruction @ measurement.total
+    # Sums that are rounded once are the same on every machine, to the last bit.
+    products = np.multiply(reconstruction, measurement.total)
+    influence = np.array([math.fsum(row) for row in products.tolist()])
     result: FloatArray = gp.mean + influence * (middle(gp.bounds) - gp.mean)
     return result
 

@@ -10,13 +10,13 @@ import numpy as np
 from cloakgp import calibration as calibrate
 from cloakgp import checks, designs, streamed
 from cloakgp.certificate import certify
-from cloakgp.checks import frozen
+from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.arrays import on_host
-from cloakgp.designs.posterior import denoising_gain
+from cloakgp.designs.posterior import denoised_error, denoising_gain
 from cloakgp.designs.solution import Solution
 from cloakgp.lattice import to_integers
 from cloakgp.models import OnDevice, smoother_for, torch_device
-from cloakgp.plan import Plan, largest_bias, offset, relative_weights
+from cloakgp.plan import Plan, largest_bias, noise_objective, offset, relative_weights, rounded_std
 from cloakgp.rows import Inputs, distinct
 from cloakgp.smoothers import Smoother, blocks
 from cloakgp.sources import as_source, is_lazy
@@ -43,13 +43,9 @@ class Planner:
         self.gp = gp.with_places(self.X)
         if weights is None:
             weights = np.ones(len(self.X_star))
-        self.weights = checks.vector(
-            weights,
-            "weights",
-            len(self.X_star),
-            positive=True,
-            remedy="To ignore a test point, leave it out of X_star.",
-        )
+        remedy = "To ignore a test point, leave it out of X_star."
+        weights = checks.vector(weights, "weights", len(self.X_star), positive=True, remedy=remedy)
+        self.weights = frozen(relative_weights(weights))
         if is_lazy(self.X) and not self.streamed:  # held whole, so that it cannot be changed behind a plan
             self.X = checks.matrix(np.asarray(self.X[:]), "X")
             del self.inputs
@@ -110,14 +106,19 @@ class Planner:
             if solution.unbiased
             else denoising_gain(smoother, measurement.real_matrix(), noise_variance)
         )
+        if solution.unbiased:
+            objective = noise_objective(
+                design, self.weights_for(design), reconstruction, measurement.noise_scale
+            )
+        else:
+            objective = denoised_error(smoother, self.weights, measurement.real_matrix(), reconstruction)
         certificate = certify(
             measurement,
             calibration,
             design=design,
             bound="exact",
-            objective=solution.objective * noise_variance,
+            objective=objective,
             lower_bound=solution.lower_bound * noise_variance,
-            gap=solution.gap,
             iterations=solution.iterations,
             status=solution.status,
             jitter=smoother.jitter,
@@ -128,17 +129,21 @@ class Planner:
             gp=gp,
             X=self.X,
             X_star=self.X_star,
-            weights=self.weights,
+            weights=self.weights_for(design),
             measurement=measurement,
             reconstruction=reconstruction,
             offset=frozen(offset(gp, measurement, reconstruction)),
-            gp_std=frozen(np.sqrt(smoother.posterior_variance)),
+            gp_std=rounded_std(np.sqrt(smoother.posterior_variance)),
             certificate=certificate,
         )
 
+    def weights_for(self, design: str) -> FloatArray:
+        """The weights that a design looks at: `volume` looks at none."""
+        return frozen(np.ones_like(self.weights)) if design == "volume" else self.weights
+
     def _solution(self, design: str, gap: float, noise_variance: float) -> Solution:
         """The design; only `posterior` depends on the noise to come."""
-        weights = relative_weights(self.weights)
+        weights = self.weights_for(design)
         if design == "posterior":
             return designs.solve(design, self.smoother, weights, gap, noise_variance)
         if (design, gap, "") not in self.solved:

@@ -96,7 +96,7 @@ def distinct(X: Any, noise: float | FloatArray) -> Inputs:
     """X without its repetitions; as it is if it has more than `MOST_DISTINCT` distinct rows."""
     if len(X) > MOST_DISTINCT or not isinstance(X, np.ndarray):
         return _distinct_streamed(X, noise)
-    return take(X, noise, group(_table(X, noise)))
+    return take(X, noise, group(X if isinstance(noise, float) else _table(X, noise)))
 
 
 def take(X: FloatArray, noise: float | FloatArray, groups: Groups | None) -> Inputs:
@@ -167,6 +167,9 @@ def _places(
 def group(table: FloatArray) -> Groups | None:
     """The groups of equal rows, in the order of their first rows; None if no two rows are equal."""
     hashes = _hashes(table)
+    ordered = np.sort(hashes)
+    if (ordered[1:] != ordered[:-1]).all():
+        return None
     _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
     if len(first) == len(table):
         return None

@@ -182,7 +182,8 @@ class SelectionPlan:
         arrays: dict[str, container.Array] = {"X": self.X}
         for number, (train, test) in enumerate(self.folds):
             arrays |= {f"train{number}": train, f"test{number}": test}
-        return container.manifest_digest(container.pack(words, arrays))
+        sha256: str = container.sealed(words, arrays)["sha256"]
+        return sha256
 
     def select(
         self,

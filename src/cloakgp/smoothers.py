@@ -30,6 +30,8 @@ class Smoother(Protocol):
     n_rows: int
     n_outputs: int
     jitter: float
+    scale: float
+    """The mean diagonal that a jitter is a power of ten of; 0 if there is never any."""
     posterior_variance: FloatArray
     """(P,) variance of f(X*) given y."""
     explained_variance: FloatArray
@@ -79,6 +81,7 @@ class ExactGP:
         check_covariance(kernel_matrix(kernel, some, some, "X and X_star together"))
         self.cross = cross = kernel_matrix(kernel, X, X_star, "X, X_star")
         factor, self.jitter = gentle_cholesky(gram, noise)
+        self.scale = mean_diagonal(gram, noise)
         self._transposed: FloatArray = cho_solve(factor, cross, check_finite=False)  # C^T
         prior = diagonal(kernel, X_star)
         self.explained_variance = np.einsum("ij,ij->j", cross, self._transposed)
@@ -111,7 +114,7 @@ class Merged:
         noise = 1 / np.bincount(self._site, weights=n / own)
         self._inner = inner = solver(kernel, noise, sites.X, X_star)
         self._share, self._n, self._own, self._noise = noise[self._site] / own, n, own, noise
-        self.jitter = inner.jitter
+        self.jitter, self.scale = inner.jitter, inner.scale
         self.posterior_variance, self.explained_variance = inner.posterior_variance, inner.explained_variance
         self.cross = inner.cross[self._site] * n[:, None]
 
@@ -187,10 +190,13 @@ def jitters(scale: float) -> list[float]:
     return [0.0, *(scale * 10.0**power for power in range(-15, -5))]
 
 
+def mean_diagonal(gram: FloatArray, noise: float | FloatArray) -> float:
+    return float(np.mean(np.diag(gram) + noise))
+
+
 def gentle_cholesky(gram: FloatArray, noise: float | FloatArray) -> tuple[tuple[FloatArray, bool], float]:
     """Cholesky factor of gram + S + jitter I with the smallest jitter, from none upwards, that works."""
-    scale = float(np.mean(np.diag(gram) + noise))
-    for jitter in jitters(scale):
+    for jitter in jitters(mean_diagonal(gram, noise)):
         attempt = gram.T.copy(order="F")  # Fortran order lets LAPACK work in place
         attempt[np.diag_indices_from(attempt)] += noise + jitter
         try:

@@ -38,7 +38,7 @@ from cloakgp.factored import (
 )
 from cloakgp.inducing import Features, SparseGP, SparseRows, pick, unexplained
 from cloakgp.lattice import NOISE_REACH, integer_float_at_least
-from cloakgp.plan import Plan, offset, relative_weights
+from cloakgp.plan import Plan, noise_objective, offset, rounded_std
 from cloakgp.rows import Inputs
 from cloakgp.smoothers import Rows, diagonal
 from cloakgp.streams import one_blas_thread, steps, sweep
@@ -217,9 +217,10 @@ def _plan(
         calibration,
         design=design,
         bound="exact",
-        objective=solution.objective * measurement.noise_scale**2,
+        objective=noise_objective(
+            design, planner.weights_for(design), reconstruction, measurement.noise_scale
+        ),
         lower_bound=min(lower, objective) * unit**2,
-        gap=objective / min(lower, objective) - 1,
         iterations=iterations,
         status="converged" if objective <= lower * (1 + gap) else "stopped before the gap was reached",
         jitter=0.0,
@@ -230,11 +231,11 @@ def _plan(
         gp=gp,
         X=planner.X,
         X_star=planner.X_star,
-        weights=planner.weights,
+        weights=planner.weights_for(design),
         measurement=measurement,
         reconstruction=reconstruction,
         offset=frozen(offset(gp, measurement, reconstruction)),
-        gp_std=frozen(np.sqrt(model.posterior_variance)),
+        gp_std=rounded_std(np.sqrt(model.posterior_variance)),
         certificate=certificate,
     )
 
@@ -243,7 +244,7 @@ def _solution(planner: Planner, model: SparseGP, pilot: Inputs, design: str, gap
     """The design for the pilot, which does not depend on the promise: solved once."""
     key = (design, gap, hashlib.sha256(pilot.X.tobytes() + pilot.variances.tobytes()).hexdigest())
     if key not in planner.solved:
-        weights = relative_weights(planner.weights)
+        weights = planner.weights_for(design)
         planner.solved[key] = designs.solve(design, _Pilot(planner, model, pilot), weights, gap)
     return planner.solved[key]
 

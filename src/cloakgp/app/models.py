@@ -312,6 +312,7 @@ class Predictions(BaseModel):
 
 class Verified(BaseModel):
     ok: bool
+    complete: bool
     words: str
 
 

@@ -17,7 +17,7 @@ from cloakgp.app import limits
 from cloakgp.app.errors import bad_input, not_found, public_work
 from cloakgp.app.folder import Folder
 from cloakgp.app.kept import Kept
-from cloakgp.verify import verify
+from cloakgp.verification import verify
 from cloakgp.workflow import releases, report, tables, words
 from cloakgp.workflow.releases import AnyRelease
 
@@ -188,14 +188,16 @@ class Shelf:
         if not path.exists():
             return {
                 "ok": False,
+                "complete": False,
                 "words": "the release file is gone. Start the server again: it will be made anew.",
             }
 
         def check() -> dict[str, Any]:
             try:
-                return {"ok": True, "words": str(verify(path))}
+                found = verify(path)
             except ValueError as error:
-                return {"ok": False, "words": str(error)}
+                return {"ok": False, "complete": False, "words": str(error)}
+            return {"ok": True, "complete": found.complete, "words": str(found)}
 
         seen = path.stat()
         return self._verified.get((release_id, seen.st_ino, seen.st_mtime_ns, seen.st_size), check)

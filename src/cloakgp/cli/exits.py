@@ -9,6 +9,7 @@ code   meaning
 2      wrong usage, or a file, column or setting that cannot be used
 3      the request does not fit into what is left of the budget
 4      the ledger could not be used: not there, locked, or without this data set
+5      verified in part: the release file does not hold all that its promise rests on
 =====  ========================================================================================
 
 Messages, warnings and progress go to stderr. With ``--json`` stdout holds one JSON object and nothing else,
@@ -31,11 +32,11 @@ from typer.core import TyperGroup
 
 from cloakgp.container import ReleaseFileError
 from cloakgp.signing import SignatureError
-from cloakgp.verify import VerificationError
+from cloakgp.verification import VerificationError
 from cloakgp.workflow.errors import Refused
 from cloakgp.workflow.shell_words import in_shell_words
 
-OK, REFUSED, BAD_INPUT, BUDGET, LEDGER = range(5)
+OK, REFUSED, BAD_INPUT, BUDGET, LEDGER, PARTIAL = range(6)
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Answer:
 
     data: dict[str, Any]
     text: str
+    code: int = OK
 
 
 def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
@@ -67,6 +69,8 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
             print_json(answer.data)
         elif answer is not None:
             print(answer.text)
+        if answer is not None and answer.code != OK:
+            raise typer.Exit(answer.code)
 
     return run
 

@@ -12,7 +12,7 @@ import typer
 import cloakgp
 from cloakgp import files
 from cloakgp.cli import options
-from cloakgp.cli.exits import Answer, command, pairs, table
+from cloakgp.cli.exits import OK, PARTIAL, Answer, command, pairs, table
 from cloakgp.plots import inducing_words
 from cloakgp.release import Release
 from cloakgp.workflow import pictures, points, releases, report, tables, words
@@ -121,11 +121,15 @@ def verify(
         typer.Option(help="Table with the public inputs, for a file that holds only their digest."),
     ] = None,
     inputs: options.InputNames = None,
+    allow_partial: Annotated[
+        bool, typer.Option("--allow-partial", help="Exit with 0 also if only a part could be checked.")
+    ] = False,
     as_json: options.Json = False,
 ) -> Answer:
     """Work out a release file's promise again from its contents, or fail with exit code 1.
 
-    A release of very many rows does not hold its inputs. Give them, and its sensitivity is checked, too.
+    A release of very many rows does not hold its inputs, and one that hides them never does: then only a
+    part is checked, and the exit code is 5. Give the inputs, and the sensitivity is checked, too.
 
     \b
       cloakgp verify heights.cloak
@@ -134,17 +138,20 @@ def verify(
     releases.check_kind(release_file)
     X = None if inputs_from is None else _inputs(release_file, inputs_from, inputs)
     checked = cloakgp.verify(release_file, signed_by=signed_by, X=X)
-    checked = replace(checked, checks=tuple(map(in_shell_words, checked.checks)))
-    return Answer({"verified": True, **vars(checked)}, str(checked))
+    checked = replace(
+        checked,
+        checks=tuple(map(in_shell_words, checked.checks)),
+        unchecked=tuple(map(in_shell_words, checked.unchecked)),
+    )
+    found = {"verified": checked.complete, "complete": checked.complete, **vars(checked)}
+    return Answer(found, str(checked), OK if checked.complete or allow_partial else PARTIAL)
 
 
 def _inputs(release_file: Path, table: Path, inputs: str | None) -> Any:
-    """The inputs that a release file names by their digest."""
+    """The inputs to compare with those of a release file."""
     release = releases.load(release_file)
-    if releases.lists_inputs(release) or releases.hides_inputs(release):
-        raise InputError(
-            "--inputs-from is for a release file that holds only its inputs' digest; leave it out."
-        )
+    if releases.hides_inputs(release):
+        raise InputError("--inputs-from: this release file hides its inputs; leave it out.")
     names = points.named_columns(str(table), releases.n_inputs(release), options.optional_names(inputs))
     return open_inputs(table, names, inducing=True, dask=False)
 

@@ -66,6 +66,12 @@ def denoising_gain(smoother: Smoother, B: FloatArray, noise_variance: float) -> 
     return _gain(smoother.times_covariance(B) @ B.T, B @ smoother.cross, noise_variance)
 
 
+def denoised_error(smoother: Smoother, weights: FloatArray, B: FloatArray, gain: FloatArray) -> float:
+    """The weighted mean squared error of denoised predictions, beside what y itself leaves unknown."""
+    left = smoother.explained_variance - np.einsum("ij,ji->i", gain, B @ smoother.cross)
+    return float(weights @ left / weights.sum())
+
+
 def _gain(covariance: Array, H: Array, noise_variance: float) -> Array:
     xp = array_namespace(H)
     noise = noise_variance * xp.eye(len(H), dtype=H.dtype, device=device(H))

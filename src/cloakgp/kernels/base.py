@@ -23,6 +23,7 @@ Array = Any  # a numpy array, a torch tensor, or another array of the array API 
 
 _IN_CACHE = 2**16  # entries of a matrix block
 MAX_DEPTH = 32  # sums inside products inside sums ...: more than this is a mistake or an attack
+MAX_PARTS = 100  # kernels in a sum or product, in all
 
 
 class Kernel(ABC):
@@ -167,6 +168,8 @@ class Combination(Kernel):
         set_frozen(self, kernels=tuple(flat))
         if _depth(self) > MAX_DEPTH:
             raise ValueError(f"kernels must be nested at most {MAX_DEPTH} deep. Multiply out the sums.")
+        if _parts(self) > MAX_PARTS:
+            raise ValueError(f"kernels must be at most {MAX_PARTS} in all; got {_parts(self)}. Use fewer.")
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -258,8 +261,8 @@ class Custom(Kernel):
         return False  # scikit-learn's WhiteKernel is not
 
     def to_spec(self) -> dict[str, Any]:
-        """Return the function's name only: no file can hold the function (see :func:`from_spec`)."""
-        return {"kind": "Custom", "name": self.name}
+        """Return the kind only: no file can hold the function (see :func:`from_spec`)."""
+        return {"kind": "Custom"}
 
     def __repr__(self) -> str:
         return f"Custom({self.name})"
@@ -320,6 +323,10 @@ def _factor(value: Any) -> Kernel:
 
 def _depth(kernel: Kernel) -> int:
     return 1 + max(map(_depth, kernel.kernels)) if isinstance(kernel, Combination) else 0
+
+
+def _parts(kernel: Kernel) -> int:
+    return sum(map(_parts, kernel.kernels)) if isinstance(kernel, Combination) else 1
 
 
 def _is_sklearn(function: Any) -> bool:

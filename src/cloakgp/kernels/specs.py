@@ -24,29 +24,38 @@ _OTHERS: list[type[Kernel]] = [Linear, Polynomial, Constant, Integral, Sum, Prod
 KINDS = {kind.__name__: kind for kind in [*_STATIONARY, *_OTHERS]}  # all that a spec may name
 
 
-def from_spec(spec: Any) -> Kernel:
+def from_spec(spec: Any, custom: Kernel | None = None) -> Kernel:
     """Rebuild a kernel from :meth:`Kernel.to_spec`'s description.
 
     Only this module's kernels can come out, each through its own constructor's checks, so a
     description from an untrusted file is safe to read.
 
+    Parameters
+    ----------
+    spec : dict
+    custom : Kernel, optional
+        What to put in the place of each :class:`Custom` kernel, whose function no description holds.
+
     Raises
     ------
     ValueError
-        If the description is not one that `to_spec` writes, or holds a :class:`Custom` kernel.
+        If the description is not one that `to_spec` writes, or holds a :class:`Custom` kernel and `custom`
+        is not given.
     """
-    return _from_spec(spec, 0)
+    return _from_spec(spec, 0, custom)
 
 
-def _from_spec(spec: Any, depth: int) -> Kernel:
+def _from_spec(spec: Any, depth: int, custom: Kernel | None) -> Kernel:
     if depth > MAX_DEPTH:
         raise ValueError(f"kernel spec must be nested at most {MAX_DEPTH} deep.")
     if not isinstance(spec, dict) or not isinstance(spec.get("kind"), str):
         raise ValueError(f"kernel spec must be a dict with a kind; got {reprlib.repr(spec)}.")
+    if spec["kind"] == "Custom" and custom is not None and len(spec) == 1:
+        return custom
     if spec["kind"] == "Custom":
         raise ValueError(
-            f"a custom kernel ({reprlib.repr(spec.get('name'))}) cannot be rebuilt from a file, which does "
-            "not hold its function. The reader must give the kernel."
+            "a custom kernel cannot be rebuilt from a file, which does not hold its function. "
+            "The reader must give the kernel."
         )
     kind = KINDS.get(spec["kind"])
     if kind is None:
@@ -63,11 +72,11 @@ def _from_spec(spec: Any, depth: int) -> Kernel:
     if issubclass(kind, Combination):
         if not isinstance(values["kernels"], list):
             raise ValueError(f"kernels must be a list; got {reprlib.repr(values['kernels'])}.")
-        return kind([_from_spec(part, depth + 1) for part in values["kernels"]])
+        return kind([_from_spec(part, depth + 1, custom) for part in values["kernels"]])
     if kind is Integral:
         if type(values["normalise"]) is not bool:
             raise ValueError(f"normalise must be true or false; got {reprlib.repr(values['normalise'])}.")
-        values["kernel"] = _from_spec(values["kernel"], depth + 1)
+        values["kernel"] = _from_spec(values["kernel"], depth + 1, custom)
     else:
         _check_numbers(values)
     try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import checks, files
+from cloakgp import checks, files, schema
 from cloakgp.checks import FloatArray
 from cloakgp.container import MANIFEST, ReleaseFileError
 from cloakgp.factored import FactoredMeasurement
@@ -78,7 +78,7 @@ def lists_inputs(release: AnyRelease) -> bool:
 
 def can_denoise(release: AnyRelease) -> bool:
     """Whether denoised predictions are possible: they need X, and a kernel that the file holds."""
-    return not hides_inputs(release) and not files.is_custom(release.plan.gp.kernel.to_spec())
+    return not hides_inputs(release) and not schema.is_custom(release.plan.gp.kernel.to_spec())
 
 
 def predictions(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import cloakgp
-from cloakgp.verify import Verification, verify
+from cloakgp.verification import Verification, verify
 from cloakgp.workflow import pictures, words
 from cloakgp.workflow.releases import (
     AnyRelease,
@@ -34,9 +34,9 @@ _SHOWN = 200  # rows of the table of numbers
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #566072; --paper: #fbfaf7; --card: #ffffff;
-  --line: #dcdfe4; --accent: #0b5f8f; --good: #1d7a4f; --bad: #b3261e; }
+  --line: #dcdfe4; --accent: #0b5f8f; --good: #1d7a4f; --bad: #b3261e; --part: #8a5a00; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e8ec; --soft: #a2abba; --paper: #14181e;
-  --card: #1c222b; --line: #333b47; --accent: #6fb9e6; --good: #67c99a; --bad: #ff8a80; } }
+  --card: #1c222b; --line: #333b47; --accent: #6fb9e6; --good: #67c99a; --bad: #ff8a80; --part: #f0b849; } }
 * { box-sizing: border-box; }
 body { margin: 0; background: var(--paper); color: var(--ink);
   font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
@@ -49,7 +49,8 @@ h2 { font-size: 1.2rem; margin: 2.4rem 0 .7rem; }
   padding: .7rem .9rem; }
 .facts b { display: block; font-size: 1.3rem; font-variant-numeric: tabular-nums; }
 .facts span { color: var(--soft); font-size: .85rem; }
-.good b { color: var(--good); } .bad b { color: var(--bad); }
+.good b { color: var(--good); } .bad b { color: var(--bad); } .part b { color: var(--part); }
+.unchecked { color: var(--part); font-weight: 600; }
 .warning { border-left: .3rem solid var(--bad); background: var(--card); padding: .7rem 1rem;
   color: var(--bad); font-weight: 600; }
 figure { margin: 1rem 0 1.6rem; }
@@ -139,8 +140,9 @@ def _facts(release: AnyRelease, checked: Verification | str) -> str:
     verified = ("good", "verified", "checked for this report")
     if isinstance(checked, str):
         verified = ("bad", "not verified", "see below")
-    elif not lists_inputs(release) and not hides_inputs(release):
-        verified = ("", "verified in part", "all but the sensitivity, which needs the inputs")
+    elif not checked.complete:
+        missing = "sensitivity" if checked.proven_delta is None else "predictions"
+        verified = ("part", "verified in part", f"the {missing} not checked: see below")
     facts = [
         ("", f"ε = {c.epsilon:g}", "smaller is more private"),
         ("", f"δ = {c.delta:g}", "smaller is more private"),
@@ -209,6 +211,9 @@ def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str)
         parts.append(f'<p class="warning">{escape(checked)}</p>')
     else:
         parts.append(_list(f"Checked: {in_shell_words(check)}." for check in checked.checks))
+        if not checked.complete:
+            parts.append(f'<p class="unchecked">{escape(in_shell_words(checked.headline))}.</p>')
+            parts.append(_list(f"Not checked: {in_shell_words(what)}." for what in checked.unchecked))
     if release.receipt is not None:
         r = release.receipt
         parts.append(

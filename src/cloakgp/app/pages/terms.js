@@ -54,7 +54,7 @@ const OWN = {
   certificate:
     "What a plan promises and how it was reached: epsilon, delta, how far one row can move the result, and how large the noise is. Anybody can check it from the release file.",
   verified:
-    "The numbers in the release file were worked out again: noise of the size stated is enough for the promise. That it was drawn at random, no file can show.",
+    "The numbers in the release file were worked out again: noise of the size stated is enough for the promise. That it was drawn at random, no file can show. In part: the file does not hold all that this takes, so the promise is claimed and not proven.",
   "hash chain":
     "Each entry of the ledger carries a fingerprint of itself and of the entry before. A change anywhere breaks the chain, and is found.",
   "missing outcomes":

@@ -210,8 +210,13 @@ export async function showRelease(root, id, head) {
   api
     .verify(id)
     .then((answer) => {
-      badge.className = `chip ${answer.ok ? "good" : "bad"}`;
-      badge.textContent = answer.ok ? "verified" : "not verified";
+      const [kind, text] = !answer.ok
+        ? ["bad", "not verified"]
+        : answer.complete
+          ? ["good", "verified"]
+          : ["warn", "verified in part"];
+      badge.className = `chip ${kind}`;
+      badge.textContent = text;
       badge.title = answer.words;
     })
     .catch(() => {

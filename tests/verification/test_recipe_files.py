@@ -24,7 +24,6 @@ from cloakgp import (
     streamed,
     streams,
     verify,
-    verify_recipe,
 )
 from cloakgp.factored import MARGIN, FactoredMeasurement, digest_of
 from cloakgp.inducing import APPROXIMATIONS

@@ -1,0 +1,158 @@
+"""verify: one file, read once, and what could be checked of it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from cloakgp import files, schema, signing
+from cloakgp.container import ReleaseFileError
+from cloakgp.function import FunctionPlan
+from cloakgp.rows import Inputs, distinct
+from cloakgp.verification import guarantee, predictions, recipe
+from cloakgp.verification.reasons import Reason, VerificationError
+
+_SENSITIVITY = "the sensitivity"
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked, and the guarantee that follows from the file's contents."""
+
+    epsilon: float
+    delta: float
+    unit: str
+    proven_delta: float | None
+    """The delta that the integers in the file prove for its epsilon, at most `delta`; None if the
+    sensitivity was not checked, since then nothing is proven."""
+    checks: tuple[str, ...]
+    unchecked: tuple[str, ...]
+    """What was not checked, and what that would take."""
+    signed_by: str | None
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was checked that a file of this kind claims."""
+        return not self.unchecked
+
+    @property
+    def headline(self) -> str:
+        """The result in one line."""
+        promise = f"({self.epsilon:g}, {self.delta:g})-DP, unit {self.unit}"
+        signed = "not signed" if self.signed_by is None else f"signed by key {self.signed_by}"
+        if self.complete:
+            return f"verified: {promise}; {signed}"
+        if self.proven_delta is not None:
+            return f"verified IN PART: {promise}, but the predictions were not checked; {signed}"
+        return (
+            f"verified IN PART: the sensitivity was not checked, so that {promise}, is claimed and not "
+            f"proven; {signed}"
+        )
+
+    def __str__(self) -> str:
+        lines = [f"  - {check}" for check in self.checks]
+        return "\n".join([self.headline, *lines, *(f"  - NOT checked: {what}" for what in self.unchecked)])
+
+
+def verify(
+    path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any = None, X: Any = None
+) -> Verification:
+    """Recompute a release file's guarantee from its contents, or raise.
+
+    Parameters
+    ----------
+    path : path
+    signed_by : Ed25519 public key, optional
+        Refuse the file unless it was signed with this key (extra ``sign``). Also as bytes or hex.
+    kernel : callable, optional
+        Needed to check a release made with a custom kernel, which no file can hold: its predictions, and,
+        where its columns are made by a recipe, its sensitivity.
+    X : (N, D) array, optional
+        The public inputs. Compared with those of the file; needed to check the sensitivity of a release of
+        so many rows that its file holds only their digest. An array, a memory map, a Parquet file's columns
+        or a Dask array.
+
+    Returns
+    -------
+    Verification
+        Look at its `complete`: a file may not hold all that is needed, and `unchecked` then says what is
+        missing.
+
+    Raises
+    ------
+    VerificationError
+        If the guarantee, or a number derived from it, does not follow from the contents.
+    ReleaseFileError
+        If the file is damaged or not a release file.
+    SignatureError
+        If the signature does not fit, or `signed_by` asks for one that is not there.
+    """
+    manifest, arrays, signature = files.read(path)
+    claim, kind = manifest["certificate"], manifest["measurement"]["kind"]
+    if X is not None and kind == schema.WITHHELD:
+        raise ValueError("X: this file does not show its inputs, so X cannot be compared; leave it out.")
+    guarantee.check_words(manifest)
+    signer = None
+    if signature is not None or signed_by is not None:
+        signer = signing.check(manifest["sha256"], signature, signed_by)
+    proven = guarantee.check_guarantee(manifest, arrays)
+    done = ["digests, canonical form and closed schema", "noise scale, mu, epsilon and delta"]
+    if kind == schema.DENSE:
+        done.append("integer sensitivity, from the matrix")
+    inputs = None if X is None else _compared(manifest, arrays, X)
+    if kernel is None and schema.is_custom(manifest["model"]["kernel"]):
+        checked: list[str] = []
+        left = ["the predictions: the kernel is a custom one (give kernel=)"]
+        if kind == schema.FACTORED:
+            left.insert(0, f"{_SENSITIVITY}: its columns are made with a custom kernel (give kernel=)")
+    else:
+        checked, left = _from_the_model(manifest, arrays, kernel, inputs)
+        if kind == schema.FACTORED and recipe.SENSITIVITY not in checked:
+            left.insert(0, f"{_SENSITIVITY}: the file holds only X's digest (give X=)")
+    if kind == schema.WITHHELD:
+        left.insert(
+            0, f"{_SENSITIVITY}: the matrix is withheld, so only the custodian can; a signature vouches"
+        )
+    if manifest["ledger"] is not None:
+        entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
+        checked.append(
+            f"ledger receipt: entry {entry} of {dataset!r} is the custodian's word "
+            "(Ledger.verify(releases=[...]) compares it with the ledger)"
+        )
+    return Verification(
+        epsilon=claim["epsilon"],
+        delta=claim["delta"],
+        unit=claim["unit"],
+        proven_delta=None if any(what.startswith(_SENSITIVITY) for what in left) else proven,
+        checks=(*done, *checked),
+        unchecked=tuple(left),
+        signed_by=signer,
+    )
+
+
+def _compared(manifest: dict[str, Any], arrays: dict[str, Any], X: Any) -> Inputs:
+    """X, once it is what the file shows, or what it names by a digest."""
+    noise = arrays.get("noise", manifest["model"]["noise"])
+    if "X" in arrays:
+        predictions.compare(arrays["X"], X)
+        return distinct(arrays["X"], noise)
+    shape = (manifest["certificate"]["n_rows"], arrays["X_star"].shape[1])
+    return recipe.named(X, noise, shape, manifest["measurement"]["inputs_sha256"])
+
+
+def _from_the_model(
+    manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, inputs: Inputs | None
+) -> tuple[list[str], list[str]]:
+    """What was checked, and what was not, of all that is made with the model."""
+    try:
+        plan = files.plan_of(manifest, arrays, kernel)[0]
+        if isinstance(plan, FunctionPlan):
+            return predictions.check_function(plan)
+        if manifest["measurement"]["kind"] == schema.FACTORED:
+            return recipe.check(plan, inputs), []
+        return predictions.check(plan), []
+    except (VerificationError, ReleaseFileError):
+        raise
+    except (ValueError, TypeError, ArithmeticError) as error:
+        raise VerificationError(Reason.MODEL, str(error).rstrip(".")) from None

@@ -1,0 +1,67 @@
+"""Every reason to refuse a release file: a closed list. Each alone catches some forged file in the tests."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """What is wrong with a file, in words that follow "do not trust this release file"."""
+
+    # The promise
+    INSECURE = "it was made in INSECURE mode: its noise came from a seed"
+    UNIT = "its unit is not one that this library promises"
+    NEIGHBOURS = "its neighbours are not those that this library promises"
+    SPEND = "its spend is not what this library promises"
+    DESIGN = "its design is not one that this library has for such a release"
+    BOUND = "its bound is not one that this library has for such a release"
+    STATUS = "its status is not one that this library has for such a design"
+    RANGE = "a number in its certificate is out of range"
+    DIGITS = "a number in it has more digits than this library writes"
+    SENSITIVITY = "its sensitivity is not that of its columns"
+    ABOVE_BOUND = "its sensitivity is above the bound that it names"
+    NOISE_FLOOR = "its noise is too small for the lattice's proof"
+    OVERFLOW = "its integers could overflow"
+    MU = "its mu does not follow from its sensitivity and noise"
+    DELTA = "its noise is too small for its epsilon and delta"
+    CALIBRATION = "its noise does not belong to its epsilon, delta and calibration"
+    FIGURE = "a number in its certificate does not follow from its contents"
+    BELOW_BOUND = "its objective is below its lower bound"
+    WEIGHTS = "its weights are not relative ones"
+    # What is made from the measurements
+    MODEL = "its model fails"
+    OTHER_INPUTS = "its inputs are not X"
+    LABELS = "its labels are not those of its equal rows"
+    PREDICTIONS = "its measurements do not add up to its predictions"
+    UNBIASED = "it is not as unbiased as it says"
+    DENOISING = "its reconstruction is not the one that denoises best"
+    OFFSET = "its offset is not the model's"
+    STD = "its GP std is not the model's"
+    JITTER = "its jitter is not one that this library adds"
+    # Whole functions
+    REACH = "its reach is not its bound's"
+    SHAPE = "its reconstruction is not its points'"
+    LOWER_BOUND = "its lower bound is not that of its bound"
+    HIDDEN = "it tells of inputs that it says it hides"
+    CENTRE = "its centre is not its matrix's"
+    # Recipes
+    DIGEST = "its inputs are not those that it names"
+    EXTENT = "its extent is not that of its columns"
+    SUMS = "its sums are not those of its columns"
+    FEATURES = "its features are not those of its inducing inputs"
+    NO_INFORMATION = "its information is not that of any inputs"
+    INFORMATION = "its information is not that of its inputs"
+
+
+class VerificationError(ValueError):
+    """A release file's contents do not support what it claims."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        self.reason = reason
+        super().__init__(f"do not trust this release file: {reason}{f' ({detail})' if detail else ''}.")
+
+
+def refuse(wrong: bool, reason: Reason, detail: str = "") -> None:
+    """Raise if something is wrong."""
+    if wrong:
+        raise VerificationError(reason, detail)

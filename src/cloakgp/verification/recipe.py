@@ -1,0 +1,119 @@
+"""Check a release whose measurement is a recipe: make its columns again, row by row.
+
+Another processor may round a kernel's value differently, and with it an entry of a column by one unit. So
+an entry found here may have been one unit larger where it met y: every sensitivity below counts that unit.
+The plan left room for it (:data:`cloakgp.factored.MARGIN`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cloakgp.factored import FactoredMeasurement, bias, digest_of
+from cloakgp.gp import GP
+from cloakgp.inducing import SparseGP, information
+from cloakgp.plan import Plan
+from cloakgp.rows import Inputs, distinct
+from cloakgp.smoothers import kernel_matrix
+from cloakgp.sources import as_source
+from cloakgp.verification import reasons
+from cloakgp.verification.guarantee import absolute_sums, squared_norms
+from cloakgp.verification.predictions import check_offset, check_std
+from cloakgp.verification.reasons import Reason
+
+SENSITIVITY = "integer sensitivity, from X, each entry of a column counted one unit larger"
+_BLOCK = 2**17  # entries of columns made at once
+
+
+def check(plan: Plan, given: Inputs | None) -> list[str]:
+    """What was checked of a recipe's columns and predictions: the columns only if there are inputs."""
+    m = plan.measurement
+    assert isinstance(m, FactoredMeasurement)
+    inputs, checked = given if m.inputs is None else m.inputs, []
+    if inputs is not None:
+        reasons.refuse(digest_of(inputs) != m.digest, Reason.DIGEST)
+        check_columns(plan.gp, m, inputs)
+        checked.append(SENSITIVITY)
+    check_predictions(plan, inputs)
+    check_offset(plan)
+    return [*checked, "predictions, from the model and the measurements"]
+
+
+def named(X: Any, noise: Any, shape: tuple[int, int], digest: str) -> Inputs:
+    """X without its repetitions, if it is what the file names by this digest."""
+    if getattr(X, "shape", None) is None or isinstance(X, np.ndarray):
+        X = X if isinstance(X, np.memmap) else np.asarray(X, dtype=np.float64)
+        X = X[:, None] if X.ndim == 1 else X
+    reasons.refuse(tuple(X.shape) != shape, Reason.OTHER_INPUTS)
+    inputs = distinct(as_source(X, "X"), noise)
+    reasons.refuse(digest_of(inputs) != digest, Reason.OTHER_INPUTS)
+    return inputs
+
+
+def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
+    """Sensitivity, headroom and sums of the columns of these inputs: exact integers."""
+    least, most, sums, reach = 0, 0, np.zeros(m.n_measurements, object), np.zeros(m.n_measurements, object)
+    counts, variances = inputs.counts.astype(np.int64), inputs.variances
+    step = max(1, _BLOCK // m.n_measurements)
+    for start in range(0, len(inputs), step):
+        rows = slice(start, start + step)
+        rounded = _columns(gp, m, np.asarray(inputs.X[rows], dtype=np.float64), variances[rows])
+        # Before they become integers, which would wrap. "not <": it must fail for NaN too.
+        reasons.refuse(not np.abs(rounded).max() < 2.0**62, Reason.SENSITIVITY)
+        columns = rounded.astype(np.int64)
+        sizes, n = np.abs(columns), counts[rows]
+        least, most = max(least, *squared_norms(sizes + 1)), max(most, *squared_norms(sizes + 3))
+        up, down = absolute_sums(np.maximum(columns, 0), n), absolute_sums(np.minimum(columns, 0), n)
+        sums, reach = sums + up - down, reach + up + down + int(n.sum())
+    largest, most_y = max(reach.tolist()), 4**m.y_bits
+    declared = least * most_y <= m.declared**2 <= (math.isqrt(most * most_y) + 1) ** 2
+    reasons.refuse(not declared, Reason.SENSITIVITY)
+    reasons.refuse(largest * 2**m.y_bits + 64 * m.sigma >= 2**62, Reason.OVERFLOW)
+    reasons.refuse(not 0 <= largest - m.extent <= 2 * m.n_rows, Reason.EXTENT)
+    # A unit for each row, as above: it moves predictions by no more than rounding does.
+    reasons.refuse(np.abs(sums - m.centre.astype(object)).max() > m.n_rows, Reason.SUMS)
+
+
+def _columns(gp: GP, measurement: FactoredMeasurement, X: Any, noise: Any) -> Any:
+    """The recipe, followed: whole numbers, as floats."""
+    recipe = measurement.recipe
+    K = kernel_matrix(gp.kernel, X, recipe.features.Z, "X, inducing")
+    with np.errstate(all="ignore"):  # what is out of range is refused
+        scaled = np.ldexp(recipe.factors.astype(np.float64), recipe.matrix_bits - recipe.factor_bits)
+        if recipe.approximation == "fitc":
+            phi = recipe.features.W @ K.T
+            noise = noise + np.maximum(gp.kernel.diag(X) - (phi**2).sum(axis=0), 0.0)
+        return np.rint(scaled @ K.T / noise)
+
+
+def check_predictions(plan: Plan, inputs: Inputs | None) -> None:
+    """The predictions, against the model, as far as the file shows it."""
+    gp, m, certificate = plan.gp, plan.measurement, plan.certificate
+    assert isinstance(m, FactoredMeasurement)
+    features = m.recipe.features
+    gram = kernel_matrix(gp.kernel, features.Z, features.Z, "inducing, inducing")
+    white = np.allclose(features.W @ gram @ features.W.T, np.eye(len(features.W)), rtol=0, atol=1e-3)
+    reasons.refuse(not white, Reason.FEATURES)
+    eigenvalues = np.linalg.eigvalsh((m.information + m.information.T) / 2)
+    largest = max(float(eigenvalues[-1]), 1.0)
+    symmetric = np.allclose(m.information, m.information.T, rtol=0, atol=1e-9 * largest)
+    reasons.refuse(not symmetric or eigenvalues[0] < -1e-6 * largest, Reason.NO_INFORMATION)
+    if inputs is not None:
+        found = information(features, gp.approximation, inputs)
+        near = np.allclose(found, m.information, rtol=0, atol=1e-6 * largest)
+        reasons.refuse(not near, Reason.INFORMATION)
+    model = SparseGP(features, gp.approximation, m.information, plan.X_star)
+    reasons.refuse(not certificate.unbiased, Reason.UNBIASED)
+    reasons.refuse(certificate.jitter != 0, Reason.JITTER)
+    q = m.n_measurements
+    least = bias(gp, model, m, plan.reconstruction, np.zeros((q, q)))
+    # At most half a unit is rounded away from each entry of each column.
+    rounded = np.abs(plan.reconstruction).sum(axis=1) * m.n_rows * 2.0 ** -(m.matrix_bits + 1)
+    most = least + rounded * gp.farthest
+    slack = 1e-6 * (m.upper - m.lower)
+    near = least.max() * 0.999 - slack <= certificate.bias <= most.max() * 1.02 + slack
+    reasons.refuse(not near, Reason.PREDICTIONS)
+    check_std(plan.gp_std, np.sqrt(model.posterior_variance))

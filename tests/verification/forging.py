@@ -1,0 +1,179 @@
+"""Honest files of every kind, and the tools of a careful liar: every digest is right again afterwards."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cloakgp import GP, container, streamed
+from cloakgp.calibration import delta_slack
+from cloakgp.certificate import DIGITS, short
+from cloakgp.kernels import EQ, Constant
+
+RNG = np.random.default_rng(3)
+X = RNG.uniform(0, 10, size=(12, 1))
+Y = RNG.normal(2.0, 3.0, size=12)
+X_STAR = np.linspace(0, 10, 4)[:, None]
+BASIS = np.linspace(0.0, 10.0, 5)[:, None]
+REPEATED = X[[0, 1, 2, 3, 4, 0, 1, 2, 8, 9, 10, 0]]
+PER_ROW = np.resize([0.4, 0.4, 0.9], 12)
+PROMISE = {"epsilon": 1.0, "delta": 0.01}
+SETTING = GP(EQ(2.0, variance=1.5), noise=0.4, bounds=(-1.0, 4.0), mean=0.7)
+SPARSE = GP(EQ(2.0, variance=1.5), 0.4, (-1.0, 4.0), 0.7, X_STAR + 0.1, "fitc")
+
+
+def function(**options: Any) -> Any:
+    return lambda: SETTING.plan_function(X, **PROMISE, **options)
+
+
+def design(name: str) -> Any:
+    return lambda: SETTING.plan(X, X_STAR, design=name, weights=[1, 2, 3, 4], **PROMISE)
+
+
+def shared_columns() -> Any:
+    gp = GP(EQ(2.0) + Constant(3.0), PER_ROW, (-1.0, 4.0), 0.7)
+    return gp.plan(REPEATED, X_STAR, **PROMISE)
+
+
+def recipe(gp: GP = SPARSE) -> Any:
+    kept, streamed.DENSE = streamed.DENSE, 1
+    try:
+        return gp.plan(X, X_STAR, **PROMISE)
+    finally:
+        streamed.DENSE = kept
+
+
+PLANS = {
+    "mse": design("mse"),
+    "max": design("max"),
+    "posterior": design("posterior"),
+    "volume": design("volume"),
+    "shared columns": shared_columns,
+    "inducing": lambda: SPARSE.plan(X, X_STAR, **PROMISE),
+    "recipe": recipe,
+    "function": function(),
+    "paper": function(bound="paper"),
+    "hidden": function(bound="input-free", basis=BASIS),
+}
+PREDICTIONS = ("mse", "max", "posterior", "volume", "shared columns", "inducing", "recipe")
+FUNCTIONS = ("function", "paper", "hidden")
+SHOWN = tuple(kind for kind in PLANS if kind != "hidden")
+WITH_MATRIX = tuple(kind for kind in SHOWN if kind != "recipe")
+_made: dict[str, bytes] = {}
+
+
+def honest(kind: str, folder: Path) -> Path:
+    """A file of this kind."""
+    path = folder / f"{kind}.cloak"
+    if kind not in _made:
+        PLANS[kind]().release(Y).save(path)
+        _made[kind] = path.read_bytes()
+    path.write_bytes(_made[kind])
+    return path
+
+
+def opened(path: Path) -> tuple[dict[str, Any], dict[str, Any], Any]:
+    """A file's contents, to be changed."""
+    manifest, arrays, signature = container.read(path)
+    return container.bare(manifest), {name: array.copy() for name, array in arrays.items()}, signature
+
+
+def rewrite(path: Path, change: Any) -> None:
+    """Change a file's contents, and put all digests right."""
+    manifest, arrays, signature = opened(path)
+    change(manifest, arrays)
+    path.write_bytes(container.pack(manifest, arrays, signature))
+
+
+def settle(manifest: dict[str, Any], **changes: Any) -> None:
+    """Change a certificate, and every number in it that follows."""
+    c, bounds = manifest["certificate"], manifest["model"]["bounds"]
+    c.update(changes)
+    step = math.ldexp(bounds[1] - bounds[0], -(c["y_bits"] + c["matrix_bits"]))
+    exact = Fraction(c["sensitivity_steps"], c["sigma"])
+    c["mu"] = float(exact) if Fraction(float(exact)) >= exact else math.nextafter(float(exact), 9)
+    c["sensitivity"], c["noise_scale"] = c["sensitivity_steps"] * step, c["sigma"] * step
+    c["delta_slack"] = delta_slack(c["mu"], c["epsilon"], c["delta"], c["n_measurements"])
+    for name, how in DIGITS.items():
+        c[name] = short(c[name], *how)
+    c["gap"] = c["objective"] / c["lower_bound"] - 1
+
+
+def scale_noise(manifest: dict[str, Any], factor: float, *, sensitivity: bool = False) -> None:
+    """Another noise scale, with all that follows; the sensitivity is scaled too, if that is asked for."""
+    c = manifest["certificate"]
+    sigma = int(float(int(c["sigma"] * factor)))
+    steps = math.floor(c["mu"] * sigma) if sensitivity else c["sensitivity_steps"]
+    size = (sigma / c["sigma"]) ** 2
+    settle(
+        manifest,
+        sigma=sigma,
+        sensitivity_steps=steps,
+        objective=c["objective"] * size,
+        lower_bound=c["lower_bound"] * size,
+    )
+
+
+# Changes, by what they touch
+
+
+def certificate(**changes: Any) -> Any:
+    return lambda manifest, arrays: manifest["certificate"].update(changes)
+
+
+def scaled(name: str, factor: float) -> Any:
+    def change(manifest: Any, arrays: Any) -> None:
+        value = manifest["certificate"][name]
+        manifest["certificate"][name] = type(value)(value * factor)
+
+    return change
+
+
+def added(name: str, amount: int) -> Any:
+    def change(manifest: Any, arrays: Any) -> None:
+        manifest["certificate"][name] += amount
+
+    return change
+
+
+def flipped(name: str) -> Any:
+    def change(manifest: Any, arrays: Any) -> None:
+        manifest["certificate"][name] = not manifest["certificate"][name]
+
+    return change
+
+
+def part(name: str, key: str, change: Any) -> Any:
+    def edit(manifest: Any, arrays: Any) -> None:
+        manifest[name][key] = change(manifest[name][key])
+
+    return edit
+
+
+def model(**changes: Any) -> Any:
+    return lambda manifest, arrays: manifest["model"].update(changes)
+
+
+def array(name: str, change: Any) -> Any:
+    def edit(manifest: Any, arrays: Any) -> None:
+        arrays[name] = np.ascontiguousarray(change(arrays[name]), dtype=arrays[name].dtype)
+
+    return edit
+
+
+def entry(name: str, index: Any, change: Any) -> Any:
+    def edit(manifest: Any, arrays: Any) -> None:
+        arrays[name][index] = change(arrays[name][index])
+
+    return edit
+
+
+def unit(word: str) -> Any:
+    def change(manifest: Any, arrays: Any) -> None:
+        manifest["unit"] = manifest["certificate"]["unit"] = word
+
+    return change

@@ -1,0 +1,245 @@
+"""Change any one thing in an honest file and put the digests right: refused, or harmless and documented.
+
+A change that `verify` lets pass must be at a place that ``docs/release-file.md`` lists as the custodian's, and
+the guarantee must still follow from the contents, by the few lines below, which share nothing with the library.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import re
+from pathlib import Path
+from types import SimpleNamespace
+
+import forging
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloakgp import ReleaseFileError, SignatureError, VerificationError, container, verify
+
+PAGE = Path(__file__).parents[2] / "docs" / "release-file.md"
+SECTION = "## What a dishonest custodian could still hide"
+
+
+def documented():
+    """The places that the documentation says are free: arrays, and keys of the manifest."""
+    text = PAGE.read_text().split(SECTION)[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    return {name for row in rows for name in re.findall("`([^`]+)`", row)}
+
+
+FREE = documented()
+
+
+def delta_of(epsilon, mu):
+    """Balle & Wang (2018), theorem 8, in 60 digits."""
+    import mpmath as mp
+
+    with mp.workdps(60):
+        a, b = mp.mpf(mu) / 2 - mp.mpf(epsilon) / mu, -mp.mpf(mu) / 2 - mp.mpf(epsilon) / mu
+        return float(mp.ncdf(a) - mp.exp(epsilon) * mp.ncdf(b))
+
+
+def follows(manifest, arrays, complete):
+    """Whether the guarantee follows from the contents."""
+    c = manifest["certificate"]
+    if "matrix" in arrays:
+        columns = arrays["matrix"].T.tolist()
+    elif "X" in arrays and complete:
+        columns = recipe_columns(manifest, arrays)
+    else:
+        columns = []  # verified in part: the promise is for the sensitivity that is claimed
+    steps = max([math.sqrt(sum(v * v for v in column)) * 2 ** c["y_bits"] for column in columns], default=0.0)
+    mu = max(steps, c["sensitivity_steps"]) / c["sigma"]
+    words = not c["insecure"] and c["unit"] == manifest["unit"] == "one row" and c["sigma"] >= 2**30
+    return words and delta_of(c["epsilon"], mu) <= c["delta"] * (1 - 5e-8)
+
+
+def recipe_columns(manifest, arrays):
+    """The recipe of the file, followed: fitc with an EQ kernel in one dimension."""
+    kernel, c = manifest["model"]["kernel"], manifest["certificate"]
+    assert kernel["kind"] == "EQ"
+    D = arrays["X"] - arrays["inducing"].T
+    K = kernel["variance"] * np.exp(-((D / kernel["lengthscale"]) ** 2) / 2)
+    rest = kernel["variance"] - ((arrays["features"] @ K.T) ** 2).sum(axis=0)
+    bits = c["matrix_bits"] - manifest["measurement"]["factor_bits"]
+    scaled = arrays["factors"] @ K.T * 2.0**bits / (manifest["model"]["noise"] + np.maximum(rest, 0))
+    return [[abs(v) + 1 for v in column] for column in np.rint(scaled).T.tolist()]
+
+
+def leaves(value, path=()):
+    """Every value in a manifest, with where it is."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from leaves(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from leaves(inner, (*path, index))
+    else:
+        yield path
+
+
+def at(value, path):
+    for key in path:
+        value = value[key]
+    return value
+
+
+NUMBERS = st.sampled_from(
+    [
+        lambda v: v + 1,
+        lambda v: v - 1,
+        lambda v: -v,
+        lambda v: 0 * v,
+        lambda v: 2 * v,
+        lambda v: v + v / 2**10,
+    ]
+) | st.integers(0, 60).map(
+    lambda bit: lambda v: v ^ (1 << bit) if isinstance(v, int) else v * (1 + 2.0**-bit)
+)
+WORDS = st.text(max_size=12)
+
+
+def changed(value, draw):
+    """Another value of the same kind, or of another."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, (int, float)):
+        new = draw(NUMBERS)(value)
+        return type(value)(new) if draw(st.booleans()) or not math.isfinite(new) else draw(st.none() | WORDS)
+    if isinstance(value, str):
+        return draw(st.sampled_from([value + " ", value[:-1], value.upper(), ""]) | WORDS)
+    return draw(st.integers(0, 2**53) | WORDS)
+
+
+class Change:
+    """One change, drawn: where it was made, and the contents afterwards."""
+
+    def __init__(self, draw, manifest, arrays):
+        self.manifest, self.arrays = copy.deepcopy(manifest), {n: a.copy() for n, a in arrays.items()}
+        kind = draw(st.sampled_from(["entry", "entry", "entry", "word", "word", "word", "key", "array"]))
+        self.place = getattr(self, kind)(draw)
+
+    def entry(self, draw):
+        name = draw(st.sampled_from(sorted(self.arrays)))
+        array = self.arrays[name].reshape(-1)
+        index = draw(st.integers(0, array.size - 1))
+        with np.errstate(all="ignore"):
+            new = draw(NUMBERS)(array[index].item())
+        if array.dtype.kind == "i":
+            new = max(-(2**63), min(int(new), 2**63 - 1))
+        array[index] = new
+        return name
+
+    def word(self, draw):
+        path = draw(st.sampled_from(sorted(leaves(self.manifest), key=str)))
+        holder = at(self.manifest, path[:-1])
+        holder[path[-1]] = changed(holder[path[-1]], draw)
+        return ".".join(map(str, path[:2]))
+
+    def key(self, draw):
+        parts = [()] + [(name,) for name, inner in self.manifest.items() if isinstance(inner, dict)]
+        holder = at(self.manifest, draw(st.sampled_from(sorted(parts))))
+        if holder and draw(st.booleans()):
+            del holder[draw(st.sampled_from(sorted(holder)))]
+        else:
+            holder[draw(WORDS)] = draw(st.integers() | WORDS)
+        return "a key"
+
+    def array(self, draw):
+        name = draw(st.sampled_from(sorted(self.arrays)))
+        old = self.arrays.pop(name)
+        how = draw(st.sampled_from(["gone", "renamed", "copied", "longer", "shorter", "other numbers"]))
+        if how != "gone":
+            new = {"longer": np.concatenate([old, old[:1]]), "shorter": old[:-1]}.get(how, old)
+            if how == "other numbers":
+                new = old.astype(np.float32)
+            if how == "copied":
+                self.arrays[name] = old
+            self.arrays[draw(st.sampled_from(["y", "notes"])) if how in ("renamed", "copied") else name] = new
+        return f"array {how}: {name}"
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("files")
+    files = {kind: forging.opened(forging.honest(kind, folder)) for kind in forging.PLANS}
+    manifest, arrays, _ = files["mse"]
+    manifest = {**manifest, "ledger": {"entry": 3, "head": "a" * 64}}
+    manifest["custodians_words_unchecked"] = {"dataset": "heights"}
+    return SimpleNamespace(files={**files, "with a receipt": (manifest, arrays, None)}, folder=folder)
+
+
+def nothing(manifest, arrays, change):
+    """Whether a change was none: the very same contents."""
+    return container.pack(manifest, arrays) == container.pack(change.manifest, change.arrays)
+
+
+@pytest.mark.parametrize("kind", [*forging.PLANS, "with a receipt"])
+def test_a_single_change_is_refused_or_documented_and_harmless(originals, kind):
+    manifest, arrays, _ = originals.files[kind]
+    path = originals.folder / "changed.cloak"
+    container_of = container.pack(manifest, arrays)
+    path.write_bytes(container_of)
+    assert verify(path).complete == (kind != "hidden")
+    passed = set()
+
+    @settings(max_examples=60)
+    @given(st.data())
+    def attack(data):
+        change = Change(data.draw, manifest, arrays)
+        try:
+            contents = container.pack(change.manifest, change.arrays)
+        except (TypeError, ValueError, OverflowError, UnicodeEncodeError):
+            return  # nothing that a file can hold
+        path.write_bytes(contents)
+        try:
+            result = verify(path)
+        except (VerificationError, ReleaseFileError):
+            return
+        if contents == container_of:
+            return
+        assert follows(change.manifest, change.arrays, result.complete), change.place
+        taken_out = change.place == "array gone: X" and not result.complete
+        assert change.place in FREE or taken_out, change.place
+        passed.add(change.place)
+
+    attack()
+    assert "z" in FREE  # or nothing could ever be let pass
+
+
+def test_every_place_that_is_documented_is_one():
+    known = set(container_names()) | {f"certificate.{name}" for name in certificate_names()}
+    known |= {"model.kernel", "model.noise", "model.bounds", "model.mean"}
+    known |= {"measurement.extent", "measurement.inputs_sha256", "function.reach", "function.prior_seed"}
+    known |= {"ledger.entry", "ledger.head", "custodians_words_unchecked.dataset", "signature.json"}
+    assert known >= FREE, FREE - known
+
+
+def container_names():
+    from cloakgp.schema import DTYPES
+
+    return DTYPES
+
+
+def certificate_names():
+    from cloakgp.certificate import FIELDS
+
+    return FIELDS
+
+
+@given(st.data())
+def test_a_changed_byte_is_refused(originals, data):
+    """Without new digests, of any kind of file."""
+    kind = data.draw(st.sampled_from(sorted(originals.files)))
+    manifest, arrays, _ = originals.files[kind]
+    contents = bytearray(container.pack(manifest, arrays))
+    position = data.draw(st.integers(0, len(contents) - 1))
+    contents[position] ^= data.draw(st.integers(1, 255))
+    path = originals.folder / "byte.cloak"
+    path.write_bytes(bytes(contents))
+    with pytest.raises((ReleaseFileError, SignatureError)):
+        verify(path)

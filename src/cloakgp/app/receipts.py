@@ -20,8 +20,8 @@ from cloakgp.ledger.receipts import Claim, fault
 
 REMEDY = (
     "Nothing can be spent until the ledger that paid is back: put its newest file in its place, or start the "
-    "server with the --ledger that was used before. If it is lost for good, keep this data folder for reading "
-    "and start a new one; docs/app.md says how."
+    "server with the --ledger that was used before. If it is lost for good, keep this data folder for "
+    "reading and start a new one; docs/app.md says how."
 )
 
 

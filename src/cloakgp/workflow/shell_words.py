@@ -24,6 +24,7 @@ SHELL_WORDS = {
     "url must ": "--ledger must ",
     "url: ": "--ledger: ",
     "releases: ": "",
+    "receipts: ": "",
     "an Ed25519 public key: an Ed25519PublicKey, its 32 bytes, or their 64 hex digits.": (
         "an Ed25519 public key, as 64 hex digits."
     ),

@@ -84,7 +84,7 @@ def check_read_only(world: World, scene: Scene) -> None:
     check_refused(client.post("/api/ledger/datasets", json=wanted))
     book = client.get("/api/ledger").json()
     assert (book["verified"], book["read_only"]) == (False, True)
-    assert "not the ledger that paid" in book["problem"]
+    assert "does not know 1 of 1 payment(s)" in book["problem"]
     assert "--ledger" in book["remedy"]
     assert scene.file.read_bytes() == scene.kept
     assert client.get(f"/api/releases/{scene.id}/file").content == scene.kept

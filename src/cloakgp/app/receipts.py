@@ -23,6 +23,7 @@ REMEDY = (
     "server with the --ledger that was used before. If it is lost for good, keep this data folder for "
     "reading and start a new one; docs/app.md says how."
 )
+_NAMED = 5
 
 
 class ReadOnly(LedgerTampered):
@@ -57,12 +58,14 @@ class Receipts:
 
 def trouble(receipts: Sequence[Receipt], entries: Sequence[Entry]) -> str | None:
     """What is wrong, for people, if a receipt is not in the ledger."""
-    faults = [said for each in receipts if (said := fault(Claim("", each), entries)) is not None]
-    if not faults:
+    missing = [each for each in receipts if fault(Claim("", each), entries) is not None]
+    if not missing:
         return None
+    named = "; ".join(f"entry {each.entry} of {each.dataset!r}" for each in missing[:_NAMED])
     return (
-        f"this is not the ledger that paid for what was released here, or an old copy of it. It lacks "
-        f"{len(faults)} of {len(receipts)} payment(s): {faults[0]}."
+        f"the ledger does not know {len(missing)} of {len(receipts)} payment(s) for releases made here "
+        f"({named}{'; ...' if len(missing) > _NAMED else ''}): an old copy was put in its place, or this is "
+        "another ledger."
     )
 
 

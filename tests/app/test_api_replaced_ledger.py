@@ -15,6 +15,7 @@ from app_helpers import LOOSE, World, make_plan, opened, release
 
 from cloakgp.app import create_app, open_state, releasing
 from cloakgp.app.shelf import Shelf
+from cloakgp.charging import Receipt
 from cloakgp.ledger import Ledger
 
 NEARLY_ALL = 0.99
@@ -240,6 +241,31 @@ def test_a_newer_ledger_is_welcome(scene: Scene) -> None:
     client = scene.world.restarted().client()
     assert client.get("/api/ledger").json()["verified"]
     assert release(client, make_plan(client, epsilon=0.2), dataset="others", confirm="others").is_success
+
+
+def _look(till: releasing.Till) -> None:
+    assert till.trouble() is None
+
+
+def _look_before_writing(till: releasing.Till) -> None:
+    with till._store.reading() as connection:
+        till._checked_to_write(connection)
+
+
+@pytest.mark.parametrize("look", [_look, _look_before_writing])
+def test_what_others_pay_for_meanwhile_is_not_missed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, look: Callable[[releasing.Till], None]
+) -> None:
+    """On a server, requests for other data sets pay while this one reads."""
+    counter, read = scene.world.state.counter, Ledger._checked
+
+    def paid_meanwhile(self: Ledger, connection: Any) -> Any:
+        entries = read(self, connection)
+        counter.receipts.add(Receipt("others", len(entries), "f" * 64))
+        return entries
+
+    monkeypatch.setattr(Ledger, "_checked", paid_meanwhile)
+    look(counter.ledger("a test"))
 
 
 def test_a_release_file_is_never_overwritten_by_another_answer(world: World) -> None:

@@ -206,6 +206,7 @@ def test_analysts_see_plans_and_releases_and_nothing_else(visit: Visit, shelf: s
         page.goto(f"{analyst.site.url}/#{path}")
         page.wait_for_url(re.compile("#/releases$"))
     page.get_by_role("link", name="Plans", exact=True).click()
+    page.get_by_role("heading", name="Plans", level=1).wait_for()  # releases have the same names
     page.get_by_role("link", name="on the shelf").click()
     page.get_by_role("heading", name="Noise that a release would carry").wait_for()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from app_helpers import LOOSE, World, make_plan, release
 
-from cloakgp.app import create_app, open_state, releasing
+from cloakgp.app import create_app, open_state
 from cloakgp.app.shelf import Shelf
 from cloakgp.ledger import Ledger, LedgerError
 
@@ -107,7 +107,7 @@ def test_without_a_budget_there_is_nothing_to_spend(world: World) -> None:
 
 
 def test_the_till_has_not_been_paid_when_the_charge_fails(world: World) -> None:
-    till = releasing.Till(world.state.ledger_url, who="a test")
+    till = world.state.counter.ledger("a test")
     client = world.client()
     plan = world.state.plans.load(make_plan(client, epsilon=2.0))
     with pytest.raises(LedgerError), till.charge(plan, "kung"):

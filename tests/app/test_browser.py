@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,38 @@ def test_what_does_not_fit_into_the_budget_is_refused(visit: Visit, site: Site, 
     window.check()
 
 
+def test_a_ledger_that_was_put_back_is_told_before_anything_else(browser: Browser, tmp_path: Path) -> None:
+    with serving(tmp_path / "data") as site:
+        ledger, old = tmp_path / "data" / "ledger.db", tmp_path / "old.db"
+        token = site.token("Ada", "custodian")
+        wanted = {"name": "first", "epsilon": 2.0, "delta": 0.01}
+        site.ask("POST", "/api/ledger/datasets", wanted, token)
+        shutil.copy(ledger, old)
+        make_release(site, token)
+        shutil.copy(old, ledger)
+        window = Watched(browser, site)
+        page = window.page
+        window.sign_in(token)
+        window.open("/budget", ".note.bad")
+        heading = page.get_by_role("heading", name="Read-only: nothing can be spent")
+        expect(heading).to_be_visible()
+        expect(page.locator(".note.bad")).to_contain_text("an old copy was put in its place")
+        expect(page.get_by_text("not verified", exact=True)).to_be_visible()
+        for hidden in ("chain verified", "left for one more", "note it somewhere else", "Add a data set"):
+            expect(page.get_by_text(hidden)).to_have_count(0)
+
+        window.open("/plans")
+        page.get_by_role("link", name="on the shelf").click()
+        page.get_by_role("button", name="Take up this plan").click()
+        wait_for_noise(page)
+        page.get_by_role("button", name="Keep this plan").click()
+        expect(heading).to_be_visible()
+        expect(page.get_by_role("radio")).to_have_count(0)
+        expect(page.get_by_role("button", name="Release now")).to_be_hidden()
+        window.check(NOT_SIGNED_IN)
+        window.close()
+
+
 def test_analysts_see_plans_and_releases_and_nothing_else(visit: Visit, shelf: str) -> None:
     custodian = visit()
     custodian.sign_in()
@@ -173,6 +206,7 @@ def test_analysts_see_plans_and_releases_and_nothing_else(visit: Visit, shelf: s
         page.goto(f"{analyst.site.url}/#{path}")
         page.wait_for_url(re.compile("#/releases$"))
     page.get_by_role("link", name="Plans", exact=True).click()
+    page.get_by_role("heading", name="Plans", level=1).wait_for()  # releases have the same names
     page.get_by_role("link", name="on the shelf").click()
     page.get_by_role("heading", name="Noise that a release would carry").wait_for()
 

@@ -52,7 +52,15 @@ def test_every_option_on_the_page_exists():
     text = PAGE.read_text(encoding="utf-8")
     helps = "".join(
         run(f"{shlex.join(words)} --help").out
-        for words in (["plan"], ["release"], ["select"], ["predict"], ["export"], ["ledger", "show"])
+        for words in (
+            ["plan"],
+            ["release"],
+            ["select"],
+            ["predict"],
+            ["export"],
+            ["ledger", "show"],
+            ["ledger", "verify"],
+        )
     )
     for option in set(re.findall(r"`(--[a-z-]+)", text)):
         assert option in helps, option

@@ -563,3 +563,5 @@ def test_an_entry_is_a_number(ledger, entry):
 def test_what_is_no_release_is_named(ledger, releases):
     with pytest.raises((TypeError, FileNotFoundError), match="releases"):
         ledger.verify(releases=releases)
+    with pytest.raises((TypeError, FileNotFoundError), match="receipts"):
+        ledger.verify(receipts=releases)

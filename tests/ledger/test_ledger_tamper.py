@@ -310,6 +310,39 @@ def test_an_old_copy_put_back(file_url, folder, tmp_path):
         ledger.verify([lost])
 
 
+def test_receipts_alone_will_do(told, url, folder):
+    """Kept when the releases themselves are not: the ledger is whole, cut, or another one."""
+    ledger, releases = told
+    receipts = [release.receipt for release in releases]
+    assert ledger.verify(receipts=receipts).releases == 2
+    assert ledger.verify(receipts[0]).releases == 1
+    with pytest.raises(LedgerTampered, match="entry -1"):
+        ledger.verify(receipts=[replace(receipts[1], entry=-1)])
+    rewrite(url, lambda rows: rows[:5])
+    ledger.verify(receipts=receipts[:1])
+    with pytest.raises(LedgerTampered, match="not there any more"):
+        ledger.verify(receipts=receipts)
+    ledger.record("people", Exponential(0.01), "entry 5 is there again")
+    with pytest.raises(LedgerTampered, match="another ledger, or its history was written anew"):
+        ledger.verify(receipts=receipts)
+
+
+def test_all_that_is_forgotten_is_listed(told, url, tmp_path):
+    """Each release file by its name, those that are there not; one line for each."""
+    ledger, (first, second) = told
+    paths = [tmp_path / f"{name}.cloak" for name in ("kept", "lost", "free")]
+    first.save(paths[0])
+    second.save(paths[1])
+    small_plan().release(Y).save(paths[2])
+    rewrite(url, lambda rows: rows[:5])
+    with pytest.raises(LedgerTampered) as refused:
+        ledger.verify(receipts=[*paths, second.receipt])
+    said = str(refused.value).splitlines()
+    assert "3 of 4" in said[0]
+    assert [line.strip().split(" ")[0] for line in said[1:]] == [f"{paths[1]}:", f"{paths[2]}:", "entry"]
+    assert "no receipt" in said[2]
+
+
 def test_history_written_anew_by_somebody_who_knows_how(told, url):
     """All hashes are right again, so the chain is good in itself: the releases carry the old ones."""
     ledger, releases = told

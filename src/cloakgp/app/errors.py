@@ -19,6 +19,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
+from cloakgp.app.receipts import REMEDY, ReadOnly
 from cloakgp.ledger import BudgetExceeded, LedgerError, LedgerTampered
 from cloakgp.workflow.errors import InputError, Refused
 from cloakgp.workflow.private_step import UNUSABLE
@@ -55,6 +56,10 @@ def conflict(error: str) -> Problem:
     return Problem(409, "conflict", error)
 
 
+def read_only(trouble: str) -> Problem:
+    return Problem(409, "read_only", f"{trouble} {REMEDY} Nothing was spent.")
+
+
 def busy(error: str) -> Problem:
     return Problem(503, "busy", error)
 
@@ -87,6 +92,8 @@ def spending() -> Iterator[None]:
         yield
     except BudgetExceeded as error:
         raise Problem(409, "budget_exceeded", str(error)) from None
+    except ReadOnly as error:
+        raise read_only(str(error)) from None
     except LedgerTampered as error:
         raise conflict(str(error)) from None
     except LedgerError as error:

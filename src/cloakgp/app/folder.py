@@ -7,6 +7,7 @@
     releases/  a .cloak file and a JSON file for each release
     working/   links to tables while a release reads them; emptied on start
     people.json, ledger.db
+    receipts.json  what was ever paid for here, deleted releases included
 
 A process that is killed leaves files that begin with a dot, which are removed on start, or none.
 """
@@ -50,6 +51,7 @@ class Folder:
             (self.path / part).mkdir(mode=0o700, exist_ok=True)
             (self.path / part).chmod(0o700)
         self.uploads, self.plans, self.releases, self.working = (self.path / part for part in PARTS)
+        self.receipts = self.path / "receipts.json"
 
     @contextmanager
     def claimed(self) -> Iterator[None]:

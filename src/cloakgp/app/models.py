@@ -344,6 +344,11 @@ class LedgerEntry(BaseModel):
 class LedgerBook(BaseModel):
     verified: bool
     problem: str | None
+    """What is wrong with the ledger."""
+    read_only: bool
+    """Whether nothing can be spent: the ledger was changed, or is not the one that paid for the releases."""
+    remedy: str | None
+    """What to do then."""
     head: str
     datasets: list[Dataset]
     entries: list[LedgerEntry]

@@ -17,14 +17,15 @@ from typing import Any
 from cloakgp import checks
 from cloakgp.accounting import Event, Gaussian, to_spec
 from cloakgp.app import models, shelf
-from cloakgp.app.errors import Problem, bad_input, busy, conflict, not_found, public_work, spending
+from cloakgp.app.errors import Problem, bad_input, busy, conflict, not_found, public_work, read_only, spending
 from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.plans import Plans, with_inputs
+from cloakgp.app.receipts import REMEDY, ReadOnly, Receipts, trouble
 from cloakgp.app.shelf import Shelf
 from cloakgp.app.uploads import Uploads
 from cloakgp.budget import Budget
 from cloakgp.charging import Account, Charge, Chargeable
-from cloakgp.ledger import Balance, Ledger, LedgerError, LedgerTampered
+from cloakgp.ledger import Balance, Entry, Ledger, LedgerError, LedgerTampered
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.spending import quote, request_name
@@ -33,9 +34,16 @@ log = logging.getLogger("cloakgp.app")
 
 
 class Till(Ledger):
-    """A ledger for one request, which notes whether its charge was paid now or had been before."""
+    """A ledger for one request, which notes whether its charge was paid now or had been before.
+
+    It keeps a receipt of all that was paid for, and sells nothing if the ledger has forgotten one of them.
+    """
 
     paid = False
+
+    def __init__(self, url: str, receipts: Receipts, *, who: str, timeout: float = 20.0) -> None:
+        super().__init__(url, who=who, timeout=timeout)
+        self._receipts = receipts
 
     @contextmanager
     def charge(
@@ -46,6 +54,36 @@ class Till(Ledger):
             known = charge.answer is not None
             yield charge
         self.paid = not known
+        assert charge.receipt is not None
+        self._receipts.add(charge.receipt)
+
+    def fetch(self, entry: int, plan: Chargeable) -> Charge:
+        """As the ledger's own."""
+        fetched = super().fetch(entry, plan)
+        assert fetched.receipt is not None
+        self._receipts.add(fetched.receipt)
+        return fetched
+
+    def trouble(self) -> str | None:
+        """Why nothing may be spent, if the ledger was changed, replaced or removed."""
+        paid_for = self._receipts.everything()  # first: what others pay for meanwhile is in what is read then
+        try:
+            return trouble(paid_for, self.entries())
+        except LedgerTampered as error:
+            return str(error)
+        except LedgerError as error:
+            if not is_absent(error):
+                raise
+            return trouble(paid_for, [])
+
+    def _checked_to_write(self, connection: Any) -> list[Entry]:
+        """Look once more in the very transaction that pays: the ledger may have been replaced just now."""
+        paid_for = self._receipts.everything()
+        entries = super()._checked_to_write(connection)
+        said = trouble(paid_for, entries)
+        if said is not None:
+            raise ReadOnly(said)
+        return entries
 
     def check(self) -> None:
         """Raise if it cannot be read, or made. One that was tampered with can: its page says so."""
@@ -59,18 +97,29 @@ class Till(Ledger):
 class Counter:
     """Where plans become releases, and who pays."""
 
-    def __init__(self, ledger_url: str, uploads: Uploads, plans: Plans, shelf: Shelf) -> None:
+    def __init__(
+        self, ledger_url: str, uploads: Uploads, plans: Plans, shelf: Shelf, receipts: Receipts
+    ) -> None:
         self._url, self._uploads, self._plans, self._shelf = ledger_url, uploads, plans, shelf
+        self.receipts = receipts
         self._under_way: set[str] = set()
         self._lock = threading.Lock()
 
     def ledger(self, who: str) -> Till:
         """The ledger, in somebody's name."""
-        return Till(self._url, who=who, timeout=20.0)
+        return Till(self._url, self.receipts, who=who)
 
     def check_ledger(self) -> None:
         """Refuse to start on a ledger that cannot be used; see :meth:`Till.check`."""
         self.ledger("the server").check()
+
+    def paying_ledger(self, who: str) -> Till:
+        """The same, to pay from: refused if it is not the ledger that paid before, or was changed."""
+        ledger = self.ledger(who)
+        said = ledger.trouble()
+        if said is not None:
+            raise read_only(said)
+        return ledger
 
     def quote(self, plan_id: str, wanted: models.AskQuote, person: Person) -> dict[str, Any]:
         """What a release would cost and leave; nothing is changed."""
@@ -80,7 +129,7 @@ class Counter:
         c = plan["certificate"]
         event = Gaussian(c["mu"], c["n_measurements"])
         with spending():
-            ledger = self.ledger(person.name)
+            ledger = self.paying_ledger(person.name)
             check_dataset(ledger, dataset)
             asked = quote(ledger, dataset, event, self._request(plan, number))
             before, after = left(asked.before), left(asked.after)
@@ -109,7 +158,7 @@ class Counter:
             )
         with self._one_at_a_time(plan_id):
             with spending():
-                ledger = self.ledger(person.name)
+                ledger = self.paying_ledger(person.name)
                 check_dataset(ledger, asked.dataset)
             _check_number(asked.number, self._shelf.count(plan_id, asked.dataset))
             record = _record(plan, asked, person, asked.number, self._request(plan, asked.number))
@@ -117,6 +166,10 @@ class Counter:
 
     def reconcile(self) -> None:
         """After a start: finish what the ledger says was paid for, and forget what was not."""
+        said = self.ledger("the server").trouble()
+        if said is not None:  # this ledger does not know what was paid for
+            log.error("read-only: %s %s", said, REMEDY)
+            return
         for record in self._shelf.unfinished():
             try:
                 ledger = self.ledger(record["by"])
@@ -132,7 +185,7 @@ class Counter:
                     log.info("release %s was not paid for; nothing got out", record["id"])
                 else:
                     log.error("release %s: its file is gone, and the ledger does not know it", record["id"])
-            except (LedgerError, OSError, ValueError) as error:
+            except (LedgerError, OSError, ValueError, Problem) as error:
                 log.error("release %s cannot be finished now: %s", record["id"], type(error).__name__)
 
     def _paid(
@@ -142,6 +195,11 @@ class Counter:
             known = any(entry.request == record["request"] for entry in ledger.entries(asked.dataset))
         if known and self._shelf_has(record["id"]):
             done = self._shelf.get(record["id"])
+        elif not known and self._shelf.has_file(record["id"]):
+            raise conflict(
+                f"{record['id']}.cloak is in the folder of releases, and the ledger does not know it. It is "
+                "not overwritten: move it away first. Nothing was spent."
+            )
         else:
             self._shelf.begin(record)
             try:
@@ -279,9 +337,14 @@ def _datasets(ledger: Ledger) -> list[str]:
     try:
         return ledger.datasets()
     except LedgerError as error:
-        if "is empty" in str(error) or "there is no file" in str(error):
+        if is_absent(error):
             return []
         raise
+
+
+def is_absent(error: LedgerError) -> bool:
+    """Whether there is no ledger yet, or no more."""
+    return "is empty" in str(error) or "there is no file" in str(error)
 
 
 def _words(dataset: str, fits: bool, known: bool, before: tuple[float, ...], after: tuple[float, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,13 +15,16 @@ import numpy as np
 from cloakgp import files
 from cloakgp.app import folder as stored
 from cloakgp.app import limits
-from cloakgp.app.errors import bad_input, not_found, public_work
+from cloakgp.app.errors import bad_input, conflict, not_found, public_work
 from cloakgp.app.folder import Folder
 from cloakgp.app.kept import Kept
+from cloakgp.app.receipts import receipt_of
+from cloakgp.charging import Receipt
 from cloakgp.verification import verify
 from cloakgp.workflow import releases, report, tables, words
 from cloakgp.workflow.releases import AnyRelease
 
+log = logging.getLogger("cloakgp.app")
 ASKED, DONE = "asked", "done"
 _SHOWN = (
     "id",
@@ -101,9 +105,14 @@ class Shelf:
         """Write the release file, then what is known about it."""
         assert release.receipt is not None
         where = releases.default_points(release)
-        stored.write(
-            self._folder.release(record["id"]), files.encode(release.plan, release.z, release.receipt)
-        )
+        path = self._file(record)
+        if not path.exists():
+            stored.write(path, files.encode(release.plan, release.z, release.receipt))
+        elif not _same(path, release):
+            raise conflict(
+                f"{path.name} in the folder of releases holds another answer, and is not overwritten. Move "
+                "it away and ask again: what was paid for is on record, and costs nothing."
+            )
         done = {
             **record,
             "state": DONE,
@@ -119,6 +128,23 @@ class Shelf:
         }
         self._keep(done)
         return done
+
+    def receipts(self) -> Iterator[Receipt]:
+        """Of every release in the folder, be it finished or only its file."""
+        done = {self._file(record): record["receipt"] for record in self._done()}
+        yield from map(receipt_of, done.values())
+        for path in sorted(set(self._folder.releases.glob("*.cloak")) - done.keys()):
+            try:
+                receipt = files.load(path)[2]
+            except (OSError, ValueError):
+                log.error("%s cannot be read: it is not known who paid for it", path.name)
+                continue
+            if receipt is not None:
+                yield receipt
+
+    def has_file(self, release_id: str) -> bool:
+        """Whether there is a release file, finished or not."""
+        return self._folder.release(release_id).exists()
 
     def load(self, release_id: str) -> AnyRelease:
         """The release itself."""
@@ -212,6 +238,15 @@ class Shelf:
         with self._lock:
             stored.write_json(self._folder.record(record["id"]), record)
             self._records = {**self._records, record["id"]: record}
+
+
+def _same(path: Path, release: AnyRelease) -> bool:
+    """Whether a file holds this very release."""
+    try:
+        plan, z, receipt = files.load(path)
+    except ValueError:
+        return False
+    return (plan.digest, receipt) == (release.plan.digest, release.receipt) and np.array_equal(z, release.z)
 
 
 def release_id(plan_id: str, dataset: str, number: int) -> str:

@@ -12,6 +12,7 @@ from cloakgp.app.folder import Folder
 from cloakgp.app.limits import Limits, Rate
 from cloakgp.app.people import People
 from cloakgp.app.plans import Plans
+from cloakgp.app.receipts import Receipts
 from cloakgp.app.releasing import Counter
 from cloakgp.app.sessions import Sessions
 from cloakgp.app.shelf import Shelf
@@ -85,10 +86,10 @@ def open_state(
     workbench = Workbench(uploads)
     plans, shelf = Plans(folder, uploads, workbench), Shelf(folder)
     people = People(folder.path / "people.json")
-    counter = Counter(url, uploads, plans, shelf)
+    counter = Counter(url, uploads, plans, shelf, Receipts(folder.receipts, shelf.receipts()))
     counter.check_ledger()
     counter.reconcile()
-    if demo:
+    if demo and counter.ledger("demo").trouble() is None:
         from cloakgp.app.demo_data import add_demo
 
         add_demo(folder, counter.ledger("demo"))

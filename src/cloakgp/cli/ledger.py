@@ -8,8 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from cloakgp.cli import options
-from cloakgp.cli.exits import Answer, command, table
+from cloakgp.cli.exits import Answer, command, note, table
+from cloakgp.container import ReleaseFileError
 from cloakgp.ledger import Balance, Ledger
+from cloakgp.ledger.receipts import Claim, claim_of
 from cloakgp.workflow import releases
 
 app = typer.Typer(
@@ -79,19 +81,44 @@ def verify(
         list[Path] | None,
         typer.Option(help="Release file that must still be in the ledger; may be repeated."),
     ] = None,
+    folder: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--releases",
+            help="Folder whose release files must all still be in the ledger; may be repeated. Folders in it "
+            "are not looked into.",
+            metavar="FOLDER",
+        ),
+    ] = None,
+    head: Annotated[
+        str | None, typer.Option(help="A head that was noted earlier, and must still be in the chain.")
+    ] = None,
     as_json: options.Json = False,
 ) -> Answer:
     """Check that the ledger is whole and its budgets were kept, or fail with exit code 1.
 
-    A ledger that was replaced by an old copy is whole in itself. Release files show it: give them all.
+    A ledger that was replaced by an old copy is whole in itself. Release files show it, and a head that was
+    noted elsewhere: give them all. Each release file that is not in the ledger is listed.
 
     \b
+      cloakgp ledger verify --ledger sqlite:///budget.db --releases published
       cloakgp ledger verify --ledger sqlite:///budget.db --release heights.cloak
     """
     for file in release or []:
         releases.check_kind(file)
-    audit = Ledger(ledger).verify(release or [])
-    return Answer({"verified": True, **vars(audit)}, str(audit))
+    found, ignored = releases.in_folders(folder or [])
+    if ignored:
+        note(f"ignored: {ignored} file(s) that are no release files.")
+    audit = Ledger(ledger).verify([*(release or []), *map(_claim, found)], head)
+    return Answer({"verified": True, **vars(audit), "ignored": ignored}, str(audit))
+
+
+def _claim(file: Path) -> Claim:
+    """What a file says; one that cannot be read is listed among those that are not in the ledger."""
+    try:
+        return claim_of(file)
+    except ReleaseFileError as error:
+        return Claim(str(file), None, unreadable=f"it cannot be read: {error}")
 
 
 def _data(balance: Balance) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from cloakgp.charging import Charge, Chargeable, Receipt
 from cloakgp.lattice import IntArray
 from cloakgp.ledger.chain import BEFORE_ALL, CREATED, OPENED, SPENT, Entry, check_chain, sha256
 from cloakgp.ledger.errors import BudgetExceeded, LedgerError, LedgerTampered
+from cloakgp.ledger.receipts import check_claims, claims_of
 
 if TYPE_CHECKING:
     from cloakgp.ledger.store import Store
@@ -145,11 +146,11 @@ class Ledger:
         dataset, why = checks.text(dataset, "dataset"), _reason(why)
         with self._store.writing(create=True) as connection:
             self._store.lock_head(connection)
-            entries = self._checked(connection)
+            entries = self._checked_to_write(connection)
             if not entries:
                 self._append(connection, [], OPENED, what={"id": uuid.uuid4().hex})
                 self._store.lock_head(connection)
-                entries = self._checked(connection)
+                entries = self._checked_to_write(connection)
             if dataset in _budgets(entries):
                 raise LedgerError(f"dataset {dataset!r} is in this ledger already, and its budget stands.")
             self._append(connection, entries, CREATED, dataset=dataset, why=why, what=asdict(budget))
@@ -221,25 +222,27 @@ class Ledger:
                 raise LedgerError(f"entry: there is no spend number {entry} in this ledger.")
             return self._fetched(connection, entries[entry], plan.digest)
 
-    def verify(self, releases: Iterable[Any] = (), head: str | None = None) -> Audit:
-        """Check the whole ledger, and that releases made from it are still in it; or raise.
+    def verify(self, receipts: Any = (), head: str | None = None, *, releases: Any = ()) -> Audit:
+        """Check the whole ledger, and that what it paid for is still in it; or raise.
 
         Parameters
         ----------
-        releases : paths of release files, or releases
+        receipts : receipts, releases, or paths of release files
             A ledger whose end was cut off, or that was replaced by an old copy, is a good chain in
-            itself. The releases that it has forgotten show it. Selections, while you hold them, too.
+            itself. What it paid for and has forgotten shows it. Of releases, plan and answer are
+            compared, too. Selections, while you hold them, are as good.
         head : str, optional
             A :attr:`head` that was noted earlier, and must still be in the chain.
+        releases
+            More of them, under another name.
 
         Raises
         ------
         LedgerTampered
-            If an entry was changed, removed or put in, or the ledger is older than a release.
+            If an entry was changed, removed or put in, or the ledger is not the one that paid. All
+            receipts that are not in it are listed.
         """
-        if isinstance(releases, (str, os.PathLike)) or not isinstance(releases, Iterable):
-            releases = [releases]
-        receipts = [_receipt(release) for release in releases]
+        claims = [*claims_of(receipts, "receipts"), *claims_of(releases, "releases")]
         with self._store.reading() as connection:
             entries = self._checked(connection)
             for entry in entries:
@@ -255,8 +258,7 @@ class Ledger:
             if entry.dataset not in spent or not budgets[entry.dataset].allows(spent[entry.dataset], event):
                 raise LedgerTampered(f"ledger: entry {entry.number} is not covered by its budget.")
             spent[entry.dataset].append(event)
-        for receipt, plan, answer in receipts:
-            _find(entries, receipt, plan, answer)
+        check_claims(claims, entries)
         if head is not None and head not in [entry.hash for entry in entries]:
             raise LedgerTampered(
                 "ledger: the head that was noted is not in it: the end was cut off, an old copy was put "
@@ -264,7 +266,7 @@ class Ledger:
             )
         if not entries:
             raise LedgerError(_EMPTY)
-        return Audit(len(entries), entries[-1].hash, tuple(budgets), len(receipts))
+        return Audit(len(entries), entries[-1].hash, tuple(budgets), len(claims))
 
     @contextmanager
     def _spending(
@@ -280,7 +282,7 @@ class Ledger:
         dataset = checks.text(dataset, "dataset")
         with self._store.writing() as connection:
             self._store.lock_dataset(connection, dataset)
-            entries = self._checked(connection)
+            entries = self._checked_to_write(connection)
             balance = _balance(entries, dataset)
             known = [
                 e for e in entries if request is not None and (e.dataset, e.request) == (dataset, request)
@@ -297,7 +299,7 @@ class Ledger:
             self._store.lock_head(connection)
             entry = self._append(
                 connection,
-                self._checked(connection),
+                self._checked_to_write(connection),
                 SPENT,
                 dataset=dataset,
                 why=why,
@@ -356,6 +358,10 @@ class Ledger:
         entries = self._store.entries(connection)
         check_chain(entries)
         return entries
+
+    def _checked_to_write(self, connection: Any) -> list[Entry]:
+        """All entries, before one is added: a subclass may ask for more than an unbroken chain."""
+        return self._checked(connection)
 
     def _read(self) -> list[Entry]:
         with self._store.reading() as connection:
@@ -440,41 +446,3 @@ def _down(value: float) -> str:
         return "0"
     unit = 10.0 ** (np.floor(np.log10(value)) - 3)
     return f"{np.floor(value / unit * (1 + 2e-9)) * unit:.4g}"
-
-
-def _receipt(release: Any) -> tuple[Receipt, str, IntArray]:
-    """A release's receipt, its plan's digest and its answer; from a file if it is a path."""
-    if isinstance(release, (str, os.PathLike)):
-        from cloakgp import files
-
-        try:
-            plan, answer, receipt = files.load(release)
-        except FileNotFoundError:
-            raise FileNotFoundError(f"releases: there is no file {os.fspath(release)!r}.") from None
-    elif all(hasattr(release, name) for name in ("plan", "z", "receipt")):
-        plan, answer, receipt = release.plan, release.z, release.receipt
-    else:
-        raise TypeError(
-            f"releases must be release files or what release or select gave; got {type(release).__name__}."
-        )
-    if receipt is None:
-        raise LedgerTampered(f"releases: {release!s} carries no receipt; it was not made through a ledger.")
-    return receipt, plan.digest, answer
-
-
-def _find(entries: Sequence[Entry], receipt: Receipt, plan: str, answer: IntArray) -> None:
-    name = f"entry {receipt.entry} of data set {receipt.dataset!r}"
-    if receipt.entry >= len(entries):
-        raise LedgerTampered(
-            f"ledger: {name}, which a release carries, is not there any more: the end was cut off, or an old "
-            "copy was put in its place. Restore the newest one; until then spend nothing from this one."
-        )
-    entry = entries[receipt.entry]
-    if entry.hash != receipt.head or entry.dataset != receipt.dataset:
-        raise LedgerTampered(
-            f"ledger: {name} is not the one that a release carries: this is another ledger, or its history "
-            "was written anew."
-        )
-    contents = np.asarray(answer, dtype="<i8").tobytes()
-    if entry.answer != sha256(contents) or entry.plan != plan:
-        raise LedgerTampered(f"ledger: {name} was made from another plan or gave another answer.")

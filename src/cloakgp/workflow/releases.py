@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -20,6 +21,7 @@ from cloakgp.release import Release
 from cloakgp.workflow.errors import InputError
 from cloakgp.workflow.inputs import is_small
 
+SUFFIX = ".cloak"
 AnyRelease = Release | FunctionRelease
 
 
@@ -36,15 +38,33 @@ def check_kind(path: str | os.PathLike[str]) -> None:
     """Raise, in words, if a file is not there or is no release file at all."""
     if not Path(path).is_file():
         raise InputError(f"{path}: there is no such file.")
-    try:
-        with zipfile.ZipFile(path) as archive:
-            found = MANIFEST in archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError):
-        found = False
-    if not found:
+    if not _has_manifest(path):
         raise ReleaseFileError(
             f"{Path(path).name}: not a release file (.cloak), or a damaged one. cloakgp release makes one."
         )
+
+
+def in_folders(folders: Sequence[Path]) -> tuple[list[Path], int]:
+    """The release files in these folders, damaged ones included, and how many other files there are."""
+    found, ignored = [], 0
+    for folder in folders:
+        if not folder.is_dir():
+            raise InputError(f"{folder}: there is no such folder.")
+        inside = [path for path in sorted(folder.iterdir()) if path.is_file()]
+        here = [path for path in inside if path.suffix == SUFFIX or _has_manifest(path)]
+        if not here:
+            raise InputError(f"{folder}: there is no release file in it, so there is nothing to compare.")
+        found += here
+        ignored += len(inside) - len(here)
+    return found, ignored
+
+
+def _has_manifest(path: str | os.PathLike[str]) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return MANIFEST in archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
 
 
 def n_inputs(release: AnyRelease) -> int:

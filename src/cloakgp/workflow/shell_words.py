@@ -8,6 +8,7 @@ SHELL_WORDS = {
     "Ledger(...).create(...)": "cloakgp ledger create",
     "Ledger.create": "cloakgp ledger create",
     "Ledger.verify(releases=[...])": "cloakgp ledger verify --release",
+    "Ledger.verify(receipts=[...])": "cloakgp ledger verify --release",
     "look at ledger.entries(); if it was, recover(...) on the plan gives the answer.": (
         "look at cloakgp ledger show --entries; if it was, the same command gives the answer, for nothing."
     ),
@@ -23,6 +24,7 @@ SHELL_WORDS = {
     "url must ": "--ledger must ",
     "url: ": "--ledger: ",
     "releases: ": "",
+    "receipts: ": "",
     "an Ed25519 public key: an Ed25519PublicKey, its 32 bytes, or their 64 hex digits.": (
         "an Ed25519 public key, as 64 hex digits."
     ),

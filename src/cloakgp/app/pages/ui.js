@@ -90,6 +90,17 @@ export function problem(error, ...more) {
   );
 }
 
+// Why nothing can be spent now, and what to do.
+export function readOnly(ledger) {
+  return note(
+    "bad",
+    h("h2", {}, "Read-only: nothing can be spent"),
+    h("p", {}, sentence(ledger.problem)),
+    h("p", {}, sentence(ledger.remedy)),
+    h("p", {}, "Releases, downloads and predictions work as before."),
+  );
+}
+
 export function empty(title, text, ...actions) {
   return h(
     "div",

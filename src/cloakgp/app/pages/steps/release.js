@@ -19,6 +19,7 @@ import {
   link,
   note,
   problem,
+  readOnly,
   sentence,
   textInput,
 } from "../ui.js";
@@ -63,6 +64,11 @@ export const release = {
     async function load(choose) {
       try {
         const ledger = await api.ledger();
+        if (ledger.read_only) {
+          fill(who, readOnly(ledger));
+          cost.hidden = last.hidden = true;
+          return;
+        }
         datasets = ledger.datasets;
       } catch (error) {
         fill(who, problem(error));
@@ -216,6 +222,7 @@ export const release = {
         } catch (error) {
           fill(trouble, problem(error));
           if (error.code === "budget_exceeded") ask();
+          if (error.code === "read_only") load();
         }
         busy = false;
         spend.disabled = form.confirm !== form.dataset;

@@ -4,7 +4,7 @@ import { api } from "../api.js";
 import { datasetForm } from "../dataset_form.js";
 import { number, when } from "../format.js";
 import { tip } from "../terms.js";
-import { bar, chip, empty, fill, h, note, table } from "../ui.js";
+import { bar, chip, empty, fill, h, note, readOnly, sentence, table } from "../ui.js";
 
 function what(entry) {
   const value = entry.what;
@@ -42,15 +42,16 @@ export async function budgetView(root) {
 
 async function fillBudget(box) {
   const ledger = await api.ledger();
-  const badge = ledger.verified ? chip("good", "✓ chain verified") : chip("bad", "chain broken");
+  const badge = ledger.verified ? chip("good", "✓ chain verified") : chip("bad", "not verified");
   fill(
     box,
+    ledger.read_only ? readOnly(ledger) : null,
     h(
       "p",
       { class: "badges" },
       badge,
       tip("hash chain"),
-      ledger.head
+      ledger.head && ledger.verified
         ? h(
             "span",
             { class: "hint" },
@@ -60,13 +61,19 @@ async function fillBudget(box) {
           )
         : null,
     ),
-    ledger.problem ? note("bad", h("p", {}, ledger.problem)) : null,
+    ledger.problem && !ledger.read_only ? note("bad", h("p", {}, sentence(ledger.problem))) : null,
     ledger.datasets.length
-      ? h("ul", { class: "entries" }, ledger.datasets.map(dataset))
-      : empty(
-          "No data set yet",
-          "A data set is a set of people, with one budget for everything that is ever released about them. Create it below, or at the release step.",
-        ),
+      ? h(
+          "ul",
+          { class: "entries" },
+          ledger.datasets.map((entry) => dataset(entry, ledger.read_only)),
+        )
+      : ledger.read_only
+        ? null
+        : empty(
+            "No data set yet",
+            "A data set is a set of people, with one budget for everything that is ever released about them. Create it below, or at the release step.",
+          ),
     h(
       "section",
       { class: "card" },
@@ -89,17 +96,27 @@ async function fillBudget(box) {
           )
         : h("p", { class: "hint" }, "Nothing has been written yet."),
     ),
-    h(
-      "details",
-      { class: "card more" },
-      h("summary", {}, "Add a data set"),
-      datasetForm("", () => fillBudget(box)),
-    ),
+    ledger.read_only
+      ? null
+      : h(
+          "details",
+          { class: "card more" },
+          h("summary", {}, "Add a data set"),
+          datasetForm("", () => fillBudget(box)),
+        ),
   );
 }
 
-function dataset(entry) {
+// What is left is not shown of a ledger that is known to have forgotten something.
+function dataset(entry, forgetful) {
   const left = entry.left_release;
+  const spent = h(
+    "span",
+    {},
+    forgetful ? "this ledger knows of " : "spent: ",
+    h("b", {}, `ε ${number(entry.spent, 3)}`),
+    ` at δ ${number(entry.delta)} in ${entry.events} step${entry.events === 1 ? "" : "s"}`,
+  );
   return h(
     "li",
     { class: "card" },
@@ -109,24 +126,22 @@ function dataset(entry) {
       h("h2", {}, entry.name),
       chip("plain", `ε ${number(entry.epsilon)}, δ ${number(entry.delta)} for ever`),
     ),
-    bar(left, entry.epsilon),
-    h(
-      "p",
-      { class: "before-after" },
-      h("span", {}, "left for one more release: ", h("b", {}, `ε ${number(left, 3)}`)),
-      h("span", {}, "or for a selection: ", h("b", {}, `ε ${number(entry.left_selection, 3)}`)),
-      h(
-        "span",
-        {},
-        "spent: ",
-        h("b", {}, `ε ${number(entry.spent, 3)}`),
-        ` at δ ${number(entry.delta)} in ${entry.events} step${entry.events === 1 ? "" : "s"}`,
-      ),
-    ),
-    h(
-      "p",
-      { class: "hint" },
-      "Spends do not add up like money: two releases at ε = 0.5 cost less than one at ε = 1.",
-    ),
+    forgetful
+      ? h("p", { class: "before-after" }, spent)
+      : [
+          bar(left, entry.epsilon),
+          h(
+            "p",
+            { class: "before-after" },
+            h("span", {}, "left for one more release: ", h("b", {}, `ε ${number(left, 3)}`)),
+            h("span", {}, "or for a selection: ", h("b", {}, `ε ${number(entry.left_selection, 3)}`)),
+            spent,
+          ),
+          h(
+            "p",
+            { class: "hint" },
+            "Spends do not add up like money: two releases at ε = 0.5 cost less than one at ε = 1.",
+          ),
+        ],
   );
 }

@@ -1,0 +1,99 @@
+"""Receipts compared with the chain: what was paid for must still be in the ledger that paid for it.
+
+A chain whose end was cut off, or in whose place an old copy was put, is a good chain in itself. Whoever holds
+a receipt can tell: it names an entry, and the hash of that entry stands for everything up to it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cloakgp.charging import Receipt
+from cloakgp.ledger.chain import Entry, sha256
+from cloakgp.ledger.errors import LedgerTampered
+
+_ADVICE = "Restore the newest ledger, or use the one that paid; until then spend nothing from this one."
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What says that it is in the ledger: a receipt and, of a release, its plan's digest and its answer's."""
+
+    name: str
+    """For messages: a release file's, or nothing."""
+    receipt: Receipt | None
+    plan: str | None = None
+    answer: str | None = None
+    unreadable: str = ""
+    """Why nothing is known of it, if it is a file that cannot be read."""
+
+
+def claims_of(given: Any, argument: str) -> list[Claim]:
+    """The claims of one or many receipts, releases or release files."""
+    if isinstance(given, (str, os.PathLike, Receipt, Claim)) or not isinstance(given, Iterable):
+        given = [given]
+    return [claim_of(each, argument) for each in given]
+
+
+def claim_of(given: Any, argument: str = "receipts") -> Claim:
+    """The claim of a receipt, of a release, or of the release in a file."""
+    if isinstance(given, Claim):
+        return given
+    if isinstance(given, Receipt):
+        return Claim("", given)
+    if isinstance(given, (str, os.PathLike)):
+        from cloakgp import files
+
+        name = os.fspath(given)
+        try:
+            plan, answer, receipt = files.load(given)
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{argument}: there is no file {name!r}.") from None
+    elif all(hasattr(given, word) for word in ("plan", "z", "receipt")):
+        name, plan, answer, receipt = "", given.plan, given.z, given.receipt
+    else:
+        raise TypeError(
+            f"{argument} must be receipts, release files, or what release or select gave; "
+            f"got {type(given).__name__}."
+        )
+    return Claim(str(name), receipt, plan.digest, sha256(np.asarray(answer, dtype="<i8").tobytes()))
+
+
+def fault(claim: Claim, entries: Sequence[Entry]) -> str | None:
+    """Why a claim does not hold, in one line; None if it does."""
+    said = _fault(claim, entries)
+    return said if said is None or not claim.name else f"{claim.name}: {said}"
+
+
+def _fault(claim: Claim, entries: Sequence[Entry]) -> str | None:
+    receipt = claim.receipt
+    if claim.unreadable:
+        return claim.unreadable
+    if receipt is None:
+        return "a release that carries no receipt: it was not made through a ledger"
+    name = f"entry {receipt.entry} of data set {receipt.dataset!r}"
+    if not 0 <= receipt.entry < len(entries):
+        return f"{name} is not there any more: the end was cut off, or an old copy was put in its place"
+    entry = entries[receipt.entry]
+    if (entry.hash, entry.dataset) != (receipt.head, receipt.dataset):
+        return f"{name} is another one there: this is another ledger, or its history was written anew"
+    if (claim.plan, claim.answer) not in ((None, None), (entry.plan, entry.answer)):
+        return f"{name} was made from another plan or gave another answer"
+    return None
+
+
+def check_claims(claims: Sequence[Claim], entries: Sequence[Entry]) -> None:
+    """Raise, with a line for each claim that does not hold, unless all do."""
+    faults = [said for claim in claims if (said := fault(claim, entries)) is not None]
+    if len(faults) == 1:
+        raise LedgerTampered(f"ledger: {faults[0]}. {_ADVICE}")
+    if faults:
+        listed = "\n".join(f"  {said}" for said in faults)
+        raise LedgerTampered(
+            f"ledger: {len(faults)} of {len(claims)} receipts are not in it. {_ADVICE}\n{listed}"
+        )

@@ -19,7 +19,7 @@ import numpy as np
 from cloakgp import GP, accounting, binning, plan_selection, streamed
 from cloakgp.bin_sums import MECHANISMS as BIN_NOISE
 from cloakgp.designs import DESIGNS
-from cloakgp.function import BOUNDS
+from cloakgp.function import BOUNDS, HIDES_INPUTS
 from cloakgp.kernels import EQ
 from cloakgp.scores import LOSSES
 
@@ -38,6 +38,11 @@ class Mechanism:
     """The worst neighbours, where they are known; else they are looked for, row by row."""
     kept: Callable[[Any], Any] = np.asarray
     """Where y is: in memory, or elsewhere."""
+
+    @property
+    def epsilon(self) -> float:
+        """What the certificate claims."""
+        return self.plan.certificate.epsilon
 
     @property
     def delta(self) -> float:
@@ -64,7 +69,7 @@ def function(bound: str) -> Mechanism:
     """A whole function. Rows are far apart, and as noisy as f varies: then every bound is exact."""
     X = np.array([0.0, 100.0, 200.0])
     gp = GP(EQ(1.0, variance=VARIANCE), VARIANCE, (LOW, HIGH))
-    options: dict[str, Any] = {"basis": X} if bound in ("input-free", "varah") else {}
+    options: dict[str, Any] = {"basis": X} if bound in HIDES_INPUTS else {}
     if bound == "varah":
         options["margin"] = 2 * VARIANCE
     return Mechanism(gp.plan_function(X, epsilon=EPSILON, delta=DELTA, bound=bound, **options))

@@ -170,6 +170,18 @@ def test_milder_neighbours_are_noticed():
         check_pair_is_worst(Attack(attack.mechanism, (first, milder)))
 
 
+@pytest.mark.parametrize("name", ["predictions, design mse", "predictions, streamed", "bins, laplace noise"])
+def test_outcomes_that_are_not_clipped_are_noticed(name, monkeypatch):
+    """In a selection they would change nothing: losses are clipped as well."""
+
+    def unclipped(y, lattice, missing):
+        return np.rint((y - lattice.lower) / (lattice.upper - lattice.lower) * 2**lattice.y_bits).astype(int)
+
+    monkeypatch.setattr(measure, "_to_integers", unclipped)
+    with pytest.raises(AssertionError):
+        check_pair_is_worst(attack_on(name))
+
+
 @every_mechanism
 def test_the_score_is_higher_for_the_second_neighbour(name):
     attack = attack_on(name)

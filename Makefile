@@ -2,12 +2,14 @@
 
 PYTHON ?= python3
 VENV := .venv
-PIP := $(VENV)/bin/pip install --quiet --disable-pip-version-check --no-input
+AUDIT := .venv-audit
+INSTALL := pip install --quiet --disable-pip-version-check --no-input
+PIP := $(VENV)/bin/$(INSTALL)
 PYTEST_ARGS ?= -n auto
 PAPER := figure1 figure2 figure3 histogram kung_comparison table1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app test lint bench paper docs clean
+.PHONY: help demo app test lint audit bench paper docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,6 +29,10 @@ lint: $(VENV)/.all  ## style and types
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
 
+# jax-privacy's accounting wants an older attrs than our tools: an environment of its own.
+audit: $(AUDIT)/.audit  ## an audit of every mechanism by jax-privacy; takes minutes
+	OPENBLAS_NUM_THREADS=1 $(AUDIT)/bin/python -m audit
+
 bench: $(VENV)/.all  ## run every script in benchmarks/
 	@set -e; for script in benchmarks/*.py; do \
 	    [ -e "$$script" ] || continue; echo "== $$script"; $(VENV)/bin/python "$$script"; \
@@ -44,8 +50,8 @@ docs: $(VENV)/.all  ## build docs/_build/index.html; a warning is an error
 	@echo "docs/_build/index.html"
 
 clean:  ## remove what the other targets made, .venv included
-	rm -rf $(VENV) docs/_build demo-output demo-app .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) $(AUDIT) docs/_build demo-output demo-app .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests audit benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -68,4 +74,10 @@ $(VENV)/.all: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.tools: tests/install_tools.sh $(VENV)/.all
 	@tests/install_tools.sh $(PIP)
+	@touch $@
+
+$(AUDIT)/.audit: pyproject.toml
+	@echo "installing cloakgp and jax-privacy into $(AUDIT)"
+	@[ -x $(AUDIT)/bin/python ] || $(PYTHON) -m venv $(AUDIT)
+	@$(AUDIT)/bin/$(INSTALL) --editable '.[audit]'
 	@touch $@

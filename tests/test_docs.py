@@ -196,7 +196,7 @@ def test_no_file_names_this_machine():
 def _texts():
     """The project's own text files; what .gitignore leaves out is no part of it."""
     skipped = {"__pycache__", "_build"}
-    folders = ["src", "tests", "docs", "benchmarks", "experiments", ".ci", ".github"]
+    folders = ["src", "tests", "docs", "audit", "benchmarks", "experiments", ".ci", ".github"]
     paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*"))]
     for path in [*paths, *ROOT.glob("*")]:
         if path.is_file() and not skipped & set(path.parts):

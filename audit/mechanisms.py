@@ -1,0 +1,133 @@
+"""A small public plan for each mechanism that reads y, chosen so that its sensitivity is reached.
+
+Halved noise can be seen only where one row really moves the release as far as the noise was made for.
+So inputs lie where the function's bounds are exact, and the models of the selection are such that one
+row moves two scores by the whole sensitivity in opposite directions.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from cloakgp import GP, accounting, binning, plan_selection, streamed
+from cloakgp.bin_sums import MECHANISMS as BIN_NOISE
+from cloakgp.designs import DESIGNS
+from cloakgp.function import BOUNDS, HIDES_INPUTS
+from cloakgp.kernels import EQ
+from cloakgp.scores import LOSSES
+
+EPSILON, DELTA = 1.0, 0.05
+LOW, HIGH = 50.0, 170.0  # heights, in cm
+BELOW, ABOVE = -70.0, 290.0  # of neighbours: outside the bounds, so that clipping is attacked too
+VARIANCE = 25.0**2
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """A plan, and what the outcomes are."""
+
+    plan: Any
+    pair: tuple[Any, Any] | None = None
+    """The worst neighbours, where they are known; else they are looked for, row by row."""
+    kept: Callable[[Any], Any] = np.asarray
+    """Where y is: in memory, or elsewhere."""
+
+    @property
+    def epsilon(self) -> float:
+        """What the certificate claims."""
+        return self.plan.certificate.epsilon
+
+    @property
+    def delta(self) -> float:
+        return getattr(self.plan.certificate, "delta", 0.0)
+
+    def release(self, y: Any) -> Any:
+        """What y leaves behind: integers, or the index of a model."""
+        chosen = isinstance(self.plan.cost, accounting.Exponential)
+        return (self.plan.select if chosen else self.plan.release)(self.kept(y)).z
+
+
+def predictions(repeats: int = 1, kept: Any = np.asarray, stream: bool = False, **options: Any) -> Mechanism:
+    """Predictions at two points; `inducing` and `approximation` go to the model."""
+    model = {name: options.pop(name) for name in ("inducing", "approximation") if name in options}
+    X = np.repeat(np.linspace(0.0, 1.0, 6 // repeats), repeats)
+    gp = GP(EQ(0.5, variance=VARIANCE), 0.3 * VARIANCE, (LOW, HIGH), **model)
+    most = 1 if stream else streamed.DENSE  # entries of a matrix that is not streamed
+    with mock.patch.object(streamed, "DENSE", most):
+        plan = gp.plan(X, [0.2, 0.8], epsilon=EPSILON, delta=DELTA, **options)
+    return Mechanism(plan, kept=kept)
+
+
+def function(bound: str) -> Mechanism:
+    """A whole function. Rows are far apart, and as noisy as f varies: then every bound is exact."""
+    X = np.array([0.0, 100.0, 200.0])
+    gp = GP(EQ(1.0, variance=VARIANCE), VARIANCE, (LOW, HIGH))
+    options: dict[str, Any] = {"basis": X} if bound in HIDES_INPUTS else {}
+    if bound == "varah":
+        options["margin"] = 2 * VARIANCE
+    return Mechanism(gp.plan_function(X, epsilon=EPSILON, delta=DELTA, bound=bound, **options))
+
+
+def bins(noise: str) -> Mechanism:
+    """Three bins of two rows."""
+    X = np.linspace(0.0, 1.0, 6)
+    return Mechanism(binning.plan(X, X, edges=3, bounds=(LOW, HIGH), mechanism=noise, **_promise(noise)))
+
+
+def local(noise: str) -> Mechanism:
+    """Noise on each of three outcomes."""
+    X = np.linspace(0.0, 1.0, 3)
+    kernel = EQ(0.5, variance=VARIANCE)
+    return Mechanism(
+        binning.local(
+            X, X, kernel=kernel, noise=VARIANCE, bounds=(LOW, HIGH), mechanism=noise, **_promise(noise)
+        )
+    )
+
+
+def _promise(noise: str) -> dict[str, float]:
+    return {"epsilon": EPSILON} if noise == "laplace" else {"epsilon": EPSILON, "delta": DELTA}
+
+
+def selection(loss: str) -> Mechanism:
+    """Two models that predict one bound each. Whatever one row adds to one score it takes from the other.
+
+    Two more rows are as the second model says, so that the first is a rare choice: only for a rare choice
+    does the ratio of the probabilities come near e^epsilon, and nearer for a larger epsilon.
+    """
+    X = np.array([0.0, 100.0, 200.0])  # far apart: no row tells of another
+    models = [GP(EQ(1.0, variance=VARIANCE), VARIANCE, (LOW, HIGH), mean) for mean in (LOW, HIGH)]
+    plan = plan_selection(models, X, epsilon=2 * EPSILON, folds=3, loss=loss)
+    return Mechanism(plan, pair=(np.array([ABOVE, HIGH, HIGH]), np.array([BELOW, HIGH, HIGH])))
+
+
+def on_disk(y: Any) -> Any:
+    """y in a memory map."""
+    with tempfile.TemporaryFile() as file:
+        mapped = np.memmap(file, dtype=np.float64, mode="w+", shape=np.shape(y))
+    mapped[:] = y
+    return mapped
+
+
+INDUCING = [[0.1], [0.9]]
+MECHANISMS: dict[str, Callable[[], Mechanism]] = {
+    **{f"predictions, design {design}": partial(predictions, design=design) for design in DESIGNS},
+    "predictions, rows merged": partial(predictions, repeats=3),
+    "predictions, inducing inputs (dtc)": partial(predictions, inducing=INDUCING),
+    "predictions, inducing inputs (fitc)": partial(predictions, inducing=INDUCING, approximation="fitc"),
+    "predictions, outcomes on disk": partial(predictions, kept=on_disk),
+    "predictions, streamed": partial(predictions, inducing=INDUCING, stream=True),
+    "predictions, streamed, rows merged": partial(predictions, inducing=INDUCING, stream=True, repeats=3),
+    **{f"function, bound {bound}": partial(function, bound) for bound in BOUNDS},
+    **{f"bins, {noise} noise": partial(bins, noise) for noise in BIN_NOISE},
+    **{f"each outcome, {noise} noise": partial(local, noise) for noise in BIN_NOISE},
+    **{f"selection, {loss} loss": partial(selection, loss) for loss in LOSSES},
+}
+"""By the name that the table shows. A mechanism that is added to the library is added here."""

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp import demo, estimators, files
+from cloakgp import demo, estimators, files, schema
 from cloakgp.certificate import Certificate
 from cloakgp.datasets import make_kung_like
 from cloakgp.designs import DESIGNS
@@ -117,7 +117,7 @@ def test_release_file_page_names_every_member_and_key(tmp_path):
     text = (ROOT / "docs" / "release-file.md").read_text(encoding="utf-8")
     for field in fields(Certificate):
         assert f"`{field.name}`" in text
-    for name, (dtype, _) in files._DTYPES.items():
+    for name, (dtype, _) in schema.DTYPES.items():
         assert f"| `{name}.npy` | `{dtype}` |" in text
     X = np.arange(5.0)
     promise = {"epsilon": 1.0, "delta": 0.01}
@@ -131,7 +131,7 @@ def test_release_file_page_names_every_member_and_key(tmp_path):
     ]
     for plan in plans:
         plan.release(X).save(tmp_path / "a.cloak")
-        manifest, arrays, _ = files.read((tmp_path / "a.cloak").read_bytes())
+        manifest, arrays, _ = files.read((tmp_path / "a.cloak"))
         words = [manifest["release"], manifest["measurement"]["kind"], manifest["certificate"]["bound"]]
         words += [word for word in [manifest["model"]["approximation"]] if word]
         for key in [*manifest, *manifest["model"], *manifest["measurement"], *manifest.get("function", {})]:
@@ -152,7 +152,7 @@ def test_function_by_hand_is_what_query_gives(tmp_path):
     )
     release = plan.release(y)
     release.save(tmp_path / "a.cloak")
-    manifest, arrays, _ = files.read((tmp_path / "a.cloak").read_bytes())
+    manifest, arrays, _ = files.read((tmp_path / "a.cloak"))
     claim, (low, high) = manifest["certificate"], manifest["model"]["bounds"]
     step = (high - low) / 2 ** (claim["y_bits"] + claim["matrix_bits"])
     shift = (low + high) / 2 - manifest["model"]["mean"]

@@ -152,7 +152,7 @@ def test_a_looser_bound_only_means_more_noise(setting, bound):
     ratio = loose.reach / exact.reach
     assert ratio > 1.05
     np.testing.assert_allclose(loose.noise_std(QUERIES), ratio * exact.noise_std(QUERIES), rtol=1e-6)
-    assert loose.certificate.gap == pytest.approx(ratio**2 - 1, rel=1e-6)
+    assert loose.certificate.gap == pytest.approx(ratio**2 - 1, rel=1e-4)
     assert loose.certificate.bound == bound
     assert loose.certificate.epsilon == 1.0
 

@@ -445,17 +445,27 @@ def test_specs_are_plain():
     }
 
 
-def test_custom_specs_name_the_function_and_cannot_be_read_back():
+def test_custom_specs_tell_nothing_of_the_function_and_cannot_be_read_back():
+    """A name is room for a message, and tells a reader nothing that can be relied on."""
     spec = (A * as_kernel(lambda X, Z: X @ Z.T)).to_spec()["kernels"][1]
-    assert spec["kind"] == "Custom"
-    assert "lambda" in spec["name"]
-    assert "0x" not in spec["name"]
-    assert as_kernel(sk.RBF(0.5)).to_spec() == {"kind": "Custom", "name": "RBF(length_scale=0.5)"}
+    assert spec == as_kernel(sk.RBF(0.5)).to_spec() == {"kind": "Custom"}
+    assert from_spec({"kind": "Sum", "kernels": [A.to_spec(), spec]}, custom=Constant(3.0)) == A + Constant(
+        3.0
+    )
+    with pytest.raises(ValueError, match="cannot be rebuilt"):
+        from_spec({"kind": "Custom", "name": "x"}, custom=Constant(3.0))
     for one in (spec, {"kind": "Sum", "kernels": [A.to_spec(), spec]}):
         with pytest.raises(
-            ValueError, match=r"custom kernel .* cannot be rebuilt from a file.* reader must give"
+            ValueError, match=r"custom kernel cannot be rebuilt from a file.* reader must give"
         ):
             from_spec(one)
+
+
+def test_kernels_of_too_many_parts_are_refused():
+    """Before anything is made with them: a release file has room for so many."""
+    many = Sum([A] * 1000)
+    with pytest.raises(ValueError, match="kernels must be at most 1000 in all; got 1001"):
+        many + A
 
 
 def test_names_are_short():

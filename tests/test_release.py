@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
 from pathlib import Path
 
@@ -117,15 +120,17 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(make_plan, setting, tm
     old = make_plan().release(setting.y)
     old.save(path)
     before = path.read_bytes()
-    whole = Path.write_bytes
+    whole = Path.open
 
-    def disk_full(self, contents):
-        whole(self, contents[:written])
+    def disk_full(self, *arguments):
+        with whole(self, *arguments) as file:
+            file.write(before[:written])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", disk_full)
+    monkeypatch.setattr(Path, "open", disk_full)
     with pytest.raises(OSError, match="No space left"):
         make_plan().release(setting.y).save(path)
+    monkeypatch.undo()
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["release.cloak"]
 
@@ -148,19 +153,40 @@ def test_the_unfinished_file_is_in_the_same_folder_and_never_the_same_twice(
     make_plan, setting, tmp_path, monkeypatch
 ):
     """Two programs that save to one path at once do not write into each other's file."""
-    release, seen, whole = make_plan().release(setting.y), [], Path.write_bytes
+    release, seen, whole = make_plan().release(setting.y), [], Path.open
 
-    def watched(self, contents):
+    def watched(self, *arguments):
         seen.append(self)
-        return whole(self, contents)
+        return whole(self, *arguments)
 
-    monkeypatch.setattr(Path, "write_bytes", watched)
+    monkeypatch.setattr(Path, "open", watched)
     for _ in range(3):
         release.save(tmp_path / "release.cloak")
     assert len(set(seen)) == 3
     assert {path.parent for path in seen} == {tmp_path}
     assert tmp_path / "release.cloak" not in seen
     assert [entry.name for entry in tmp_path.iterdir()] == ["release.cloak"]
+
+
+def test_two_saves_at_once_leave_the_process_as_it_was(make_plan, setting, tmp_path):
+    """The umask can be read only by setting it, and a second thread may set the first one's 0 for good."""
+    release, mask = make_plan().release(setting.y), os.umask(0o027)
+    try:
+        with patched_umask() as asked, ThreadPoolExecutor(8) as threads:
+            list(threads.map(release.save, [tmp_path / f"{i}.cloak" for i in range(40)]))
+        assert asked == []
+    finally:
+        assert os.umask(mask) == 0o027
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o640}
+
+
+@contextmanager
+def patched_umask():
+    """Every call of os.umask, to be seen."""
+    asked, right = [], os.umask
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "umask", lambda mask: asked.append(mask) or right(mask))
+        yield asked
 
 
 def test_a_saved_file_has_the_permissions_of_any_new_file(make_plan, setting, tmp_path):

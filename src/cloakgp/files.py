@@ -23,7 +23,7 @@ from cloakgp.gp import GP
 from cloakgp.inducing import Features
 from cloakgp.kernels import as_kernel
 from cloakgp.lattice import IntArray, Measurement
-from cloakgp.plan import Plan
+from cloakgp.plan import Plan, offset
 from cloakgp.rows import Groups, distinct
 from cloakgp.schema import DENSE, DTYPES, FACTORED, FORMAT, FUNCTION, PREDICTIONS, SCHEMA, WITHHELD
 
@@ -68,6 +68,8 @@ def _described(plan: Plan | FunctionPlan) -> tuple[dict[str, Any], dict[str, Arr
         manifest["function"] = {"reach": plan.reach, "prior_seed": plan.prior_seed}
         names = ["centre", "points"]
     arrays |= {name: getattr(plan, name) for name in names}
+    if isinstance(plan, Plan):
+        arrays["gp_std"] = schema.rounded_std(plan.gp_std)
     noise, measurement = plan.gp.noise, plan.measurement
     if not isinstance(noise, float):
         arrays["noise"] = noise
@@ -222,11 +224,23 @@ def read(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:
     """Manifest, arrays and signature of a release file, in today's schema."""
-    manifest, arrays, signature = container.read(path)
-    return *schema.checked(manifest, arrays), signature
+    return _todays(*container.read(path))
 
 
 def read_bytes(contents: bytes) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:
     """The same from a release file's bytes."""
-    manifest, arrays, signature = container.unpack(contents)
-    return *schema.checked(manifest, arrays), signature
+    return _todays(*container.unpack(contents))
+
+
+def _todays(
+    manifest: dict[str, Any], arrays: dict[str, Array], signature: dict[str, str] | None
+) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:
+    old = manifest.get("schema") == 1
+    manifest, arrays = schema.checked(manifest, arrays)
+    if old and "offset" in arrays:  # whose last bits were the machine's
+        plan = plan_of(manifest, arrays)[0]
+        assert isinstance(plan, Plan)
+        exact, width = offset(plan.gp, plan.measurement, plan.reconstruction), np.diff(plan.gp.bounds)
+        if np.allclose(exact, plan.offset, rtol=0, atol=1e-9 * width):
+            arrays["offset"] = exact
+    return manifest, arrays, signature

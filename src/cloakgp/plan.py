@@ -41,7 +41,7 @@ class Plan:
     reconstruction: FloatArray  # (P, q): predictions from measurements
     offset: FloatArray  # (P,): the prediction if every y were the middle of the bounds
     gp_std: FloatArray
-    """(P,) posterior std of the GP itself at X*, as if there were no privacy noise; to four digits."""
+    """(P,) posterior std of the GP itself at X*, without privacy noise; to four digits in a file."""
     certificate: Certificate
 
     @property
@@ -154,11 +154,6 @@ def noise_objective(
         return float(np.exp(2 * np.mean(np.log(spread * noise_scale))))
     weighted = weights * noise_scale**2 * np.einsum("ij,ij->i", reconstruction, reconstruction)
     return float(weighted.mean() if design == "mse" else weighted.max())
-
-
-def rounded_std(std: FloatArray) -> FloatArray:
-    """Standard deviations to four digits: more could not be checked on another machine."""
-    return frozen(np.array([float(f"{value:.3e}") for value in std.tolist()]))
 
 
 def offset(gp: GP, measurement: Measured, reconstruction: FloatArray) -> FloatArray:

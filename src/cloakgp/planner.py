@@ -16,7 +16,7 @@ from cloakgp.designs.posterior import denoised_error, denoising_gain
 from cloakgp.designs.solution import Solution
 from cloakgp.lattice import to_integers
 from cloakgp.models import OnDevice, smoother_for, torch_device
-from cloakgp.plan import Plan, largest_bias, noise_objective, offset, relative_weights, rounded_std
+from cloakgp.plan import Plan, largest_bias, noise_objective, offset, relative_weights
 from cloakgp.rows import Inputs, distinct
 from cloakgp.smoothers import Smoother, blocks
 from cloakgp.sources import as_source, is_lazy
@@ -133,7 +133,7 @@ class Planner:
             measurement=measurement,
             reconstruction=reconstruction,
             offset=frozen(offset(gp, measurement, reconstruction)),
-            gp_std=rounded_std(np.sqrt(smoother.posterior_variance)),
+            gp_std=frozen(np.sqrt(smoother.posterior_variance)),
             certificate=certificate,
         )
 

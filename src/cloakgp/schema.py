@@ -110,10 +110,15 @@ def _upgraded(manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[
             volume = manifest["certificate"]["design"] == "volume"
             arrays["weights"] = np.ones_like(weights) if volume else weights
         if "gp_std" in arrays:
-            arrays["gp_std"] = np.array([float(f"{std:.3e}") for std in arrays["gp_std"].tolist()])
+            arrays["gp_std"] = rounded_std(arrays["gp_std"])
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise ReleaseFileError(f"release file of schema 1 makes no sense ({type(error).__name__}).") from None
     return manifest, arrays
+
+
+def rounded_std(std: Array) -> Array:
+    """Standard deviations to four digits: more could not be checked on another machine."""
+    return np.array([float(f"{value:.3e}") for value in std.tolist()])
 
 
 def _without_names(spec: Any) -> Any:

@@ -38,7 +38,7 @@ from cloakgp.factored import (
 )
 from cloakgp.inducing import Features, SparseGP, SparseRows, pick, unexplained
 from cloakgp.lattice import NOISE_REACH, integer_float_at_least
-from cloakgp.plan import Plan, noise_objective, offset, rounded_std
+from cloakgp.plan import Plan, noise_objective, offset
 from cloakgp.rows import Inputs
 from cloakgp.smoothers import Rows, diagonal
 from cloakgp.streams import one_blas_thread, steps, sweep
@@ -235,7 +235,7 @@ def _plan(
         measurement=measurement,
         reconstruction=reconstruction,
         offset=frozen(offset(gp, measurement, reconstruction)),
-        gp_std=rounded_std(np.sqrt(model.posterior_variance)),
+        gp_std=frozen(np.sqrt(model.posterior_variance)),
         certificate=certificate,
     )
 

@@ -49,7 +49,8 @@ def test_from_a_large_table_to_a_prediction(many, tmp_path):
     made = release(client, plan).json()["release"]
     where = f"/api/releases/{made['id']}"
     assert client.get(where).json()["noise_std"] == pytest.approx(preview["noise_std"])
-    assert client.get(f"{where}/verify").json()["ok"]
+    checked = client.get(f"{where}/verify").json()
+    assert (checked["ok"], checked["complete"]) == (True, True)
     assert "12 inducing inputs (dtc)" in client.get(f"{where}/report").text
     assert "inducing=12" in client.get(f"{where}/script").text
     (tmp_path / "got.cloak").write_bytes(client.get(f"{where}/file").content)
@@ -119,3 +120,14 @@ def test_a_small_table_may_have_them_too(world):
     assert sparse["noise_std"] == pytest.approx(exact["noise_std"], rel=0.2)
     refused = client.post("/api/preview", json={**SETTINGS, "inducing": 8, "kind": "function"})
     assert (refused.status_code, "exact GP" in refused.json()["error"]) == (422, True)
+
+
+def test_a_large_release_without_its_inputs_is_verified_in_part(many, monkeypatch):
+    """Its file holds only their digest: amber on the page, never green."""
+    monkeypatch.setattr(streamed, "DENSE", 1)
+    monkeypatch.setattr(files, "LARGEST_INPUTS", 0)
+    client = many.client()
+    made = release(client, make_plan(client, **MANY)).json()["release"]
+    checked = client.get(f"/api/releases/{made['id']}/verify").json()
+    assert (checked["ok"], checked["complete"]) == (True, False)
+    assert checked["words"].startswith("verified IN PART")

@@ -58,7 +58,8 @@ def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
     assert made["noise_std"] == pytest.approx(preview["noise_std"])
     assert len(made["released"]) == len(made["denoised"]) == len(made["denoised_std"]) == 12
     where = f"/api/releases/{made['id']}"
-    assert client.get(f"{where}/verify").json()["ok"]
+    checked = client.get(f"{where}/verify").json()
+    assert (checked["ok"], checked["complete"]) == (True, True)
 
     file = tmp_path / "got.cloak"
     file.write_bytes(client.get(f"{where}/file").content)

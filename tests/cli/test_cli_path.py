@@ -173,7 +173,7 @@ def test_functions_are_shown_asked_drawn_and_exported():
     for name, plan in (("whole.cloak", whole), ("hidden.cloak", hidden)):
         plan.release(np.sin(X) > 0).save(name)
         assert good(f"show {name} --json").data["kind"] == "function"
-        good(f"verify {name}")
+        assert run(f"verify {name}").code == (5 if plan is hidden else 0)
         asked = good(f"predict {name} grid:3 --json").data["columns"]
         assert asked["x"] == [0.0, 12.0, 24.0]
         good(f"plot {name} -o picture.png")

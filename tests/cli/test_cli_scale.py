@@ -129,23 +129,31 @@ def test_inputs_for_a_check_are_given_as_a_table(streaming):
     write_people(n=60)
     good(f"{SPARSE} -o plan.json")
     good(RELEASE)
-    assert "sensitivity NOT checked" in good("verify heights.cloak").out
-    assert "(give --inputs-from)" in good("verify heights.cloak").out
+    part = run("verify heights.cloak")
+    assert part.code == 5
+    assert part.out.startswith("verified IN PART: the sensitivity was not checked")
+    assert "(give --inputs-from)" in part.out
+    assert run("verify heights.cloak --json").code == 5
+    found = good("verify heights.cloak --allow-partial --json").data
+    assert (found["verified"], found["complete"], found["proven_delta"]) == (False, False, None)
+    assert len(found["unchecked"]) == 1
     as_parquet()
     for table in ("data.csv", "data.parquet"):
         checked = good(f"verify heights.cloak --inputs-from {table} --inputs age").out
         assert "integer sensitivity, from X" in checked
     Path("ages.csv").write_text("age\n" + "\n".join(map(str, range(60))))
     wrong = run("verify heights.cloak --inputs-from ages.csv")  # its one column needs no name
-    assert (wrong.code, "not those that it names" in wrong.err) == (1, True)
+    assert (wrong.code, "its inputs are not X" in wrong.err) == (1, True)
     assert "Say which: --inputs" in run("verify heights.cloak --inputs-from data.csv").err
 
 
-def test_a_release_that_holds_its_inputs_needs_no_others():
+def test_inputs_are_compared_with_those_that_a_release_holds():
     good(f"{PLAN} -o plan.json")
     good(RELEASE)
-    refused = run("verify heights.cloak --inputs-from data.csv --inputs age")
-    assert (refused.code, "leave it out" in refused.err) == (2, True)
+    assert good("verify heights.cloak --inputs-from data.csv --inputs age").out.startswith("verified: ")
+    write_people("others.csv", n=41)
+    refused = run("verify heights.cloak --inputs-from others.csv --inputs age")
+    assert (refused.code, "its inputs are not X" in refused.err) == (1, True)
 
 
 def test_other_inputs_than_planned_are_refused(streaming):

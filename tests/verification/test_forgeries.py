@@ -1,4 +1,4 @@
-"""Forged files with right digests: each names the reason it must meet, and each reason alone catches a forgery.
+"""Forged files with right digests: each names the reason it meets, and each reason alone catches a forgery.
 
 What no check of an unsigned file can see is in ``docs/release-file.md``; ``test_single_changes.py`` holds
 the verifier to that list.

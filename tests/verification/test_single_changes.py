@@ -1,7 +1,7 @@
 """Change any one thing in an honest file and put the digests right: refused, or harmless and documented.
 
-A change that `verify` lets pass must be at a place that ``docs/release-file.md`` lists as the custodian's, and
-the guarantee must still follow from the contents, by the few lines below, which share nothing with the library.
+A change that `verify` lets pass must be at a place that ``docs/release-file.md`` lists as the custodian's,
+and the guarantee must still follow from the contents, by a few lines that share nothing with the library.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""verify(): what it proves of honest files, what it says of files that do not hold everything, what it costs."""
+"""verify(): what it proves of honest files, what it says of files that lack something, what it costs."""
 
 from __future__ import annotations
 

@@ -114,6 +114,21 @@ def test_a_receipt_and_a_failed_check_are_told(tmp_path, tamper):
     assert "do not trust this release file" in text
 
 
+def test_a_part_is_not_shown_as_the_whole(tmp_path):
+    """Amber, never green, and with what was not checked."""
+    plan = RELEASES["curve"].plan
+    hidden = plan.gp.plan_function(plan.X, epsilon=1.0, delta=0.01, bound="input-free", basis=plan.X_star)
+    hidden.release(np.ones(len(plan.X))).save(tmp_path / "hidden.cloak")
+    text = report.html(tmp_path / "hidden.cloak")
+    assert '<li class="part"><b>verified in part</b>' in text
+    assert "Not checked: the sensitivity: the matrix is withheld" in text
+    assert '<li class="good">' not in text
+    RELEASES["curve"].save(tmp_path / "whole.cloak")
+    text = report.html(tmp_path / "whole.cloak")
+    assert '<li class="good"><b>verified</b>' in text
+    assert "Not checked" not in text
+
+
 def test_an_insecure_release_is_marked(tmp_path, seeded):
     with seeded(1):
         for name in ("curve", "four inputs"):

@@ -23,7 +23,7 @@ Array = Any  # a numpy array, a torch tensor, or another array of the array API 
 
 _IN_CACHE = 2**16  # entries of a matrix block
 MAX_DEPTH = 32  # sums inside products inside sums ...: more than this is a mistake or an attack
-MAX_PARTS = 100  # kernels in a sum or product, in all
+MAX_PARTS = 1000  # kernels in a sum or product, in all
 
 
 class Kernel(ABC):

@@ -118,7 +118,7 @@ def verify(
         entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
         checked.append(
             f"ledger receipt: entry {entry} of {dataset!r} is the custodian's word "
-            "(Ledger.verify(releases=[...]) compares it with the ledger)"
+            "(Ledger.verify(receipts=[...]) compares it with the ledger)"
         )
     return Verification(
         epsilon=claim["epsilon"],

@@ -13,8 +13,9 @@ from cloakgp.inducing import SparseRows
 from cloakgp.lattice import Measurement
 from cloakgp.links import links
 from cloakgp.models import smoother_for
-from cloakgp.plan import Plan, largest_bias, offset, rounded_std
+from cloakgp.plan import Plan, largest_bias, offset
 from cloakgp.rows import Groups, Inputs, distinct, take
+from cloakgp.schema import rounded_std
 from cloakgp.smoothers import Smoother, jitters, kernel_matrix
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason

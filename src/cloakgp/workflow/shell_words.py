@@ -7,7 +7,6 @@ import re
 SHELL_WORDS = {
     "Ledger(...).create(...)": "cloakgp ledger create",
     "Ledger.create": "cloakgp ledger create",
-    "Ledger.verify(releases=[...])": "cloakgp ledger verify --release",
     "Ledger.verify(receipts=[...])": "cloakgp ledger verify --release",
     "look at ledger.entries(); if it was, recover(...) on the plan gives the answer.": (
         "look at cloakgp ledger show --entries; if it was, the same command gives the answer, for nothing."

@@ -579,7 +579,9 @@ def test_torch(kernel, dtype, X, Z):
     assert kernel(tX, tZ).dtype == kernel.diag(tX).dtype == tX.dtype
     np.testing.assert_allclose(kernel(tX, tZ).numpy(), kernel(X, Z), rtol=rtol, atol=rtol)
     np.testing.assert_allclose(kernel.diag(tX).numpy(), kernel.diag(X), rtol=rtol)
-    assert bool((kernel(tX) == kernel(tX).T).all())
+    # To the last bit, unless a function of the user's own multiplies matrices: not every processor does.
+    rtol = rtol if isinstance(kernel, Custom) else 0.0
+    np.testing.assert_allclose(kernel(tX).numpy(), kernel(tX).numpy().T, rtol=rtol)
 
 
 def test_torch_inputs_are_checked(X):

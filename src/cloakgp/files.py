@@ -7,9 +7,9 @@ other languages.
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -205,7 +205,7 @@ def _groups(arrays: dict[str, Array]) -> Groups | None:
 def write(path: str | os.PathLike[str], contents: bytes) -> None:
     """Write a file whole or not at all."""
     path = Path(path)
-    unfinished = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.part")
+    unfinished = path.with_name(f".{path.name[:100]}.{uuid4().hex}.part")
     try:
         with unfinished.open("xb") as file:  # a new file, with the permissions that the process gives to such
             file.write(contents)

@@ -58,6 +58,7 @@ def test_every_option_on_the_page_exists():
             ["select"],
             ["predict"],
             ["export"],
+            ["verify"],
             ["ledger", "show"],
             ["ledger", "verify"],
         )

@@ -476,7 +476,7 @@ def test_no_other_random_numbers_are_drawn_on_the_way():
         "factored.py",
         "streamed.py",
         "planner.py",
-        "verify_recipe.py",
+        "verification/recipe.py",
         *CARRIERS,
     ],
 )

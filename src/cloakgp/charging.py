@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cloakgp import testing
+from cloakgp import checks, testing
 from cloakgp.accounting import Event
 from cloakgp.checks import FloatArray
 from cloakgp.lattice import IntArray
@@ -69,6 +69,8 @@ class Account:
             raise ValueError("ledger must be given with dataset, why or request. Nothing was spent.")
         if self.ledger is not None and self.dataset is None:
             raise ValueError("dataset must be given with ledger: whose budget pays? Nothing was spent.")
+        if self.dataset is not None:  # or the release could not be saved once it is paid for
+            checks.text(self.dataset, "dataset", checks.LONGEST_NAME)
 
 
 def as_ledger(ledger: Any) -> Ledger:

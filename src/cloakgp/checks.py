@@ -45,10 +45,14 @@ def choice(value: Any, name: str, options: Collection[str]) -> str:
     return value
 
 
-def text(value: Any, name: str) -> str:
-    """Some printable words, at most 1000 characters of them, in Unicode's composed form."""
-    if not isinstance(value, str) or not value.strip() or len(value) > 1000 or not value.isprintable():
-        raise ValueError(f"{name} must be printable text of 1 to 1000 characters; got {value!r:.100}.")
+LONGEST_NAME = 200
+"""Characters that a name may have which a release file keeps."""
+
+
+def text(value: Any, name: str, longest: int = 1000) -> str:
+    """Some printable words, not longer than this, in Unicode's composed form."""
+    if not isinstance(value, str) or not value.strip() or len(value) > longest or not value.isprintable():
+        raise ValueError(f"{name} must be printable text of 1 to {longest} characters; got {value!r:.100}.")
     if value != value.strip() or not unicodedata.is_normalized("NFC", value):
         raise ValueError(f"{name} must not begin or end with a space, and be in Unicode's form NFC.")
     return value

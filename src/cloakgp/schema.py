@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from typing import Any
 
 import numpy as np
 
+from cloakgp import checks
 from cloakgp.certificate import FIELDS, Certificate, written
 from cloakgp.container import Array, ReleaseFileError
 from cloakgp.inducing import APPROXIMATIONS
@@ -25,7 +25,7 @@ PREDICTIONS, FUNCTION = "predictions", "function"
 DENSE, FACTORED, WITHHELD = "dense", "factored", "withheld"
 CUSTODIANS_WORDS = "custodians_words_unchecked"
 """The manifest's one member with words that the custodian chose: bounded, and checked by nobody."""
-LONGEST_WORD, LONGEST_WORDS = 200, 4096  # characters of one of them; bytes of all
+LONGEST_WORDS = 4096  # bytes of all of them
 
 DTYPES = {  # little-endian whatever the machine; the number of dimensions
     "X": ("<f8", 2),
@@ -196,14 +196,11 @@ def _check_ledger(ledger: Any, words: Any) -> None:
 
 
 def _is_short(word: Any) -> bool:
-    """Whether something is what :func:`cloakgp.checks.text` lets pass."""
-    return (
-        isinstance(word, str)
-        and 0 < len(word) <= LONGEST_WORD
-        and word.isprintable()
-        and word == word.strip()
-        and unicodedata.is_normalized("NFC", word)
-    )
+    try:
+        checks.text(word, "word", checks.LONGEST_NAME)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_function(manifest: dict[str, Any]) -> None:

@@ -221,7 +221,7 @@ ODD = [
     "Robert'); DROP TABLE cloakgp_ledger;--",
     '" OR 1=1 --',
     "100% %s %(number)s :number ? $1 {} \\x00 \\",
-    "x" * 1000,
+    "x" * 200,
     "NULL",
     "a  b",
     np.str_("numpy's text"),
@@ -261,6 +261,18 @@ BAD = [
     b"bytes",
     ["a"],
 ]
+
+
+def test_names_that_no_release_file_could_keep_are_refused_before_anything_is_charged(file_url, monkeypatch):
+    ledger, name = Ledger(file_url), "x" * 201
+    with pytest.raises(ValueError, match="dataset must be printable text of 1 to 200 characters"):
+        ledger.create(name, epsilon=1.0, delta=0.01)
+    with monkeypatch.context() as older:  # a ledger may have such a name from before
+        older.setattr("cloakgp.checks.LONGEST_NAME", 1000)
+        ledger.create(name, epsilon=1.0, delta=0.01)
+    with pytest.raises(ValueError, match="dataset must be printable text of 1 to 200 characters"):
+        small_plan().release(Unreadable(), ledger=ledger, dataset=name)
+    assert ledger.balance(name).events == ()
 
 
 @pytest.mark.parametrize("bad", [*BAD, None], ids=repr)

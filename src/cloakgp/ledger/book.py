@@ -143,7 +143,7 @@ class Ledger:
             For the record.
         """
         budget = Budget(epsilon, delta, pure)
-        dataset, why = checks.text(dataset, "dataset"), _reason(why)
+        dataset, why = checks.text(dataset, "dataset", checks.LONGEST_NAME), _reason(why)
         with self._store.writing(create=True) as connection:
             self._store.lock_head(connection)
             entries = self._checked_to_write(connection)

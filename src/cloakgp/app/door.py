@@ -1,9 +1,9 @@
 """Connections: how many there may be, and how long one may stay that asks for nothing.
 
-uvicorn waits for ever for the end of a request's headers, and takes as many connections as there are, until the
-process may not open another file. Here each connection has a deadline, which no trickle of bytes moves; and when
-there are too many, the oldest that has not asked for anything makes room. So whoever holds a thousand connections
-open does not keep out somebody from the same address who asks at once.
+uvicorn waits for ever for the end of a request's headers, and takes as many connections as there are, until
+the process may not open another file. Here each connection has a deadline, which no trickle of bytes moves;
+and when there are too many, the oldest that has not asked for anything makes room. So whoever holds a
+thousand connections open does not keep out somebody from the same address who asks at once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import socket
 from collections import Counter, OrderedDict
 from collections.abc import Container, Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -24,13 +25,22 @@ try:
 except ImportError:  # pragma: no cover  (Windows, where files are not counted like this)
     resource = None  # type: ignore[assignment]
 
-Peer = tuple[str, int]
 _KEPT_FOR_FILES = 256
-_CLOSING = 64  # of those sent away, the most that may still be open while new ones are accepted
+_LEAVING = 64  # of those sent away, the most that may still be open while others are let in
+
+
+@dataclass(eq=False)
+class _Guest:
+    """An open connection."""
+
+    connection: socket.socket
+    address: str
+    deadline: asyncio.TimerHandle | None = None
+    leaving: bool = False
 
 
 class Door:
-    """Who is in, since when, and who is being answered. The event loop's own.
+    """Who is in, and who of them asks for nothing. The event loop's own. Connections go by their descriptor.
 
     Parameters
     ----------
@@ -42,78 +52,85 @@ class Door:
     def __init__(self, limits: Limits, exempt: Container[str] = ()) -> None:
         self.limits, self._exempt = limits, exempt
         self.most = most_connections(limits.connections)
-        self._each = min(limits.connections_each, self.most)
-        self._open: dict[Peer, socket.socket] = {}
-        self._from: Counter[str] = Counter()
-        self._new: OrderedDict[Peer, None] = OrderedDict()
-        self._idle: OrderedDict[Peer, None] = OrderedDict()
-        self._deadlines: dict[Peer, asyncio.TimerHandle] = {}
-        self._closing: set[Peer] = set()
+        self._inside: dict[int, _Guest] = {}
+        self._new: OrderedDict[int, _Guest] = OrderedDict()
+        self._idle: OrderedDict[int, _Guest] = OrderedDict()
+        self._staying: Counter[str] = Counter()  # by address, without those who leave
+        self._leaving = 0
 
     @property
     def full(self) -> bool:
         """Whether those who were sent away should be let out first."""
-        return len(self._closing) >= _CLOSING
+        return self._leaving >= _LEAVING
 
-    def admits(self, peer: Peer, connection: socket.socket) -> bool:
-        """Let a connection in; somebody who asks for nothing goes, if there is no room."""
-        crowded = self._from[peer[0]] >= self._each and peer[0] not in self._exempt
-        if crowded or len(self._open) - len(self._closing) >= self.most:
-            oldest = next(self._quiet(peer[0] if crowded else None), None)
+    def admits(self, connection: socket.socket, address: str) -> bool:
+        """Let a connection in; one that asks for nothing has to go, if there is no room."""
+        crowded = self._staying[address] >= self.limits.connections_each and address not in self._exempt
+        if crowded or len(self._inside) - self._leaving >= self.most:
+            oldest = next(self._quiet(address if crowded else None), None)
             if oldest is None:
                 return False
             self._send_away(oldest)
-        self._open[peer] = connection
-        self._from[peer[0]] += 1
-        self._new[peer] = None
-        self._expect(peer, self.limits.head_seconds)
+        number, guest = connection.fileno(), _Guest(connection, address)
+        self._inside[number] = self._new[number] = guest
+        self._staying[address] += 1
+        self._expect(number, self.limits.head_seconds)
         return True
 
-    def asks(self, peer: Peer) -> None:
+    def asks(self, number: int) -> None:
         """The headers of a request are complete."""
-        self._forget(peer)
+        self._forget(number)
 
-    def answered(self, peer: Peer) -> None:
-        """The answer is complete, and another request may come."""
-        self._forget(peer)
-        if peer in self._open and peer not in self._closing:
-            self._idle[peer] = None
-            self._expect(peer, self.limits.idle_seconds + self.limits.head_seconds)
+    def answered(self, number: int) -> None:
+        """The answer is out, and another request may come."""
+        self._forget(number)
+        guest = self._inside.get(number)
+        if guest is not None and not guest.leaving:
+            self._idle[number] = guest
+            self._expect(number, self.limits.idle_seconds + self.limits.head_seconds)
 
-    def left(self, peer: Peer) -> None:
-        """The connection is closed."""
-        self._forget(peer)
-        if self._open.pop(peer, None) is not None and peer not in self._closing:
-            self._count_out(peer)
-        self._closing.discard(peer)
+    def left(self, number: int) -> None:
+        """A connection is being closed."""
+        self._forget(number)
+        guest = self._inside.pop(number, None)
+        if guest is None:  # it was never let in
+            return
+        if guest.leaving:
+            self._leaving -= 1
+        else:
+            self._count_out(guest)
 
-    def _quiet(self, address: str | None) -> Iterator[Peer]:
-        """Those without a request, of one address or all; who never made one first, then the longest idle."""
+    def _quiet(self, address: str | None) -> Iterator[int]:
+        """Those without a request, of one address or all: first who never made one, then the longest idle."""
         for quiet in (self._new, self._idle):
-            yield from (peer for peer in quiet if address is None or peer[0] == address)
+            yield from (n for n, guest in quiet.items() if address is None or guest.address == address)
 
-    def _expect(self, peer: Peer, seconds: float) -> None:
+    def _expect(self, number: int, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        self._deadlines[peer] = loop.call_later(seconds, self._send_away, peer)
+        self._inside[number].deadline = loop.call_later(seconds, self._send_away, number)
 
-    def _forget(self, peer: Peer) -> None:
-        self._new.pop(peer, None)
-        self._idle.pop(peer, None)
-        if (deadline := self._deadlines.pop(peer, None)) is not None:
-            deadline.cancel()
+    def _forget(self, number: int) -> None:
+        self._new.pop(number, None)
+        self._idle.pop(number, None)
+        guest = self._inside.get(number)
+        if guest is not None and guest.deadline is not None:
+            guest.deadline.cancel()
+            guest.deadline = None
 
-    def _send_away(self, peer: Peer) -> None:
-        """End a connection. The event loop sees that it ended, and closes it in its next round."""
-        self._forget(peer)
-        self._closing.add(peer)
-        self._count_out(peer)
+    def _send_away(self, number: int) -> None:
+        """End a connection: the event loop sees that, and closes it in its next round."""
+        self._forget(number)
+        guest = self._inside[number]
+        guest.leaving = True
+        self._leaving += 1
+        self._count_out(guest)
         with suppress(OSError):  # it has ended already
-            self._open[peer].shutdown(socket.SHUT_RDWR)
+            guest.connection.shutdown(socket.SHUT_RDWR)
 
-    def _count_out(self, peer: Peer) -> None:
-        self._from[peer[0]] -= 1
-        if not self._from[peer[0]]:
-            del self._from[peer[0]]
+    def _count_out(self, guest: _Guest) -> None:
+        self._staying[guest.address] -= 1
+        if not self._staying[guest.address]:
+            del self._staying[guest.address]
 
 
 class Listening(socket.socket):
@@ -126,42 +143,50 @@ class Listening(socket.socket):
     def accept(self) -> tuple[socket.socket, Any]:
         """The next connection that is let in; the others are closed."""
         while not self._door.full:
-            connection, address = super().accept()
-            peer: Peer = address[:2]
-            counted = _Counted(self._door, peer, connection)
-            if self._door.admits(peer, counted):
-                return counted, address
-            counted.close()
+            accepted, address = super().accept()
+            connection = _Connection(self._door, accepted)
+            if self._door.admits(connection, address[0]):
+                return connection, address
+            connection.close()
         raise BlockingIOError  # the event loop comes back in its next round
 
 
-class _Counted(socket.socket):
-    """A connection that tells the door when it is closed, whoever closes it."""
+class _Connection(socket.socket):
+    """Tells the door when it is closed, whoever closes it."""
 
-    def __init__(self, door: Door, peer: Peer, connection: socket.socket) -> None:
-        super().__init__(connection.family, connection.type, connection.proto, fileno=connection.detach())
-        self._door, self._peer = door, peer
+    def __init__(self, door: Door, accepted: socket.socket) -> None:
+        super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
+        self._door = door
 
     def close(self) -> None:
+        if self.fileno() >= 0:
+            self._door.left(self.fileno())
         super().close()
-        self._door.left(self._peer)
 
 
 def protocol_of(door: Door) -> type[H11Protocol]:
     """uvicorn's protocol, with h11 as its parser, that tells the door when a request begins and ends."""
 
     class Protocol(H11Protocol):
+        _number = -1
         _stalled: asyncio.TimerHandle | None = None
+        _all_written = False
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            self._number = transport.get_extra_info("socket").fileno()
+            super().connection_made(transport)
 
         def handle_events(self) -> None:
             before = self.cycle
             super().handle_events()
-            if self.cycle is not before and not self.cycle.response_complete and self.client is not None:
-                door.asks(self.client)
+            if self.cycle is not before:
+                door.asks(self._number)
 
         def on_response_complete(self) -> None:
-            if self.client is not None:
-                door.answered(self.client)
+            if self.flow.write_paused:  # the client still reads
+                self._all_written = True
+            else:
+                door.answered(self._number)
             super().on_response_complete()
 
         def pause_writing(self) -> None:
@@ -170,6 +195,9 @@ def protocol_of(door: Door) -> type[H11Protocol]:
 
         def resume_writing(self) -> None:
             self._unset_stalled()
+            if self._all_written:
+                self._all_written = False
+                door.answered(self._number)
             super().resume_writing()
 
         def connection_lost(self, exc: Exception | None) -> None:
@@ -185,13 +213,13 @@ def protocol_of(door: Door) -> type[H11Protocol]:
 
 
 def most_connections(wanted: int) -> int:
-    """As many as wanted, if that leaves files for the rest; the process's own limit is raised if it may be."""
+    """As many as wanted, if that leaves files for the rest; the process's limit is raised where it may be."""
     if resource is None:  # pragma: no cover
         return wanted
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = wanted + _KEPT_FOR_FILES
     if soft == resource.RLIM_INFINITY:
         return wanted
+    needed = wanted + _KEPT_FOR_FILES
     if soft < needed:
         raised = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         with suppress(ValueError, OSError):

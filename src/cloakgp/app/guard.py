@@ -50,6 +50,7 @@ _SIGN_IN = ("POST", "/api/session")
 _UPLOAD = re.compile(r"PUT /api/data/[^/]+")
 _ANALYSTS = re.compile(r"(POST|DELETE) /api/session|POST /api/releases/[^/]+/predict")
 _LOOKS = re.compile(r"(GET|HEAD) .*|POST /api/(preview(/curve)?|releases/[^/]+/predict)", re.DOTALL)
+_PIECE = 64 * 2**10
 _LEFT = 499  # in the log, for a client that did not wait
 
 
@@ -175,7 +176,7 @@ class Guard:
                 await asyncio.wait({task}, timeout=until - time.monotonic())
         finally:
             gone.cancel()
-        if task.done():
+        if out.started or task.done():  # what is on its way goes on, as long as somebody reads it
             await task
             return
         self._going_on.add(task)
@@ -209,6 +210,13 @@ class _Answer:
                 headers["Cache-Control"] = "no-store"
             if self._scope.get("scheme") == "https":
                 headers["Strict-Transport-Security"] = "max-age=31536000"
+        body = message.get("body", b"")
+        last = max(0, len(body) - 1) // _PIECE * _PIECE
+        for start in range(0, last, _PIECE):  # each waits until the client has read most of those before
+            piece = body[start : start + _PIECE]
+            await self._send({"type": message["type"], "body": piece, "more_body": True})
+        if last:
+            message = {**message, "body": body[last:]}
         await self._send(message)
 
 

@@ -60,7 +60,7 @@ class Limits:
     all_bytes_at_once: int = 256 * 2**20
     head_seconds: float = 10.0
     """From a connection's begin until its first request's headers are complete, handshake included."""
-    idle_seconds: float = 15.0
+    idle_seconds: int = 15
     """That a connection stays open between requests."""
     stalled_seconds: float = 60.0
     """That a client may leave an answer lying."""

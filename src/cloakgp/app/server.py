@@ -115,6 +115,7 @@ def serve(
             proxy_headers=behind_proxy,
             forwarded_allow_ips=_PROXY,
             http=protocol_of(door),
+            ws="none",
             loop="asyncio",  # the door needs its sockets
             timeout_keep_alive=state.limits.idle_seconds,
             timeout_graceful_shutdown=60,

@@ -2,11 +2,11 @@
 
     python benchmarks/app_abuse.py [--seconds 60]
 
-One analyst sends bodies of 8 MiB and questions of 10,000 points, and leaves half of them before the answer; nobody
-in particular sends 8 MiB to the page for signing in; and 1,200 connections never end their headers. Everything is
-on 127.0.0.1, server, attacker and custodian each in a process of their own, and bounded in number. Prints a table,
-and exits with 1 unless every request of the custodian is answered within 2 s, the server's memory grows by less
-than 200 MB, and afterwards all is as before. Needs Linux, whose /proc it reads.
+One analyst sends bodies of 8 MiB and questions of 10,000 points, and leaves half of them before the answer;
+nobody in particular sends 8 MiB to the page for signing in; and 1,200 connections never end their headers.
+Everything is on 127.0.0.1, server, attacker and custodian each in a process of their own, and bounded in
+number. Prints a table, and exits with 1 unless every request of the custodian is answered within 2 s, the
+server's memory grows by less than 200 MB, and afterwards all is as before. Needs Linux, whose /proc it reads.
 """
 
 from __future__ import annotations
@@ -170,13 +170,13 @@ class Custodian:
         return str(made["release"]["id"])
 
     def work(self, release: str) -> None:
-        """What a page asks for while somebody moves a slider and looks around; the last over a new connection."""
+        """What a page asks for while somebody moves a slider and looks around."""
         self._made += 1
         self.ask("POST", "/api/preview", json={**SETTINGS, "epsilon": 0.05 + 1e-4 * self._made})
         self.ask("GET", "/api/releases")
         self.ask("POST", f"/api/releases/{release}/predict", json={"points": [[10.0], [50.0]]})
         self.ask("GET", "/api/ledger")
-        self.ask("GET", "/api/me", headers={"Connection": "close"})
+        self.ask("GET", "/api/me", headers={"Connection": "close"})  # the next one is over a new connection
 
     def sign_in(self) -> int:
         with httpx.Client(base_url=self._base, timeout=60, trust_env=False) as browser:
@@ -222,6 +222,7 @@ def under_attack(
 ) -> bool:
     """One row of the table, and whether it is as it should be."""
     custodian.times, custodian.failed = [], Counter()
+    custodian.ask("GET", "/api/me")  # so that its connection is counted before and after
     memory, files, logged = server.memory(), server.files(), server.logged()
     watching = Watching(server)
     watching.start()
@@ -240,18 +241,20 @@ def under_attack(
     seen: Counter[str] = Counter()
     if attacking is not None:
         seen = Counter(json.loads(attacking.communicate(timeout=120)[0]))
-    times, failed = custodian.times, custodian.failed
     watching.end()
     said = server.logged() - logged
+    signed_in = custodian.sign_in()
+    custodian.ask("GET", "/api/me")
+    times, failed = custodian.times, custodian.failed
     settled = time.monotonic() + 40
     while server.files() > files and time.monotonic() < settled:
         time.sleep(0.25)
-    signed_in = custodian.sign_in()
     grown, after = watching.most - memory, server.files()
     refused = sum(count for key, count in seen.items() if key == "closed" or key[:1] == "4" or key == "503")
     print(
-        f"| {ATTACKS[name]} | {seen['sent']:,} | {refused:,} | {len(times)} | {statistics.median(times):.2f} s "
-        f"| {max(times):.2f} s | {grown:.0f} MB | {files} → {after} | {said:,} |",
+        f"| {ATTACKS[name]} | {seen['sent']:,} | {refused:,} | {len(times)} "
+        f"| {statistics.median(times):.2f} s | {max(times):.2f} s | {grown:.0f} MB "
+        f"| {files} → {after} | {said:,} |",
         flush=True,
     )
     good = max(times) < SLOWEST and grown < GROWTH and not failed and after <= files and signed_in == 200
@@ -266,7 +269,9 @@ def main() -> int:
     )
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--only", choices=list(ATTACKS), action="append")
-    parser.add_argument("--attack", nargs=4, metavar=("NAME", "PORT", "TOKEN", "RELEASE"), help="one attacker")
+    parser.add_argument(
+        "--attack", nargs=4, metavar=("NAME", "PORT", "TOKEN", "RELEASE"), help="one attacker"
+    )
     options = parser.parse_args()
     if options.attack:
         name, port, token, release = options.attack
@@ -297,7 +302,9 @@ def _all(server: Server, base: str, tokens: list[str], options: argparse.Namespa
     custodian = Custodian(base, *tokens)
     release = custodian.prepare()
     attacker = [base.rsplit(":", 1)[1], tokens[1], release]
-    print("| attack | sent | refused | custodian's requests | median | slowest | memory | files | log, bytes |")
+    print(
+        "| attack | sent | refused | custodian's requests | median | slowest | memory | files | log, bytes |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     good = True
     for name in options.only or ATTACKS:

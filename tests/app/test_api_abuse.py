@@ -1,4 +1,4 @@
-"""Who asks for too much at once, or leaves, keeps nobody waiting: what the guard does before a body is read."""
+"""Who asks for too much at once, or leaves, keeps nobody waiting: what the guard does before a body."""
 
 from __future__ import annotations
 

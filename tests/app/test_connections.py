@@ -41,14 +41,19 @@ class Running:
     def __init__(self, child: subprocess.Popen[bytes], port: int, log: Path, token: str) -> None:
         self.child, self.port, self._log, self._token = child, port, log, token
 
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._token}"}
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
     def connect(self) -> socket.socket:
         return socket.create_connection(("127.0.0.1", self.port), timeout=30)
 
     def ask(self) -> int:
         """Somebody's honest request, over a new connection."""
-        headers = {"Authorization": f"Bearer {self._token}"}
-        url = f"http://127.0.0.1:{self.port}/api/me"
-        return httpx.get(url, headers=headers, timeout=30, trust_env=False).status_code
+        return httpx.get(self.url("/api/me"), headers=self.headers, timeout=30, trust_env=False).status_code
 
     def files(self) -> int:
         return len(os.listdir(f"/proc/{self.child.pid}/fd"))
@@ -145,6 +150,35 @@ def test_a_trickle_of_a_refused_body_ends(world):
         assert trickled_to_its_end(slow)
 
 
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_body_in_a_great_many_tiny_chunks_ends(world, refused):
+    """Each takes as long as a large one. Whether somebody reads the body, or it was refused already."""
+    head = "POST /api/preview HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n"
+    if not refused:
+        head += f"Authorization: Bearer {world.tokens['custodian']}\r\n"
+    with server(world) as running, running.connect() as sender:
+        sender.sendall(head.encode() + b"\r\n")
+        ended_early = True
+        if refused:
+            assert b" 401 " in sender.recv(65536)
+        with suppress(OSError):
+            for _ in range(20):
+                sender.sendall(b"1\r\n \r\n" * 1000)
+                time.sleep(0.05)
+            ended_early = False
+        assert ended_early
+
+
+def test_a_body_in_ordinary_chunks_is_read(world):
+    line = b"1,2\n" * 150
+    with server(world) as running:
+        url, headers = running.url("/api/data/chunks.csv"), running.headers
+        answer = httpx.put(
+            url, content=(line for _ in range(3000)), headers=headers, timeout=60, trust_env=False
+        )
+        assert (answer.status_code, answer.json()["code"]) == (422, "bad_input")  # it has no names of columns
+
+
 def test_an_unfinished_handshake_ends(world, tmp_path):
     with server(world, tls=_self_signed(tmp_path), head_seconds=1.0) as running, running.connect() as slow:
         slow.sendall(b"\x16\x03\x01\x02\x00")  # the begin of a client's hello
@@ -169,10 +203,9 @@ def test_an_answer_that_is_not_read_ends(world):
 
 def test_a_connection_that_asks_is_kept(world):
     """Longer than a request's headers may take."""
-    url = "http://127.0.0.1"
     with server(world, head_seconds=0.5) as running, httpx.Client(trust_env=False, timeout=30) as client:
         for _ in range(3):
-            assert client.get(f"{url}:{running.port}/").status_code == 200
+            assert client.get(running.url("/")).status_code == 200
             time.sleep(0.6)
         (pooled,) = client._transport._pool.connections  # type: ignore[attr-defined]
         assert pooled._connection._request_count == 3

@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections import Counter, OrderedDict
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from cloakgp.app.limits import Limits
@@ -25,7 +26,9 @@ try:
 except ImportError:  # pragma: no cover  (Windows, where files are not counted like this)
     resource = None  # type: ignore[assignment]
 
+HEAD = 32 * 2**10  # bytes of a request's headers
 _KEPT_FOR_FILES = 256
+_CHUNKS, _CHUNK = 1000, 512  # so many chunks of a body may be smaller than so many bytes on average
 _LEAVING = 64  # of those sent away, the most that may still be open while others are let in
 
 
@@ -164,6 +167,29 @@ class _Connection(socket.socket):
         super().close()
 
 
+class _Parser(h11.Connection):
+    """Ends a connection whose body comes in a great many tiny chunks: each takes the event loop as long as a
+    large one, and of one byte there are tens of thousands in all that is read at once."""
+
+    def __init__(self, most_head: int, end: Callable[[], None]) -> None:
+        super().__init__(h11.SERVER, most_head)
+        self._end, self._chunks, self._bytes = end, 0, 0
+
+    def next_event(self) -> Any:
+        event = super().next_event()
+        if isinstance(event, h11.Request):
+            self._chunks = self._bytes = 0
+        elif isinstance(event, h11.Data):
+            self._chunks += event.chunk_start
+            self._bytes += len(event.data)
+            if self._chunks > _CHUNKS and self._bytes < _CHUNK * self._chunks:
+                if self.our_state is h11.SEND_RESPONSE:
+                    raise h11.RemoteProtocolError("too many small chunks")
+                self._end()
+                return h11.NEED_DATA
+        return event
+
+
 def protocol_of(door: Door) -> type[H11Protocol]:
     """uvicorn's protocol, with h11 as its parser, that tells the door when a request begins and ends."""
 
@@ -174,6 +200,7 @@ def protocol_of(door: Door) -> type[H11Protocol]:
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             self._number = transport.get_extra_info("socket").fileno()
+            self.conn = _Parser(HEAD, transport.abort)
             super().connection_made(transport)
 
         def handle_events(self) -> None:

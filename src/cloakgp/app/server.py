@@ -119,7 +119,6 @@ def serve(
             loop="asyncio",  # the door needs its sockets
             timeout_keep_alive=state.limits.idle_seconds,
             timeout_graceful_shutdown=60,
-            h11_max_incomplete_event_size=32 * 1024,
             **_certificates(tls),
         )
         family = socket.AF_INET6 if ":" in host else socket.AF_INET

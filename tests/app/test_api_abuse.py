@@ -216,6 +216,13 @@ def test_sign_ins_are_limited_by_address_before_their_bodies_are_read(world):
     assert elsewhere.status == 200
 
 
+def test_sign_ins_that_are_too_large_do_not_shut_out_others_at_the_address(world):
+    few = strict(world, sign_ins_per_second=0.2)  # one
+    assert {Call(few, None, "/api/session", 8 * MIB).done().status for _ in range(20)} == {413}
+    body = f'{{"token": "{world.tokens["custodian"]}"}}'.encode()
+    assert Call(few, None, "/api/session", len(body)).body(body).done().status == 200
+
+
 def test_strangers_requests_at_once_are_limited_by_address(world):
     few = strict(world, strangers_at_once=2)
     held = [Call(few, None, "/api/session", 60) for _ in range(2)]

@@ -74,4 +74,5 @@ class Arriving:
 
 
 def too_large(most: int) -> Problem:
-    return Problem(413, "too_large", f"that is more than the {most / 2**20:.3g} MB that are allowed here.")
+    shown = f"{most / 2**20:.3g} MB" if most >= 2**20 else f"{most / 2**10:.3g} KB"
+    return Problem(413, "too_large", f"that is more than the {shown} that are allowed here.")

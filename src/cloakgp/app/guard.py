@@ -85,7 +85,9 @@ class Guard:
             errors.report(error)
             await _say(scope, receive, out, Problem(500, "failed", errors.FAILED))
         milliseconds = 1000 * (time.perf_counter() - start)
-        if out.status != 429 or self._noted.allows("429"):  # a flood need not fill the disk, too
+        if out.status not in (413, 429) or self._noted.allows(
+            "refused"
+        ):  # a flood need not fill the disk, too
             log.info("%s %s %s %.0f ms", scope["method"], _redacted(scope["path"]), out.status, milliseconds)
 
     def _checked(self, scope: Scope) -> Person | None:
@@ -96,8 +98,8 @@ class Guard:
             raise Problem(403, "not_allowed", "this server does not answer to that name.")
         if not path.startswith("/api/"):
             return None
-        if (method, path) == _SIGN_IN and not self._signing_in.allows(client_of(scope)):
-            raise too_many("too many sign-ins from this address. Wait a moment.")
+        if (method, path) == _SIGN_IN:
+            self._check_sign_in(scope)
         origin, cookie = headers.get("origin"), _cookie(headers)
         bearer = _bearer(headers)
         if origin is not None and method not in _SAFE and not _same_host(origin, host):
@@ -119,6 +121,13 @@ class Guard:
         if person is not None and not _may(person, method, path):
             raise Problem(403, "not_allowed", "that is for custodians.")
         return person
+
+    def _check_sign_in(self, scope: Scope) -> None:
+        most = self._state.limits.sign_in_bytes
+        if _size(scope, most) > most:  # which is nobody's token, so it does not count against the address
+            raise too_large(most)
+        if not self._signing_in.allows(client_of(scope)):
+            raise too_many("too many sign-ins from this address. Wait a moment.")
 
     def _count_failure(self, scope: Scope) -> None:
         if not self._state.failed.allows(client_of(scope)):

@@ -29,11 +29,18 @@ from typing import Any
 
 import httpx
 import numpy as np
-from app_load import SERVER, SETTINGS, table
+from app_load import SETTINGS, table
 
 from cloakgp.app import open_state
 
 SLOWEST, GROWTH = 2.0, 200.0  # seconds, MB
+FILES = 1024  # that the server may open: what most systems allow
+SERVER = f"""
+import resource, sys
+from cloakgp.app import serve
+resource.setrlimit(resource.RLIMIT_NOFILE, ({FILES}, {FILES}))
+serve(port=0, data=sys.argv[1])
+"""
 ATTACKS = {
     "none": "none",
     "analyst": "one analyst, 8 MiB bodies and heavy questions",
@@ -98,7 +105,7 @@ class Attack:
         await asyncio.gather(*(sender(number) for number in range(SENDERS)))
 
     async def sign_in(self) -> None:
-        body = b'{"token": "' + b"x" * (BODY - 20) + b'"}'
+        body = b'{"token": [' + b"[]," * ((BODY - 20) // 3) + b"[]]}"
 
         async def sender() -> None:
             while self._goes_on():

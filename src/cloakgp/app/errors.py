@@ -39,8 +39,8 @@ _LONGEST = 2000
 class Problem(HTTPException):
     """A request that is refused, and why."""
 
-    def __init__(self, status: int, code: str, error: str) -> None:
-        super().__init__(status, error)
+    def __init__(self, status: int, code: str, error: str, retry_after: int | None = None) -> None:
+        super().__init__(status, error, None if retry_after is None else {"Retry-After": str(retry_after)})
         self.code = code
 
 
@@ -61,7 +61,11 @@ def read_only(trouble: str) -> Problem:
 
 
 def busy(error: str) -> Problem:
-    return Problem(503, "busy", error)
+    return Problem(503, "busy", error, retry_after=1)
+
+
+def too_many(error: str, retry_after: int = 1) -> Problem:
+    return Problem(429, "busy", error, retry_after)
 
 
 def answer(status: int, code: str, error: str) -> JSONResponse:

@@ -1,8 +1,8 @@
 """What stands between the network and everything else, for each request, before its body is read.
 
 The host that is named (against DNS rebinding), who is asking, whether another site made the browser ask, how
-fast and how much; and for each answer: security headers, a limit on time, one line in the log, and one fixed
-answer to whatever nobody expected.
+fast, how much and how much at once; and for each answer: security headers, a limit on time, one line in the
+log, and one fixed answer to whatever nobody expected. What only looks is dropped when nobody waits for it.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from anyio import CancelScope
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import Response
+from starlette.requests import ClientDisconnect
 
-from cloakgp.app import errors
-from cloakgp.app.errors import Problem
-from cloakgp.app.people import Person
+from cloakgp.app import asking, errors
+from cloakgp.app.arriving import Arriving, Message, Receive, too_large
+from cloakgp.app.errors import Problem, too_many
+from cloakgp.app.limits import InFlight, Rate
+from cloakgp.app.people import CUSTODIAN, Person
 from cloakgp.app.sessions import COOKIE
 from cloakgp.app.state import State
 
 Scope = MutableMapping[str, Any]
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -45,7 +46,12 @@ _HEADERS = {
 }
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _OPEN = {("POST", "/api/session"), ("GET", "/api/openapi.json"), ("HEAD", "/api/openapi.json")}
-_UPLOAD = re.compile(r"/api/data/[^/]+")
+_SIGN_IN = ("POST", "/api/session")
+_UPLOAD = re.compile(r"PUT /api/data/[^/]+")
+_ANALYSTS = re.compile(r"(POST|DELETE) /api/session|POST /api/releases/[^/]+/predict")
+_LOOKS = re.compile(r"(GET|HEAD) .*|POST /api/(preview(/curve)?|releases/[^/]+/predict)", re.DOTALL)
+_PIECE = 64 * 2**10
+_LEFT = 499  # in the log, for a client that did not wait
 
 
 class Guard:
@@ -54,6 +60,10 @@ class Guard:
     def __init__(self, app: App, state: State) -> None:
         self._app, self._state = app, state
         self._going_on: set[asyncio.Task[None]] = set()
+        self._in_flight = InFlight(state.limits.all_bytes_at_once)
+        rate = state.limits.sign_ins_per_second
+        self._signing_in = Rate(rate, 5 * rate)
+        self._noted = Rate(1.0, 20)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -66,14 +76,19 @@ class Guard:
         try:
             person = self._checked(scope)
             scope.setdefault("state", {})["person"] = person
-            await self._limited(scope, self._counted(scope, receive), out)
+            await self._admitted(scope, person, receive, out)
+        except ClientDisconnect:
+            out.status = _LEFT
         except Problem as problem:
-            await _say(scope, receive, out, problem.status_code, problem.code, str(problem.detail))
+            await _say(scope, receive, out, problem)
         except Exception as error:
             errors.report(error)
-            await _say(scope, receive, out, 500, "failed", errors.FAILED)
+            await _say(scope, receive, out, Problem(500, "failed", errors.FAILED))
         milliseconds = 1000 * (time.perf_counter() - start)
-        log.info("%s %s %s %.0f ms", scope["method"], _redacted(scope["path"]), out.status, milliseconds)
+        if out.status not in (413, 429) or self._noted.allows(
+            "refused"
+        ):  # a flood need not fill the disk, too
+            log.info("%s %s %s %.0f ms", scope["method"], _redacted(scope["path"]), out.status, milliseconds)
 
     def _checked(self, scope: Scope) -> Person | None:
         """Who is asking; raises if they may not ask at all."""
@@ -83,6 +98,8 @@ class Guard:
             raise Problem(403, "not_allowed", "this server does not answer to that name.")
         if not path.startswith("/api/"):
             return None
+        if (method, path) == _SIGN_IN:
+            self._check_sign_in(scope)
         origin, cookie = headers.get("origin"), _cookie(headers)
         bearer = _bearer(headers)
         if origin is not None and method not in _SAFE and not _same_host(origin, host):
@@ -100,55 +117,81 @@ class Guard:
                 401, "not_signed_in", "sign in first: with the link that the server printed, or a token."
             )
         if person is not None and not self._state.asked.allows(person.id):
-            raise Problem(429, "busy", "too many requests at once. Wait a moment.")
+            raise too_many("too many requests at once. Wait a moment.")
+        if person is not None and not _may(person, method, path):
+            raise Problem(403, "not_allowed", "that is for custodians.")
         return person
+
+    def _check_sign_in(self, scope: Scope) -> None:
+        most = self._state.limits.sign_in_bytes
+        if _size(scope, most) > most:  # which is nobody's token, so it does not count against the address
+            raise too_large(most)
+        if not self._signing_in.allows(client_of(scope)):
+            raise too_many("too many sign-ins from this address. Wait a moment.")
 
     def _count_failure(self, scope: Scope) -> None:
         if not self._state.failed.allows(client_of(scope)):
-            raise Problem(429, "busy", "too many failed sign-ins. Wait a minute.")
+            raise too_many("too many failed sign-ins. Wait a minute.", retry_after=60)
 
-    def _counted(self, scope: Scope, receive: Receive) -> Receive:
-        """`receive` with a limit on the body's size and on how long it takes to arrive."""
-        limits = self._state.limits
-        upload = scope["method"] == "PUT" and _UPLOAD.fullmatch(scope["path"]) is not None
+    async def _admitted(self, scope: Scope, person: Person | None, receive: Receive, out: _Answer) -> None:
+        """Go on if the body is not too large and not too much is going on for the same person or address."""
+        limits, what = self._state.limits, f"{scope['method']} {scope['path']}"
+        upload = _UPLOAD.fullmatch(what) is not None
         most = limits.upload_bytes if upload else limits.json_bytes
-        until = time.monotonic() + (limits.upload_seconds if upload else limits.body_seconds)
-        declared = Headers(scope=scope).get("content-length", "0")
-        if declared.isdigit() and int(declared) > most:
-            raise _too_large(most)
-        seen, complete = 0, False
-
-        async def counted() -> Message:
-            nonlocal seen, complete
-            if complete:
-                return await receive()
-            try:
-                message = await asyncio.wait_for(receive(), max(0.01, until - time.monotonic()))
-            except TimeoutError:
-                raise Problem(408, "busy", "the request took too long to arrive.") from None
-            seen += len(message.get("body", b""))
-            complete = not message.get("more_body", False)
-            if seen > most:
-                raise _too_large(most)
-            return message
-
-        return counted
-
-    async def _limited(self, scope: Scope, receive: Receive, out: _Answer) -> None:
-        """Run the app; if it takes too long, say so and let it go on, since a release must not be cut off."""
-        limits = self._state.limits
-        upload = scope["method"] == "PUT" and _UPLOAD.fullmatch(scope["path"]) is not None
+        if (scope["method"], scope["path"]) == _SIGN_IN:
+            most = limits.sign_in_bytes
+        size = _size(scope, most)
+        if size > most:
+            raise too_large(most)
+        who = f"address {client_of(scope)}" if person is None else person.id
+        at_once = limits.strangers_at_once if person is None else limits.requests_at_once
+        held = 0 if upload else size
+        if not self._in_flight.begin(who, held, at_once, limits.bytes_at_once):
+            raise too_many("too many requests at once. Wait until some are answered.")
+        seconds = limits.upload_seconds if upload else limits.body_seconds
+        arriving = Arriving(receive, most, seconds, asking.begin(who))
         patience = limits.answer_seconds + (limits.upload_seconds if upload else 0.0)
-        task = asyncio.ensure_future(self._app(scope, receive, out.send))
-        done, _ = await asyncio.wait({task}, timeout=patience)
-        if done:
+        drop = CancelScope()
+        task = asyncio.ensure_future(self._run(scope, arriving, size, out, drop))
+        task.add_done_callback(lambda _: self._in_flight.end(who, held))
+        await self._limited(scope, arriving, out, task, patience, drop if _LOOKS.fullmatch(what) else None)
+
+    async def _run(
+        self, scope: Scope, arriving: Arriving, size: int, out: _Answer, drop: CancelScope
+    ) -> None:
+        with drop:  # ends what waits for a thread; what runs in one is finished first
+            if size == 0:
+                await arriving.look()
+            await self._app(scope, arriving.receive, out.send)
+
+    async def _limited(
+        self,
+        scope: Scope,
+        arriving: Arriving,
+        out: _Answer,
+        task: asyncio.Task[None],
+        patience: float,
+        drop: CancelScope | None,
+    ) -> None:
+        """Wait for the app; if it takes too long, say so and let it go on: a release must not be cut off."""
+        until = time.monotonic() + patience
+        gone = asyncio.ensure_future(arriving.until_gone())
+        try:
+            await asyncio.wait({task, gone}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
+            if gone.done() and not task.done():
+                out.closed, out.status = True, out.status or _LEFT
+                if drop is not None:
+                    drop.cancel()
+                await asyncio.wait({task}, timeout=until - time.monotonic())
+        finally:
+            gone.cancel()
+        if out.started or task.done():  # what is on its way goes on, as long as somebody reads it
             await task
             return
         self._going_on.add(task)
         task.add_done_callback(self._ended)
-        if not out.started:
-            sentence = "this takes longer than the server waits. The work goes on: ask again in a while."
-            await _say(scope, receive, out, 503, "busy", sentence)
+        sentence = "this takes longer than the server waits. The work goes on: ask again in a while."
+        await _say(scope, arriving.receive, out, Problem(503, "busy", sentence, retry_after=5))
         out.closed = True
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -176,15 +219,23 @@ class _Answer:
                 headers["Cache-Control"] = "no-store"
             if self._scope.get("scheme") == "https":
                 headers["Strict-Transport-Security"] = "max-age=31536000"
+        body = message.get("body", b"")
+        last = max(0, len(body) - 1) // _PIECE * _PIECE
+        for start in range(0, last, _PIECE):  # each waits until the client has read most of those before
+            piece = body[start : start + _PIECE]
+            await self._send({"type": message["type"], "body": piece, "more_body": True})
+        if last:
+            message = {**message, "body": body[last:]}
         await self._send(message)
 
 
-async def _say(scope: Scope, receive: Receive, out: _Answer, status: int, code: str, error: str) -> None:
-    """A refusal, unless an answer is on its way already."""
-    if out.started:
+async def _say(scope: Scope, receive: Receive, out: _Answer, problem: Problem) -> None:
+    """A refusal, unless an answer is on its way already, or nobody waits for one."""
+    if out.started or out.closed:
         return
-    made: Response = errors.answer(status, code, error)
-    if status == 401:
+    made = errors.answer(problem.status_code, problem.code, str(problem.detail))
+    made.headers.update(problem.headers or {})
+    if problem.status_code == 401:
         made.headers["WWW-Authenticate"] = "Bearer"
     await made(scope, receive, out.send)
 
@@ -195,8 +246,18 @@ def client_of(scope: Scope) -> str:
     return str(client[0]) if client else "unknown"
 
 
-def _too_large(most: int) -> Problem:
-    return Problem(413, "too_large", f"that is more than the {most / 2**20:.3g} MB that are allowed here.")
+def _may(person: Person, method: str, path: str) -> bool:
+    """Routes ask for roles themselves, but only when the body was read and understood."""
+    return person.role == CUSTODIAN or method in _SAFE or _ANALYSTS.fullmatch(f"{method} {path}") is not None
+
+
+def _size(scope: Scope, most: int) -> int:
+    """How large the body is, as announced; as large as it may be, if it comes in parts of unknown number."""
+    headers = Headers(scope=scope)
+    if "transfer-encoding" in headers:
+        return most
+    declared = headers.get("content-length", "0")
+    return int(declared) if declared.isdigit() else most
 
 
 def _name(host: str) -> str:

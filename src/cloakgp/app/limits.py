@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
+
+from anyio import CapacityLimiter
 
 ROWS = 6000
 """Rows of a table that a plan can be made for without inducing inputs: its work grows with their cube."""
@@ -35,6 +38,7 @@ class Limits:
 
     upload_bytes: int = 200 * 2**20
     json_bytes: int = 8 * 2**20
+    sign_in_bytes: int = 4 * 2**10
     body_seconds: float = 30.0
     """For a request's body to arrive."""
     upload_seconds: float = 900.0
@@ -45,6 +49,25 @@ class Limits:
     burst: int = 300
     failures_per_minute: float = 10.0
     """Failed sign-ins from one address."""
+    sign_ins_per_second: float = 10.0
+    """From one address, right or wrong, with bursts of five seconds' worth."""
+    requests_at_once: int = 16
+    """Of one person: being sent, waiting, or worked on."""
+    strangers_at_once: int = 64
+    """Requests of one address without a token."""
+    bytes_at_once: int = 16 * 2**20
+    """In the bodies of one person's requests at once, tables aside: those go to disk as they come."""
+    all_bytes_at_once: int = 256 * 2**20
+    head_seconds: float = 10.0
+    """From a connection's begin until its first request's headers are complete, handshake included."""
+    idle_seconds: int = 15
+    """That a connection stays open between requests."""
+    stalled_seconds: float = 60.0
+    """That a client may leave an answer lying."""
+    connections: int = 1000
+    """Open at once; fewer if the system does not allow so many files."""
+    connections_each: int = 500
+    """Of one address, which is not the proxy's."""
 
 
 class Rate:
@@ -68,3 +91,49 @@ class Rate:
             while len(self._left) > self._keys:
                 self._left.popitem(last=False)
             return granted
+
+
+class InFlight:
+    """Requests that are being worked on, by whom they are from, and the bytes that were promised for them.
+
+    The event loop's own: no other thread asks it.
+    """
+
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes, self._all_bytes = most_bytes, 0
+        self._requests: Counter[str] = Counter()
+        self._bytes: Counter[str] = Counter()
+
+    def begin(self, who: str, size: int, most: int, most_bytes: int) -> bool:
+        """Count one more, unless that were too many or too much; a first request is never too much."""
+        already = self._requests[who]
+        if already >= most or (already and self._bytes[who] + size > most_bytes):
+            return False
+        if size and self._all_bytes + size > self._most_bytes:
+            return False
+        self._requests[who] += 1
+        self._bytes[who] += size
+        self._all_bytes += size
+        return True
+
+    def end(self, who: str, size: int) -> None:
+        """Count it no longer."""
+        self._requests[who] -= 1
+        self._bytes[who] -= size
+        self._all_bytes -= size
+        if not self._requests[who]:
+            del self._requests[who], self._bytes[who]
+
+
+class Turns:
+    """One thing at a time for each person, so that nobody queues behind another's many."""
+
+    def __init__(self) -> None:
+        self._of: WeakValueDictionary[str, CapacityLimiter] = WeakValueDictionary()
+
+    def of(self, who: str) -> CapacityLimiter:
+        """To be held while it lasts."""
+        found = self._of.get(who)
+        if found is None:
+            found = self._of[who] = CapacityLimiter(1)
+        return found

@@ -14,10 +14,11 @@ Positive = Annotated[float, Field(allow_inf_nan=False, gt=0, le=1e30)]
 Epsilon = Annotated[float, Field(allow_inf_nan=False, ge=1e-4, le=100)]
 Delta = Annotated[float, Field(allow_inf_nan=False, ge=1e-12, le=0.5)]
 _PRINTABLE = r"^[^\x00-\x1f\x7f-\x9f]+$"
+COLUMNS = 20
 Column = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]
-Inputs = Annotated[list[Column], Field(min_length=1, max_length=20)]
+Inputs = Annotated[list[Column], Field(min_length=1, max_length=COLUMNS)]
 Bounds = Annotated[list[Number], Field(min_length=2, max_length=2)]
-Row = Annotated[list[Number], Field(min_length=1, max_length=20)]
+Row = Annotated[list[Number], Field(min_length=1, max_length=COLUMNS, fail_fast=True)]
 Words = Annotated[str, Field(min_length=1, max_length=80, pattern=_PRINTABLE)]
 Why = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 Token = Annotated[str, Field(min_length=16, max_length=200, pattern=r"^[A-Za-z0-9_\-]+$")]
@@ -50,7 +51,7 @@ def _example(**values: Any) -> ConfigDict:
 class Points(_Asked):
     """Test points of one's own, one list for each."""
 
-    points: Annotated[list[Row], Field(min_length=1, max_length=limits.POINTS)]
+    points: Annotated[list[Row], Field(min_length=1, max_length=limits.POINTS, fail_fast=True)]
 
 
 class Settings(_Asked):
@@ -162,7 +163,7 @@ class AskPredictions(_Asked):
 
     model_config = _example(points=[[12.5], [80.0]], level=0.95, include_noise=False)
 
-    points: Annotated[list[Row], Field(min_length=1, max_length=limits.QUERY_POINTS)]
+    points: Annotated[list[Row], Field(min_length=1, max_length=limits.QUERY_POINTS, fail_fast=True)]
     level: Annotated[float, Field(allow_inf_nan=False, gt=0.0, lt=1.0)] = 0.95
     include_noise: bool = False
 

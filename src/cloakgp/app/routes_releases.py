@@ -12,9 +12,9 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 import cloakgp
-from cloakgp.app import models, scripts
+from cloakgp.app import limits, models, scripts
 from cloakgp.app.access import REFUSALS, Person, ReleaseId, Server
-from cloakgp.app.errors import not_found
+from cloakgp.app.errors import bad_input, not_found
 from cloakgp.app.people import CUSTODIAN
 from cloakgp.app.state import State
 
@@ -51,11 +51,19 @@ async def predict(release_id: ReleaseId, request: Request, person: Person, state
     """Predictions at up to 10,000 points: free, and the same question has the same answer for ever."""
     body = await request.body()
     # A few threads of their own: the processor is no faster with more, and releases need not queue with them.
-    answer = await to_thread.run_sync(_predicted, state, release_id, body, limiter=state.predicting)
+    async with state.turns.of(person.id):
+        answer = await to_thread.run_sync(_predicted, state, release_id, body, limiter=state.predicting)
     return Response(answer, media_type="application/json")
 
 
 def _predicted(state: State, release_id: str, body: bytes) -> bytes:
+    # Counting is quick. Without it, megabytes of brackets take seconds and hundreds of megabytes to refuse.
+    most_rows, most_numbers = limits.QUERY_POINTS, limits.QUERY_POINTS * models.COLUMNS
+    for sign, most in ((b"[", most_rows + 1), (b",", most_numbers + 3), (b"{", 2), (b'"', 20)):
+        if body.count(sign) > most:
+            raise bad_input(
+                f"points: at most {most_rows} of them, and nothing else but level and include_noise"
+            )
     try:
         asked = models.AskPredictions.model_validate_json(body)
     except ValidationError as error:

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 import cloakgp
 from cloakgp.app import limits, models
 from cloakgp.app.access import REFUSALS, Person, Server
-from cloakgp.app.errors import Problem
+from cloakgp.app.errors import Problem, too_many
 from cloakgp.app.guard import client_of
 from cloakgp.app.people import Person as Someone
 from cloakgp.app.sessions import COOKIE, HOURS
@@ -27,7 +27,7 @@ async def enter(token: str, request: Request, state: Server) -> Response:
     found = state.sessions.enter(token, by_link=True)
     if found is None:
         if not state.failed.allows(client_of(request.scope)):
-            raise Problem(429, "busy", "too many failed sign-ins. Wait a minute.")
+            raise too_many("too many failed sign-ins. Wait a minute.", retry_after=60)
         return HTMLResponse(_WORN, 401)
     answer = RedirectResponse("/", 303)
     _give_cookie(answer, request, found[1])
@@ -40,7 +40,7 @@ async def sign_in(asked: models.SignIn, request: Request, response: Response, st
     found = state.sessions.enter(asked.token)
     if found is None:
         if not state.failed.allows(client_of(request.scope)):
-            raise Problem(429, "busy", "too many failed sign-ins. Wait a minute.")
+            raise too_many("too many failed sign-ins. Wait a minute.", retry_after=60)
         raise Problem(401, "not_signed_in", "this token is unknown, used up, expired or revoked.")
     _give_cookie(response, request, found[1])
     return _me(found[0], state)

@@ -25,14 +25,16 @@ from cloakgp.app import (
     routes_releases,
     routes_session,
 )
+from cloakgp.app.door import Door, Listening, protocol_of
 from cloakgp.app.errors import add_handlers
 from cloakgp.app.folder import Folder
 from cloakgp.app.guard import Guard
-from cloakgp.app.limits import Limits
+from cloakgp.app.limits import Limits, Rate
 from cloakgp.app.people import People
 from cloakgp.app.state import State, open_state
 
 PORT = 8765
+_PROXY = ["127.0.0.1"]
 _THREADS = 40
 _ABOUT = """Publish Gaussian-process regressions of private outputs under differential privacy.
 
@@ -104,21 +106,23 @@ def serve(
     with folder.claimed():
         anywhere = behind_proxy or not near
         state = open_state(folder.path, ledger, limits=limits, any_host=anywhere, host=host, demo=demo)
+        door = Door(state.limits, exempt=_PROXY if behind_proxy else ())
         config = uvicorn.Config(
             create_app(state),
             log_config=None,
             access_log=False,
             server_header=False,
             proxy_headers=behind_proxy,
-            forwarded_allow_ips="127.0.0.1",
-            timeout_keep_alive=15,
+            forwarded_allow_ips=_PROXY,
+            http=protocol_of(door),
+            ws="none",
+            loop="asyncio",  # the door needs its sockets
+            timeout_keep_alive=state.limits.idle_seconds,
             timeout_graceful_shutdown=60,
-            limit_concurrency=4000,
-            h11_max_incomplete_event_size=32 * 1024,
             **_certificates(tls),
         )
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        with socket.create_server((host, port), family=family, backlog=2048) as listening:
+        with Listening(door, socket.create_server((host, port), family=family, backlog=2048)) as listening:
             _announce(state, host, listening.getsockname()[1], tls is not None, near)
             uvicorn.Server(config).run(sockets=[listening])
 
@@ -177,10 +181,28 @@ class _Plain(logging.Formatter):
         return "(details are not logged)"
 
 
+class _Seldom(logging.Filter):
+    """What is said again and again is said once a minute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said = Rate(1 / 60, 1, keys=100)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return self._said.allows(str(record.msg)[:40])
+
+
 def _log_plainly() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_Plain("%(asctime)s %(levelname)s %(message)s"))
-    for name, level in (("cloakgp.app", logging.INFO), ("uvicorn.error", logging.WARNING)):
+    handler, seldom = logging.StreamHandler(), logging.StreamHandler()
+    seldom.addFilter(_Seldom())
+    for each in (handler, seldom):
+        each.setFormatter(_Plain("%(asctime)s %(levelname)s %(message)s"))
+    for name, level, where in (
+        ("cloakgp.app", logging.INFO, handler),
+        # Strangers can make these speak as often as they like.
+        ("uvicorn.error", logging.WARNING, seldom),
+        ("asyncio", logging.ERROR, seldom),
+    ):
         logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [handler], False
+        logger.handlers, logger.propagate = [where], False
         logger.setLevel(level)

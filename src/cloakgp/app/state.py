@@ -9,7 +9,7 @@ from ipaddress import ip_address
 from anyio import CapacityLimiter
 
 from cloakgp.app.folder import Folder
-from cloakgp.app.limits import Limits, Rate
+from cloakgp.app.limits import Limits, Rate, Turns
 from cloakgp.app.people import People
 from cloakgp.app.plans import Plans
 from cloakgp.app.receipts import Receipts
@@ -39,6 +39,7 @@ class State:
     asked: Rate
     failed: Rate
     predicting: CapacityLimiter
+    turns: Turns
     any_host: bool
     hosts: frozenset[str]
     demo: bool
@@ -107,6 +108,7 @@ def open_state(
         asked=Rate(limits.requests_per_second, limits.burst),
         failed=Rate(limits.failures_per_minute / 60, limits.failures_per_minute),
         predicting=CapacityLimiter(max(2, min(8, os.cpu_count() or 2))),
+        turns=Turns(),
         any_host=any_host,
         hosts=_LOOPBACK | {plain_host(host)},
         demo=demo,

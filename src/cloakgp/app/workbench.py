@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +11,9 @@ import numpy as np
 
 from cloakgp import streamed
 from cloakgp.app import limits, models
-from cloakgp.app.errors import bad_input, busy, public_work
+from cloakgp.app.errors import bad_input, public_work
 from cloakgp.app.kept import Kept
+from cloakgp.app.places import Places
 from cloakgp.app.uploads import Uploads
 from cloakgp.calibration import calibrate
 from cloakgp.checks import FloatArray
@@ -29,7 +28,7 @@ from cloakgp.workflow.errors import InputError
 AnyPlan = Plan | FunctionPlan
 FADES = 0.4
 """Share of the bounds' width at which a prediction is worth nothing: the std of a blind guess is less."""
-_AT_ONCE, _WAITING, _PATIENCE = 2, 8, 60.0
+_AT_ONCE, _WAITING, _EACH, _PATIENCE = 3, 21, 8, 60.0
 _NUMBERS = 6e7  # that all kept planners may hold, of 8 bytes each
 
 
@@ -40,23 +39,11 @@ class Workbench:
         self._uploads = uploads
         self._planners: Kept[Planner] = Kept(_NUMBERS, _numbers)
         self._functions: Kept[FunctionPlan] = Kept(8)
-        self._at_once = threading.BoundedSemaphore(_AT_ONCE)
-        self._queue = threading.BoundedSemaphore(_AT_ONCE + _WAITING)
+        self._places = Places(_AT_ONCE, _WAITING, _EACH, _PATIENCE)
 
-    @contextmanager
-    def heavy(self) -> Iterator[None]:
+    def heavy(self) -> AbstractContextManager[None]:
         """A place for work that takes the processor for a while; there are few."""
-        if not self._queue.acquire(blocking=False):
-            raise busy("the server is busy with other plans. Try again in a moment.")
-        try:
-            if not self._at_once.acquire(timeout=_PATIENCE):
-                raise busy("the server is busy with other plans. Try again in a moment.")
-            try:
-                yield
-            finally:
-                self._at_once.release()
-        finally:
-            self._queue.release()
+        return self._places.taken()
 
     def inputs(self, asked: models.Settings) -> FloatArray:
         """The input columns of a table that is not too large for these settings."""

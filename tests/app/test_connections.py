@@ -1,0 +1,303 @@
+"""Connections that ask for nothing end, and do not keep others out: a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from app_helpers import World, make_world
+from test_api_crash import _self_signed
+
+from cloakgp.app import Limits
+from cloakgp.app.door import Door
+
+SERVER = """
+import resource, sys
+from cloakgp.app import Limits, serve
+files = int(sys.argv[2])
+if files:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+tls = sys.argv[4:6] or None
+serve(port=0, data=sys.argv[1], limits=Limits(**eval(sys.argv[3])), tls=tls)
+"""
+HALF = b"GET /api/me HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
+
+
+class Running:
+    """A server, and who asks it."""
+
+    def __init__(self, child: subprocess.Popen[bytes], port: int, log: Path, token: str) -> None:
+        self.child, self.port, self._log, self._token = child, port, log, token
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._token}"}
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def connect(self) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
+
+    def ask(self) -> int:
+        """Somebody's honest request, over a new connection."""
+        return httpx.get(self.url("/api/me"), headers=self.headers, timeout=30, trust_env=False).status_code
+
+    def files(self) -> int:
+        return len(os.listdir(f"/proc/{self.child.pid}/fd"))
+
+    def logged(self) -> int:
+        return self._log.stat().st_size
+
+
+@contextmanager
+def server(world: World, files: int = 0, tls: tuple[str, ...] = (), **limits: Any) -> Iterator[Running]:
+    command = [sys.executable, "-c", SERVER, str(world.state.folder.path), str(files), repr(limits), *tls]
+    with tempfile.NamedTemporaryFile() as log:
+        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
+        try:
+            assert child.stdout is not None
+            link = (child.stdout.readline() + child.stdout.readline()).decode().split()[-1]
+            port = int(link.split("/enter/")[0].rsplit(":", 1)[1])
+            yield Running(child, port, Path(log.name), world.tokens["custodian"])
+        finally:
+            child.kill()
+            child.communicate()
+
+
+def ended(connection: socket.socket, seconds: float = 30.0) -> bool:
+    """Whether the other side ends it."""
+    connection.settimeout(seconds)
+    try:
+        while connection.recv(65536):
+            pass
+    except TimeoutError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def trickled_to_its_end(connection: socket.socket, seconds: float = 30.0) -> bool:
+    """Whether the other side ends a connection on which a byte arrives again and again."""
+    until = time.monotonic() + seconds
+    connection.settimeout(0.1)
+    while time.monotonic() < until:
+        try:
+            connection.send(b"1")
+            if connection.recv(65536) == b"":
+                return True
+        except TimeoutError:
+            continue
+        except OSError:
+            return True
+    return False
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors as Linux does")
+def test_connections_without_a_request_do_not_keep_others_out(world):
+    """More of them than the process may open files, from the address of somebody who works meanwhile."""
+    with server(world, files=160, head_seconds=3.0) as running, ExitStack() as held:
+        assert running.ask() == 200
+        before = running.files()
+        connections = []
+        for place in range(300):
+            connections.append(held.enter_context(running.connect()))
+            with suppress(OSError):  # sent away already
+                connections[-1].sendall(HALF)
+            if place % 60 == 59:
+                assert running.ask() == 200
+        assert running.files() < 160
+        assert all(ended(connection) for connection in connections)
+        assert running.ask() == 200
+        until = time.monotonic() + 30
+        while running.files() > before and time.monotonic() < until:
+            time.sleep(0.05)
+        assert running.files() <= before
+        assert running.logged() < 10_000
+
+
+def test_a_trickle_of_headers_does_not_move_the_deadline(world):
+    with server(world, head_seconds=1.0) as running, running.connect() as slow:
+        slow.sendall(HALF)
+        assert trickled_to_its_end(slow)
+
+
+def test_a_trickle_between_requests_does_not_move_the_deadline(world):
+    with server(world, head_seconds=1.0, idle_seconds=1) as running, running.connect() as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + HALF)
+        assert trickled_to_its_end(slow)
+
+
+def test_a_trickle_of_a_refused_body_ends(world):
+    """The refusal does not wait for the body; neither does the end."""
+    head = b"POST /api/preview HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\n"
+    with server(world, head_seconds=1.0, idle_seconds=1) as running, running.connect() as slow:
+        slow.sendall(head)
+        assert b" 401 " in slow.recv(65536)
+        assert trickled_to_its_end(slow)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_body_in_a_great_many_tiny_chunks_ends(world, refused):
+    """Each takes as long as a large one. Whether somebody reads the body, or it was refused already."""
+    head = "POST /api/preview HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n"
+    if not refused:
+        head += f"Authorization: Bearer {world.tokens['custodian']}\r\n"
+    with server(world) as running, running.connect() as sender:
+        sender.sendall(head.encode() + b"\r\n")
+        ended_early = True
+        if refused:
+            assert b" 401 " in sender.recv(65536)
+        with suppress(OSError):
+            for _ in range(20):
+                sender.sendall(b"1\r\n \r\n" * 1000)
+                time.sleep(0.05)
+            ended_early = False
+        assert ended_early
+
+
+def test_a_body_in_ordinary_chunks_is_read(world):
+    line = b"1,2\n" * 150
+    with server(world) as running:
+        url, headers = running.url("/api/data/chunks.csv"), running.headers
+        answer = httpx.put(
+            url, content=(line for _ in range(3000)), headers=headers, timeout=60, trust_env=False
+        )
+        assert (answer.status_code, answer.json()["code"]) == (422, "bad_input")  # it has no names of columns
+
+
+def test_an_unfinished_handshake_ends(world, tmp_path):
+    with server(world, tls=_self_signed(tmp_path), head_seconds=1.0) as running, running.connect() as slow:
+        slow.sendall(b"\x16\x03\x01\x02\x00")  # the begin of a client's hello
+        assert ended(slow)
+
+
+def test_an_answer_that_is_not_read_ends(world):
+    """plotly.js is larger than what the system keeps for a client, which therefore never gets all of it."""
+    with server(world, stalled_seconds=1.0) as running, socket.socket() as slow:
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.connect(("127.0.0.1", running.port))
+        slow.sendall(b"GET /static/plotly.min.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        time.sleep(3)  # the server gives up after one
+        whole = int(re.findall(rb"content-length: (\d+)", slow.recv(2048).lower())[0])
+        got = 0
+        with suppress(ConnectionResetError):
+            while part := slow.recv(65536):
+                got += len(part)
+                assert got < whole - 2048
+        assert running.ask() == 200
+
+
+def test_a_connection_that_asks_is_kept(world):
+    """Longer than a request's headers may take."""
+    with server(world, head_seconds=0.5) as running, httpx.Client(trust_env=False, timeout=30) as client:
+        for _ in range(3):
+            assert client.get(running.url("/")).status_code == 200
+            time.sleep(0.6)
+        (pooled,) = client._transport._pool.connections  # type: ignore[attr-defined]
+        assert pooled._connection._request_count == 3
+
+
+def test_the_limit_on_open_files_is_raised_and_a_reserve_kept():
+    code = """
+import resource
+from cloakgp.app.door import most_connections
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 400))
+print(most_connections(1000), resource.getrlimit(resource.RLIMIT_NOFILE)[0], most_connections(20))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == ["200", "400", "20"]
+
+
+class Guests:
+    """Connections that are let in through a door, or not, each by the address it is said to come from."""
+
+    def __init__(self, door: Door, stack: ExitStack) -> None:
+        self._door, self._stack = door, stack
+
+    def come(self, address: str) -> tuple[int, socket.socket] | None:
+        mine, theirs = socket.socketpair()
+        self._stack.enter_context(mine)
+        self._stack.enter_context(theirs)
+        return (mine.fileno(), theirs) if self._door.admits(mine, address) else None
+
+    def comes(self, address: str) -> tuple[int, socket.socket]:
+        found = self.come(address)
+        assert found is not None
+        return found
+
+
+def is_open(guest: tuple[int, socket.socket]) -> bool:
+    guest[1].setblocking(False)
+    try:
+        return guest[1].recv(1) != b""
+    except BlockingIOError:
+        return True
+
+
+def at_the_door(act: Any, exempt: tuple[str, ...] = (), **limits: Any) -> None:
+    async def run() -> None:
+        door = Door(Limits(**limits), exempt)
+        with ExitStack() as stack:
+            act(door, Guests(door, stack))
+
+    asyncio.run(run())
+
+
+def test_of_too_many_connections_the_oldest_that_asks_for_nothing_goes():
+    def act(door: Door, guests: Guests) -> None:
+        answered, asking, waiting, later = (guests.comes("10.0.0.1") for _ in range(4))
+        door.asks(answered[0])
+        door.answered(answered[0])
+        door.asks(asking[0])
+        for expected in (waiting, later):
+            guests.comes("10.0.0.2")
+            assert not is_open(expected)
+            assert is_open(answered)
+        assert is_open(asking)
+
+    at_the_door(act, connections=4, connections_each=4)
+
+
+def test_one_address_does_not_use_up_all_connections():
+    def act(door: Door, guests: Guests) -> None:
+        other = guests.comes("10.0.0.2")
+        crowd = [guests.comes("10.0.0.1") for _ in range(3)]
+        assert [is_open(guest) for guest in crowd] == [False, True, True]
+        assert is_open(other)
+        for number, _ in crowd[1:]:
+            door.asks(number)
+        assert guests.come("10.0.0.1") is None  # all are being answered
+        assert guests.come("10.0.0.2") is not None
+        door.left(crowd[1][0])
+        assert guests.come("10.0.0.1") is not None
+
+    at_the_door(act, connections=10, connections_each=2)
+
+
+def test_a_proxy_stands_for_many():
+    def act(door: Door, guests: Guests) -> None:
+        crowd = [guests.comes("127.0.0.1") for _ in range(8)]
+        assert all(is_open(guest) for guest in crowd)
+
+    at_the_door(act, exempt=("127.0.0.1",), connections=10, connections_each=2)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("connections") / "data")

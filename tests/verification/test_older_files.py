@@ -1,4 +1,4 @@
-"""Files of the first schema still load, predict and verify, and what they had room to hide is cut off."""
+"""Files that were written before still load, predict and verify: one of each kind, of either schema."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from cloakgp import Release, ReleaseFileError, VerificationError, files, verify
 from cloakgp.function_release import FunctionRelease
 from cloakgp.schema import CUSTODIANS_WORDS
 
-FOLDER = Path(__file__).parents[1] / "fixtures" / "schema_1"
-SAID = json.loads((FOLDER / "said.json").read_text())
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+FOLDER = FIXTURES / "schema_1"
 KINDS = sorted(path.stem for path in FOLDER.glob("*.cloak"))
+every_schema = pytest.mark.parametrize("schema", [1, 2])
 AT = np.array([[0.5], [3.0], [20.0]])
 IN_PART = {"custom", "function_hidden", "recipe_digest"}
 
@@ -36,26 +37,42 @@ def old(tmp_path):
     return copy
 
 
-def test_there_is_one_of_each_kind():
+@every_schema
+def test_there_is_one_of_each_kind(schema):
     assert len(KINDS) == 12
-    assert all(opened(FOLDER / f"{kind}.cloak")[0]["schema"] == 1 for kind in KINDS)
+    for kind in KINDS:
+        assert opened(FIXTURES / f"schema_{schema}" / f"{kind}.cloak")[0]["schema"] == schema
 
 
+@every_schema
 @pytest.mark.parametrize("kind", KINDS)
-def test_old_files_predict_what_they_did(kind):
-    release = loaded(FOLDER / f"{kind}.cloak")
+def test_old_files_predict_what_they_did(kind, schema):
+    folder = FIXTURES / f"schema_{schema}"
+    said = json.loads((folder / "said.json").read_text())
+    release = loaded(folder / f"{kind}.cloak")
     if kind == "custom":
         found = release.mean
     else:
         found = release.query(AT) if kind == "function_hidden" else release.predict(AT)
     np.testing.assert_allclose(
-        found, SAID["recipe" if kind == "recipe_digest" else kind], rtol=1e-9, atol=1e-9
+        found, said["recipe" if kind == "recipe_digest" else kind], rtol=1e-9, atol=1e-9
     )
 
 
+@every_schema
 @pytest.mark.parametrize("kind", KINDS)
-def test_old_files_verify(kind):
-    assert verify(FOLDER / f"{kind}.cloak").complete == (kind not in IN_PART)
+def test_old_files_verify(kind, schema):
+    assert verify(FIXTURES / f"schema_{schema}" / f"{kind}.cloak").complete == (kind not in IN_PART)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_files_of_todays_schema_are_written_again_to_the_byte(tmp_path, kind):
+    path = FIXTURES / "schema_2" / f"{kind}.cloak"
+    with pytest.MonkeyPatch.context() as patch:
+        if kind == "recipe_digest":
+            patch.setattr(files, "LARGEST_INPUTS", 0)
+        loaded(path).save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("kind", KINDS)

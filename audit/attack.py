@@ -17,7 +17,8 @@ from unittest import mock
 import numpy as np
 
 from audit.mechanisms import ABOVE, BELOW, HIGH, LOW, MECHANISMS, Mechanism
-from cloakgp import accounting, measure
+from cloakgp import accounting
+from cloakgp.private import room
 
 
 @contextmanager
@@ -33,9 +34,9 @@ def noise(times: float) -> Iterator[None]:
     def gumbel(noisy_min: Any, scores: Any) -> Any:
         return noisy_min(replace(scores, epsilon=scores.epsilon / times)) if times else np.argmin
 
-    planted = {"_add_noise": additive, "_add_laplace": additive, "_noisy_min": gumbel}
-    changes = {name: partial(wrapper, getattr(measure, name)) for name, wrapper in planted.items()}
-    with mock.patch.multiple(measure, **changes):
+    planted = {"add_noise": additive, "add_laplace": additive, "noisy_minimum": gumbel}
+    changes = {name: partial(wrapper, getattr(room, name)) for name, wrapper in planted.items()}
+    with mock.patch.multiple(room, **changes):
         yield
 
 

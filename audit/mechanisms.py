@@ -16,12 +16,13 @@ from unittest import mock
 
 import numpy as np
 
-from cloakgp import GP, accounting, binning, plan_selection, streamed
-from cloakgp.bin_sums import MECHANISMS as BIN_NOISE
+from cloakgp import GP, accounting, binning, plan_selection
 from cloakgp.designs import DESIGNS
-from cloakgp.function import BOUNDS, HIDES_INPUTS
 from cloakgp.kernels import EQ
-from cloakgp.scores import LOSSES
+from cloakgp.measurements.bin_sums import MECHANISMS as BIN_NOISE
+from cloakgp.measurements.scores import LOSSES
+from cloakgp.plans import out_of_core
+from cloakgp.plans.function_planner import BOUNDS, HIDES_INPUTS
 
 EPSILON, DELTA = 1.0, 0.05
 LOW, HIGH = 50.0, 170.0  # heights, in cm
@@ -59,8 +60,8 @@ def predictions(repeats: int = 1, kept: Any = np.asarray, stream: bool = False, 
     model = {name: options.pop(name) for name in ("inducing", "approximation") if name in options}
     X = np.repeat(np.linspace(0.0, 1.0, 6 // repeats), repeats)
     gp = GP(EQ(0.5, variance=VARIANCE), 0.3 * VARIANCE, (LOW, HIGH), **model)
-    most = 1 if stream else streamed.DENSE  # entries of a matrix that is not streamed
-    with mock.patch.object(streamed, "DENSE", most):
+    most = 1 if stream else out_of_core.DENSE  # entries of a matrix that is not streamed
+    with mock.patch.object(out_of_core, "DENSE", most):
         plan = gp.plan(X, [0.2, 0.8], epsilon=EPSILON, delta=DELTA, **options)
     return Mechanism(plan, kept=kept)
 

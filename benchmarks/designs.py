@@ -23,7 +23,7 @@ import cloakgp
 from cloakgp import calibration, designs
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
-from cloakgp.smoothers import ExactGP
+from cloakgp.model.smoothers import ExactGP
 
 
 def timed(function, repeat=3):

@@ -24,8 +24,8 @@ except ImportError:
 import cloakgp
 from cloakgp import designs
 from cloakgp.kernels import EQ
-from cloakgp.smoothers import ExactGP
-from cloakgp.torch_gp import TorchExactGP, tensor
+from cloakgp.model.smoothers import ExactGP
+from cloakgp.model.torch_gp import TorchExactGP, tensor
 
 KERNEL, NOISE = EQ(15.0), 1.0
 SMALL = 3000  # rows on which numpy is compared

@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from cloakgp import calibration, designs
 from cloakgp.kernels import EQ
-from cloakgp.smoothers import ExactGP
+from cloakgp.model.smoothers import ExactGP
 
 LENGTHSCALES = (0.781, 0.312, 0.125, 0.05, 0.02)  # degrees, as in the paper's table
 EPSILONS, DELTA = (1.0, 0.5, 0.2), 0.01

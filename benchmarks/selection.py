@@ -18,8 +18,8 @@ from threadpoolctl import threadpool_limits
 
 import cloakgp
 from cloakgp.datasets import make_kung_like
-from cloakgp.folds import as_folds, weights
 from cloakgp.kernels import EQ
+from cloakgp.measurements.folds import as_folds, weights
 
 LENGTHSCALES = np.geomspace(3.0, 81.0, 5)
 NOISES = np.geomspace(1.1, 12.7, 5) ** 2

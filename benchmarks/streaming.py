@@ -19,7 +19,8 @@ import numpy as np
 
 import cloakgp
 from cloakgp.kernels import EQ
-from cloakgp.streams import steps, sweep
+from cloakgp.rows.chunks import steps
+from cloakgp.rows.passes import sweep
 
 PICTURE = "docs/pictures/scale.png"
 

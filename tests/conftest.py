@@ -13,8 +13,8 @@ import pytest
 from hypothesis import settings
 
 import cloakgp
-from cloakgp import container
 from cloakgp.designs import DESIGNS
+from cloakgp.files import container
 from cloakgp.kernels import EQ, as_kernel
 from cloakgp.testing import InsecureWarning, insecure_seed
 

@@ -17,11 +17,12 @@ import pytest
 
 from audit.attack import Attack, attack_on, noise
 from audit.mechanisms import MECHANISMS
-from cloakgp import accounting, measure
-from cloakgp.bin_sums import MECHANISMS as BIN_NOISE
+from cloakgp import accounting
 from cloakgp.designs import DESIGNS
-from cloakgp.function import BOUNDS
-from cloakgp.scores import LOSSES
+from cloakgp.measurements.bin_sums import MECHANISMS as BIN_NOISE
+from cloakgp.measurements.scores import LOSSES
+from cloakgp.plans.function_planner import BOUNDS
+from cloakgp.private import room
 
 NO_MECHANISM = {  # public functions of the private room whose answer is not for release
     "custodian_scores": "for the custodian's eyes",
@@ -47,8 +48,8 @@ def passed(name):
     attack = attack_on(name)
     with ExitStack() as stack:
         spies = {
-            door: stack.enter_context(mock.patch.object(measure, door, wraps=getattr(measure, door)))
-            for door in doors(measure)
+            door: stack.enter_context(mock.patch.object(room, door, wraps=getattr(room, door)))
+            for door in doors(room)
         }
         attack.mechanism.release(attack.pair[0])
     return {door for door, spy in spies.items() if spy.called}
@@ -56,7 +57,7 @@ def passed(name):
 
 def check_every_door(names):
     reached = set().union(*(passed(name) for name in names))
-    assert reached == doors(measure) - set(NO_MECHANISM), "add a mechanism to audit/mechanisms.py"
+    assert reached == doors(room) - set(NO_MECHANISM), "add a mechanism to audit/mechanisms.py"
 
 
 def test_every_door_of_the_private_room_is_audited():
@@ -70,8 +71,8 @@ def test_a_door_without_a_mechanism_is_missed(monkeypatch):
     def measure_more(y):
         return y
 
-    measure_more.__module__ = measure.__name__
-    monkeypatch.setattr(measure, "measure_more", measure_more, raising=False)
+    measure_more.__module__ = room.__name__
+    monkeypatch.setattr(room, "measure_more", measure_more, raising=False)
     with pytest.raises(AssertionError, match=r"audit/mechanisms\.py"):
         check_every_door(MECHANISMS)
 
@@ -89,7 +90,7 @@ def test_every_design_bound_noise_and_loss_is_audited():
 
 def test_every_kind_of_measurement_is_audited():
     """Written down and streamed, with rows merged and not."""
-    kinds = get_args(get_type_hints(measure.measure)["measurement"])
+    kinds = get_args(get_type_hints(room.measure)["measurement"])
     assert len(kinds) > 1
     measurements = [plan.measurement for plan in plans() if hasattr(plan, "measurement")]
     for kind in kinds:
@@ -177,7 +178,7 @@ def test_outcomes_that_are_not_clipped_are_noticed(name, monkeypatch):
     def unclipped(y, lattice, missing):
         return np.rint((y - lattice.lower) / (lattice.upper - lattice.lower) * 2**lattice.y_bits).astype(int)
 
-    monkeypatch.setattr(measure, "_to_integers", unclipped)
+    monkeypatch.setattr(room, "to_integers", unclipped)
     with pytest.raises(AssertionError):
         check_pair_is_worst(attack_on(name))
 

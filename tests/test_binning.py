@@ -14,11 +14,12 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 import cloakgp
-from cloakgp import binning, measure, testing
+from cloakgp import binning, testing
 from cloakgp.accounting import Gaussian, Laplace
 from cloakgp.calibration import calibrate
 from cloakgp.kernels import EQ, Boxes, Constant, Integral, Matern32
 from cloakgp.ledger import BudgetExceeded, LedgerError
+from cloakgp.private import room
 
 BOUNDS = (10.0, 30.0)
 SOME_X = np.array([0.1, 0.4, 0.5, 1.2, 1.9, 3.5])
@@ -37,8 +38,8 @@ def seeded(seed=0):
 
 @pytest.fixture
 def _no_noise(monkeypatch):
-    monkeypatch.setattr(measure, "_add_noise", lambda exact, scale: exact)
-    monkeypatch.setattr(measure, "_add_laplace", lambda exact, scale: exact)
+    monkeypatch.setattr(room, "add_noise", lambda exact, scale: exact)
+    monkeypatch.setattr(room, "add_laplace", lambda exact, scale: exact)
 
 
 def a_plan(**changes):
@@ -149,7 +150,7 @@ def test_many_rows_in_one_bin_stay_exact():
     n = 300_000
     y = np.random.default_rng(0).uniform(10.0, 30.0, n)
     plan = binning.plan(np.zeros(n), [0.0], edges=[-1, 1], bounds=BOUNDS, epsilon=1e-3)
-    integers = measure._to_integers(y, plan.sums, "error")
+    integers = room.to_integers(y, plan.sums, "error")
     assert plan.release(y).z.tolist() == [sum(integers.tolist())]
     assert plan.release(y).mean == pytest.approx([y.mean()], rel=1e-9)
 
@@ -405,8 +406,8 @@ def test_noise_std_is_that_of_many_releases(kind, mechanism):
     error = 5 * math.sqrt((kurtosis - 1) / n) / 2
     assert drawn.std(axis=0) == pytest.approx(plan.noise_std, rel=error)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measure, "_add_noise", lambda exact, scale: exact)
-        patch.setattr(measure, "_add_laplace", lambda exact, scale: exact)
+        patch.setattr(room, "add_noise", lambda exact, scale: exact)
+        patch.setattr(room, "add_laplace", lambda exact, scale: exact)
         exact = plan.release(SOME_Y).mean
     assert (np.abs(drawn.mean(axis=0) - exact) <= 5 * plan.noise_std / math.sqrt(n) + 1e-9).all()
 
@@ -416,9 +417,9 @@ def test_noise_std_is_that_of_the_real_sampler(mechanism):
     plan = a_plan(**mechanism)
     with pytest.MonkeyPatch.context() as patch:
         kept = []
-        name = "_add_noise" if mechanism else "_add_laplace"
-        add = getattr(measure, name)
-        patch.setattr(measure, name, lambda exact, scale: kept.append((exact, scale)) or exact)
+        name = "add_noise" if mechanism else "add_laplace"
+        add = getattr(room, name)
+        patch.setattr(room, name, lambda exact, scale: kept.append((exact, scale)) or exact)
         plan.release(SOME_Y)
     ((exact, scale),) = kept
     n = 10_000

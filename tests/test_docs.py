@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp import demo, estimators, files, schema
-from cloakgp.certificate import Certificate
+from cloakgp import demo, estimators
 from cloakgp.datasets import make_kung_like
 from cloakgp.designs import DESIGNS
-from cloakgp.function import BOUNDS
+from cloakgp.files import reading, schema
 from cloakgp.kernels import EQ
+from cloakgp.measurements.certificate import Certificate
+from cloakgp.plans.function_planner import BOUNDS
 
 mpl.use("Agg")
 
@@ -131,7 +132,7 @@ def test_release_file_page_names_every_member_and_key(tmp_path):
     ]
     for plan in plans:
         plan.release(X).save(tmp_path / "a.cloak")
-        manifest, arrays, _ = files.read(tmp_path / "a.cloak")
+        manifest, arrays, _ = reading.read(tmp_path / "a.cloak")
         words = [manifest["release"], manifest["measurement"]["kind"], manifest["certificate"]["bound"]]
         words += [word for word in [manifest["model"]["approximation"]] if word]
         for key in [*manifest, *manifest["model"], *manifest["measurement"], *manifest.get("function", {})]:
@@ -152,7 +153,7 @@ def test_function_by_hand_is_what_query_gives(tmp_path):
     )
     release = plan.release(y)
     release.save(tmp_path / "a.cloak")
-    manifest, arrays, _ = files.read(tmp_path / "a.cloak")
+    manifest, arrays, _ = reading.read(tmp_path / "a.cloak")
     claim, (low, high) = manifest["certificate"], manifest["model"]["bounds"]
     step = (high - low) / 2 ** (claim["y_bits"] + claim["matrix_bits"])
     shift = (low + high) / 2 - manifest["model"]["mean"]

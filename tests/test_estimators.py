@@ -20,9 +20,10 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import cloakgp
-from cloakgp import PrivateGPRegressor, estimators, measure
+from cloakgp import PrivateGPRegressor, estimators
 from cloakgp.estimators import RepeatedFitWarning, cover
 from cloakgp.kernels import EQ, Constant
+from cloakgp.private import room
 
 SETTINGS: dict[str, Any] = {"noise": 0.4, "bounds": (-3.0, 3.0), "epsilon": 2.0, "delta": 1e-3}
 
@@ -78,7 +79,7 @@ def test_every_excluded_check_exists():
 @pytest.mark.filterwarnings("ignore::cloakgp.estimators.RepeatedFitWarning")
 @pytest.mark.parametrize("name", FRESH_NOISE_CHECKS)
 def test_only_the_noise_fails_the_checks_excluded_for_it(monkeypatch, name):
-    monkeypatch.setattr(measure, "_add_noise", lambda exact, sigma: exact)
+    monkeypatch.setattr(room, "add_noise", lambda exact, sigma: exact)
     getattr(estimator_checks, name)("PrivateGPRegressor", checked())
 
 

@@ -12,9 +12,10 @@ import pytest
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold
 
 import cloakgp
-from cloakgp import accounting, measure, selection
+from cloakgp import accounting, selection
 from cloakgp.kernels import EQ, Constant, Matern, Periodic
 from cloakgp.ledger import BudgetExceeded
+from cloakgp.private import room
 from cloakgp.selection import PrivateStudy
 
 BOUNDS = (0.0, 10.0)
@@ -355,7 +356,7 @@ SECRET = 314159.0
 def test_errors_never_quote_y(y, monkeypatch):
     sp = plan()
     monkeypatch.setattr(
-        measure, "_noisy_min", lambda scores: lambda exact: pytest.fail("something was drawn")
+        room, "noisy_minimum", lambda scores: lambda exact: pytest.fail("something was drawn")
     )
     for door in (sp.select, sp.custodian_probabilities):
         with pytest.raises((TypeError, ValueError), match="Nothing was spent") as caught:
@@ -369,7 +370,7 @@ def test_a_failing_sampler_is_not_quoted(monkeypatch):
     def leaky(exact):
         raise OverflowError(f"cannot cast {exact}")
 
-    monkeypatch.setattr(measure, "_noisy_min", lambda scores: leaky)
+    monkeypatch.setattr(room, "noisy_minimum", lambda scores: leaky)
     with pytest.raises(RuntimeError, match=r"OpenDP failed to add noise; nothing was released\.$") as caught:
         plan().select(waves())
     assert caught.value.__context__ is None

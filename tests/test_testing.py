@@ -10,7 +10,7 @@ import pytest
 
 import cloakgp
 from cloakgp import Release, testing
-from cloakgp.function_release import FunctionRelease
+from cloakgp.plans.functions import FunctionRelease
 from cloakgp.testing import InsecureWarning, insecure_generator, insecure_seed
 
 

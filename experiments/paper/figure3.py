@@ -20,8 +20,8 @@ from common import BLACK, ORANGE
 import cloakgp
 from cloakgp.datasets import LONDON_BOX, fetch_london_prices, make_city_like
 from cloakgp.kernels import EQ
-from cloakgp.measure import custodian_view
 from cloakgp.plots import NOT_FOR_RELEASE
+from cloakgp.private.room import custodian_view
 
 BOUNDS = (100.0, 500.0)  # thousands of pounds
 WIDTH = BOUNDS[1] - BOUNDS[0]

@@ -13,17 +13,15 @@ from importlib import import_module
 from typing import Any
 
 from cloakgp import kernels, testing
-from cloakgp.certificate import Certificate
-from cloakgp.combine import combine
-from cloakgp.container import ReleaseFileError
-from cloakgp.denoise import Uncertainty
-from cloakgp.function import FunctionPlan
-from cloakgp.function_release import FunctionRelease
-from cloakgp.gp import GP
-from cloakgp.plan import Plan
-from cloakgp.release import Release
+from cloakgp.files.container import ReleaseFileError
+from cloakgp.files.signing import SignatureError
+from cloakgp.measurements.certificate import Certificate
+from cloakgp.model.gp import GP
+from cloakgp.plans.combine import combine
+from cloakgp.plans.functions import FunctionPlan, FunctionRelease
+from cloakgp.plans.predictions import Plan, Release
+from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.selection import Selection, SelectionPlan, grid, plan_selection
-from cloakgp.signing import SignatureError
 from cloakgp.verification import Verification, VerificationError, verify
 
 __version__ = "0.1.0"
@@ -36,6 +34,7 @@ __all__ = [
     "Ledger",
     "ParquetColumns",
     "Plan",
+    "Posterior",
     "PrivateGPRegressor",
     "Release",
     "ReleaseFileError",
@@ -57,7 +56,7 @@ __all__ = [
 _LATE = {  # imported only when asked for: scikit-learn is slow, SQLAlchemy an extra
     "PrivateGPRegressor": "cloakgp.estimators",
     "Ledger": "cloakgp.ledger",
-    "ParquetColumns": "cloakgp.parquet",
+    "ParquetColumns": "cloakgp.rows.parquet",
 }
 
 

@@ -15,16 +15,18 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import cho_solve
 
-from cloakgp import accounting, checks, container, testing
-from cloakgp.bin_sums import MECHANISMS, BinSums, make_sums
+from cloakgp import accounting, checks, testing
 from cloakgp.calibration import EPSILON_LIMIT, promise
-from cloakgp.certificate import NEIGHBOURS, SPEND, UNIT
-from cloakgp.charging import Account, Charge, Receipt, as_ledger, charged
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.gp import GP, check_bounds
+from cloakgp.files import container
 from cloakgp.kernels import Boxes, Constant, Integral, Kernel, Points, Product, Sum, as_kernel
-from cloakgp.lattice import IntArray
-from cloakgp.smoothers import check_covariance, gentle_cholesky, kernel_matrix
+from cloakgp.ledger.charge import Account, Charge, Receipt
+from cloakgp.ledger.charging import as_ledger, charged
+from cloakgp.measurements.bin_sums import MECHANISMS, BinSums, make_sums
+from cloakgp.measurements.certificate import NEIGHBOURS, SPEND, UNIT
+from cloakgp.measurements.lattice import IntArray
+from cloakgp.model.gp import GP, check_bounds
+from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix
 
 PREDICT = ("constant", "gp", "integral")
 _MOST_BINS = 2**62
@@ -221,7 +223,7 @@ class BinningPlan:
         missing, ledger, dataset, why, request
             As for :meth:`cloakgp.Plan.release`.
         """
-        from cloakgp.measure import measure_sums
+        from cloakgp.private.room import measure_sums
 
         with charged(self, Account(ledger, dataset, why, request)) as charge:
             if charge.answer is None:

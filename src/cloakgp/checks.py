@@ -1,7 +1,7 @@
 """Checks on public arguments: each names the argument, what was expected, and what to do.
 
 Nothing here may be given y. The messages quote what they received, which is only right for
-public values; y's own checks live in :mod:`cloakgp.measure` and quote nothing.
+public values; y's own checks live in :mod:`cloakgp.private` and quote nothing.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp import checks
-from cloakgp.certificate import Certificate
 from cloakgp.checks import FloatArray
-from cloakgp.gp import GP
-from cloakgp.release import Release
+from cloakgp.measurements.certificate import Certificate
+from cloakgp.model.gp import GP
+from cloakgp.plans.predictions import Release
 
 _NEEDED = ("kernel", "noise", "bounds", "epsilon", "delta")
 _fits: Counter[tuple[int, ...]] = Counter()  # by the shape of X, which is public

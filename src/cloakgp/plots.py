@@ -13,13 +13,11 @@ import numpy as np
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
-from cloakgp.function import FunctionPlan
-from cloakgp.function_release import FunctionRelease
-from cloakgp.gp import GP
-from cloakgp.inducing import spread_evenly
-from cloakgp.measure import custodian_view
-from cloakgp.plan import Plan
-from cloakgp.release import Release
+from cloakgp.model.gp import GP
+from cloakgp.model.inducing import spread_evenly
+from cloakgp.plans.functions import FunctionPlan, FunctionRelease
+from cloakgp.plans.predictions import Plan, Release
+from cloakgp.private.room import custodian_view
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

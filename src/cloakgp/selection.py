@@ -16,18 +16,20 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import accounting, checks, container, designs, testing
+from cloakgp import accounting, checks, designs, testing
 from cloakgp import calibration as calibrate
-from cloakgp.certificate import NEIGHBOURS, UNIT
-from cloakgp.charging import Account, Charge, Receipt, as_ledger, charged
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.folds import Fold, as_folds, weights
-from cloakgp.gp import GP
+from cloakgp.files import container
 from cloakgp.kernels import Kernel
 from cloakgp.kernels.base import Combination
-from cloakgp.lattice import IntArray
+from cloakgp.ledger.charge import Account, Charge, Receipt
+from cloakgp.ledger.charging import as_ledger, charged
+from cloakgp.measurements.certificate import NEIGHBOURS, UNIT
+from cloakgp.measurements.folds import Fold, as_folds, weights
+from cloakgp.measurements.lattice import IntArray
+from cloakgp.measurements.scores import FOLD_LIMIT, LOSSES, Scores, make_scores
+from cloakgp.model.gp import GP
 from cloakgp.progress import Progress
-from cloakgp.scores import FOLD_LIMIT, LOSSES, Scores, make_scores
 
 SPEND = "each selection made from a plan spends this once more"
 DEFAULT_CLIP = 0.25
@@ -210,7 +212,7 @@ class SelectionPlan:
         ledger, dataset, why, request
             As for :meth:`cloakgp.Plan.release`.
         """
-        from cloakgp.measure import choose
+        from cloakgp.private.room import choose
 
         with charged(self, Account(ledger, dataset, why, request)) as charge:
             if charge.answer is None:
@@ -234,7 +236,7 @@ class SelectionPlan:
         epsilon is large enough to tell the candidates apart. Whatever is decided after looking at
         this, on the data at stake, is no longer covered by any promise.
         """
-        from cloakgp.measure import custodian_scores
+        from cloakgp.private.room import custodian_scores
 
         steps = custodian_scores(self.scores, y, missing)
         log_odds = -(steps - steps.min()) / self.scores.scale

@@ -9,8 +9,8 @@ import pytest
 from app_helpers import SETTINGS, World, make_plan, make_world, release, table
 
 import cloakgp
-from cloakgp import files, streamed
 from cloakgp.app import limits
+from cloakgp.plans import encoding, out_of_core
 
 ROWS = limits.ROWS + 100
 MANY: dict[str, Any] = {**SETTINGS, "data": "many.csv", "inducing": 12}
@@ -84,8 +84,8 @@ def test_a_quick_preview_is_near_the_exact_noise(many, monkeypatch):
 
 
 def test_a_plan_without_its_inputs_is_released_from_the_table(many, monkeypatch):
-    monkeypatch.setattr(streamed, "DENSE", 1000)
-    monkeypatch.setattr(files, "LARGEST_INPUTS", 1000)
+    monkeypatch.setattr(out_of_core, "DENSE", 1000)
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", 1000)
     client = many.client()
     plan = make_plan(client, **{**MANY, "epsilon": 0.3})
     made = release(client, plan)
@@ -124,8 +124,8 @@ def test_a_small_table_may_have_them_too(world):
 
 def test_a_large_release_without_its_inputs_is_verified_in_part(many, monkeypatch):
     """Its file holds only their digest: amber on the page, never green."""
-    monkeypatch.setattr(streamed, "DENSE", 1)
-    monkeypatch.setattr(files, "LARGEST_INPUTS", 0)
+    monkeypatch.setattr(out_of_core, "DENSE", 1)
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", 0)
     client = many.client()
     made = release(client, make_plan(client, **MANY)).json()["release"]
     checked = client.get(f"/api/releases/{made['id']}/verify").json()

@@ -382,7 +382,7 @@ def test_the_demo_has_generated_data_and_a_budget(tmp_path):
 
 def test_moving_epsilon_costs_milliseconds(world):
     """The costly part of a plan is worked out once, and not again when only the promise moves."""
-    from cloakgp import smoothers
+    from cloakgp.model import smoothers
 
     client = world.client()
     client.post("/api/preview", json=SETTINGS)

@@ -197,7 +197,7 @@ def test_an_output_cannot_be_made_an_input_later(world, caplog):
 
 def test_the_output_is_not_read_before_the_release(world, monkeypatch):
     """No preview, plan, quote or refusal asks for the private column."""
-    from cloakgp.measure import PrivateColumn
+    from cloakgp.private.outcomes import PrivateColumn
 
     asked = []
     read = PrivateColumn.__array__
@@ -237,7 +237,7 @@ def test_an_error_that_nobody_expected_is_not_quoted(world, monkeypatch, caplog,
 
 
 def test_an_unexpected_error_in_the_private_step_is_not_quoted(world, monkeypatch, caplog):
-    from cloakgp import measure
+    from cloakgp.private import room
 
     caplog.set_level(logging.DEBUG)
     client = listen(world)
@@ -246,7 +246,7 @@ def test_an_unexpected_error_in_the_private_step_is_not_quoted(world, monkeypatc
     def fail(exact: Any, sigma: int) -> None:
         raise RuntimeError(f"SECRET {exact.tolist()}")
 
-    monkeypatch.setattr(measure, "_add_noise", fail)
+    monkeypatch.setattr(room, "add_noise", fail)
     answer = release(client, plan)
     assert answer.status_code == 500
     check_silent(client, caplog.text, ["SECRET"])

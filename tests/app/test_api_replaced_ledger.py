@@ -15,8 +15,8 @@ from app_helpers import LOOSE, World, make_plan, opened, release
 
 from cloakgp.app import create_app, open_state, releasing
 from cloakgp.app.shelf import Shelf
-from cloakgp.charging import Receipt
 from cloakgp.ledger import Ledger
+from cloakgp.ledger.charge import Receipt
 
 NEARLY_ALL = 0.99
 
@@ -144,7 +144,7 @@ def test_replaced_between_the_last_look_and_the_charge(scene: Scene, monkeypatch
         raise AssertionError("the output column was read")
 
     monkeypatch.setattr(Shelf, "begin", replaced)
-    monkeypatch.setattr("cloakgp.measure.measure", read)
+    monkeypatch.setattr("cloakgp.private.room.measure", read)
     check_refused(release(scene.world.client(), plan))
     assert scene.spends() == 0
 

@@ -14,8 +14,9 @@ import pytest
 from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, joined, run, spends, write_people
 
 import cloakgp.cli
-from cloakgp import files, measure
+from cloakgp.files import atomic
 from cloakgp.ledger import LedgerError
+from cloakgp.private import room
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.private_step import UNUSABLE
 
@@ -29,7 +30,7 @@ def unread(monkeypatch):
     def read(self, dtype=None, copy=None):
         pytest.fail("the output column was read")
 
-    monkeypatch.setattr(measure.PrivateColumn, "__array__", read)
+    monkeypatch.setattr(room.PrivateColumn, "__array__", read)
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def test_a_failure_in_the_private_room_shows_no_value(monkeypatch):
     def read(self, dtype=None, copy=None):
         raise RuntimeError("123.456 is private")
 
-    monkeypatch.setattr(measure.PrivateColumn, "__array__", read)
+    monkeypatch.setattr(room.PrivateColumn, "__array__", read)
     result = run(f"{RELEASE} --yes --json")
     assert result.data == {"error": SAID, "exit_code": 1}
     assert "123.456" not in result.err
@@ -210,7 +211,7 @@ def test_a_command_that_died_is_run_again_for_nothing(monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "write", full)
+        patch.setattr(atomic, "write", full)
         result = run(f"{RELEASE} --yes")
         assert result.code == 2
         assert "run the same command again, for nothing" in result.err

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from cli_helpers import PLAN, good, run, write_people
 
-from cloakgp import Release, files, streamed
+from cloakgp import Release
+from cloakgp.plans import encoding, out_of_core
 from cloakgp.workflow import cluster
 
 SPARSE = f"{PLAN} --inducing 6"
@@ -18,8 +19,8 @@ RELEASE = "release plan.json data.csv --no-ledger --yes -o heights.cloak"
 @pytest.fixture
 def streaming(monkeypatch):
     """As with very many rows: measurements are recipes, and no file holds the inputs."""
-    monkeypatch.setattr(streamed, "DENSE", 50)
-    monkeypatch.setattr(files, "LARGEST_INPUTS", 100)
+    monkeypatch.setattr(out_of_core, "DENSE", 50)
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", 100)
 
 
 def as_parquet(name="data.parquet", rows=16, **changes):
@@ -178,7 +179,7 @@ def test_a_cluster_plans_to_the_last_bit_what_this_machine_does(streaming):
 def test_small_and_merged_tables_are_released_on_a_cluster_too(rows, monkeypatch):
     """A measurement that is a matrix; and a recipe for rows of which some are equal."""
     dask_array = pytest.importorskip("dask.array")
-    monkeypatch.setattr(streamed, "DENSE", 50 if rows == 60 else 10_000)
+    monkeypatch.setattr(out_of_core, "DENSE", 50 if rows == 60 else 10_000)
     write_people(n=rows)
     as_parquet()
     good(f"{SPARSE} -o plan.json")

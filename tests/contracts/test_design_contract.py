@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from cloakgp import smoothers
 from cloakgp.designs import DESIGNS, multipliers, solve
 from cloakgp.designs.solution import Solution
+from cloakgp.model import smoothers
 
 
 def mean_variance(L, weights):

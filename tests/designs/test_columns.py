@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp import smoothers
 from cloakgp.designs.columns import RANK_CUT, reduced
+from cloakgp.model import smoothers
 
 
 @pytest.fixture

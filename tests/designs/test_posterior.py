@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from cloakgp.designs import posterior, solve
 from cloakgp.designs.posterior import denoising_gain, lower_bound
 from cloakgp.kernels import EQ
-from cloakgp.smoothers import ExactGP
+from cloakgp.model.smoothers import ExactGP
 
 NOISES = (1e-2, 1.0, 1e2)
 

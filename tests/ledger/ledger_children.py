@@ -22,7 +22,7 @@ import sqlalchemy as sa
 from ledger_helpers import Y, small_plan
 
 import cloakgp
-import cloakgp.measure
+import cloakgp.private.room
 from cloakgp import ledger
 from cloakgp.budget import Budget
 from cloakgp.ledger import BudgetExceeded, Ledger, LedgerError
@@ -137,7 +137,7 @@ def die_at_line(place, then, **arguments):
     sys.settrace(None)
 
 
-TRACED = (ledger.book, ledger.store, cloakgp.charging)
+TRACED = (ledger.book, ledger.store, cloakgp.ledger.charging)
 
 
 def trace(visit):
@@ -189,10 +189,10 @@ HOOKS = {
     "after the lock": lambda: around(Store, "lock_dataset", after=die),
     "before the fit is checked": lambda: around(Budget, "allows", before=die),
     "after the fit is checked": lambda: around(Budget, "allows", after=die),
-    "before y is read": lambda: around(cloakgp.measure, "measure", before=die),
-    "before noise is drawn": lambda: around(cloakgp.measure, "_add_noise", before=die),
-    "after noise is drawn": lambda: around(cloakgp.measure, "_add_noise", after=die),
-    "after y was read": lambda: around(cloakgp.measure, "measure", after=die),
+    "before y is read": lambda: around(cloakgp.private.room, "measure", before=die),
+    "before noise is drawn": lambda: around(cloakgp.private.room, "add_noise", before=die),
+    "after noise is drawn": lambda: around(cloakgp.private.room, "add_noise", after=die),
+    "after y was read": lambda: around(cloakgp.private.room, "measure", after=die),
     "before the entry is written": lambda: around(Store, "append", before=die),
     "after the entry is written": lambda: around(Store, "append", after=die),
     "before the commit": lambda: at_commit("before"),

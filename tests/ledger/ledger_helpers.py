@@ -15,8 +15,8 @@ import numpy as np
 import sqlalchemy as sa
 
 from cloakgp import GP, Plan
-from cloakgp.function import FunctionPlan
 from cloakgp.kernels import EQ
+from cloakgp.plans.functions import FunctionPlan
 
 CHILD = Path(__file__).with_name("ledger_children.py")
 TABLE = "cloakgp_ledger"

@@ -19,8 +19,9 @@ from ledger_helpers import Unreadable, Watched, Y, behind, rows_of, small_functi
 from sklearn.base import clone
 
 import cloakgp
-from cloakgp import PrivateGPRegressor, Release, container
+from cloakgp import PrivateGPRegressor, Release
 from cloakgp.accounting import Approximate, Exponential, Gaussian, Laplace, compose
+from cloakgp.files import container
 from cloakgp.kernels import EQ
 from cloakgp.ledger import BudgetExceeded, Ledger, LedgerError, LedgerTampered, store
 from cloakgp.testing import InsecureWarning, insecure_seed
@@ -438,13 +439,13 @@ def test_an_uncharged_answer_is_forgotten(url, plan, monkeypatch, step):
     ledger = Ledger(url, timeout=0.5)
     ledger.create("people", epsilon=1.0, delta=0.01)
     head, drawn, armed = ledger.head, [], [True]
-    measure = cloakgp.measure.measure
+    measure = cloakgp.private.room.measure
 
     def noted(*args):
         drawn.append(measure(*args))
         return drawn[-1]
 
-    monkeypatch.setattr(cloakgp.measure, "measure", noted)
+    monkeypatch.setattr(cloakgp.private.room, "measure", noted)
     with behind(url) as connection:
         if step == "append" and url.startswith("sqlite"):
             connection.exec_driver_sql("DROP TRIGGER cloakgp_ledger_no_replace")

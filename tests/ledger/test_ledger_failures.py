@@ -183,12 +183,12 @@ def test_extreme_timeouts(url, plan, timeout):
 
 def test_a_server_that_goes_away(server, plan, monkeypatch):
     """The connection is cut while the answer is drawn: it is not given out. Later all is well."""
-    import cloakgp.measure
+    import cloakgp.private.room
 
     name = server.database()
     ledger = Ledger(server.url(name))
     ledger.create("people", epsilon=1.0, delta=0.01)
-    before, measure = ledger.head, cloakgp.measure.measure
+    before, measure = ledger.head, cloakgp.private.room.measure
 
     def cut_off(*args):
         answer = measure(*args)
@@ -196,7 +196,7 @@ def test_a_server_that_goes_away(server, plan, monkeypatch):
         return answer
 
     with monkeypatch.context() as patch:
-        patch.setattr(cloakgp.measure, "measure", cut_off)
+        patch.setattr(cloakgp.private.room, "measure", cut_off)
         with refused("connection was lost|server cannot be reached", "No answer was given out"):
             plan.release(Y, ledger=ledger, dataset="people")
     check_unspent(ledger, before)

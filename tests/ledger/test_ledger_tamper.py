@@ -15,9 +15,9 @@ import sqlalchemy as sa
 from ledger_helpers import TABLE, Y, behind, disarm, rows_of, small_function_plan, small_plan, table_of
 
 from cloakgp.accounting import Exponential, Gaussian, Laplace
-from cloakgp.charging import Receipt
 from cloakgp.ledger import Entry, Ledger, LedgerError, LedgerTampered
 from cloakgp.ledger.chain import sha256
+from cloakgp.ledger.charge import Receipt
 
 COLUMNS = [
     *("number", "kind", "dataset", "who", "why", "when", "what", "plan", "inputs", "request"),

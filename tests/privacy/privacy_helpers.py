@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from cloakgp import GP, Plan, measure
-from cloakgp.function import FunctionPlan
+from cloakgp import GP, Plan
 from cloakgp.kernels import EQ
+from cloakgp.plans.functions import FunctionPlan
+from cloakgp.private import room
 
 
 def small_plan(*, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), n_rows=6, n_outputs=2, **options) -> Plan:
@@ -88,7 +89,7 @@ def worst_neighbours(plan: Plan | FunctionPlan) -> tuple[np.ndarray, np.ndarray]
 
 def exact_measurements(plan: Plan | FunctionPlan, y) -> list[int]:
     """What a release of y would hold if no noise were added, in Python integers."""
-    y_int = measure._to_integers(np.asarray(y, dtype=float), plan.measurement, "midpoint").tolist()
+    y_int = room.to_integers(np.asarray(y, dtype=float), plan.measurement, "midpoint").tolist()
     return product(plan, y_int)
 
 
@@ -113,7 +114,7 @@ class Seen:
 def frozen_noise():
     """No noise inside this block; yields what went through the private room."""
     seen = Seen()
-    to_integers = measure._to_integers
+    to_integers = room.to_integers
 
     def recorded(*args):
         y_int = to_integers(*args)
@@ -126,8 +127,8 @@ def frozen_noise():
         return exact
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measure, "_to_integers", recorded)
-        patch.setattr(measure, "_add_noise", no_noise)
+        patch.setattr(room, "to_integers", recorded)
+        patch.setattr(room, "add_noise", no_noise)
         yield seen
 
 

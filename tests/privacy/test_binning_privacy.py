@@ -25,9 +25,10 @@ from test_empirical_epsilon import epsilon_lower_limit
 from test_neighbours import outcomes
 from test_no_trace_of_y import reachable
 
-from cloakgp import binning, measure
+from cloakgp import binning
 from cloakgp.calibration import total_delta
 from cloakgp.kernels import EQ
+from cloakgp.private import room
 
 examples = settings(
     max_examples=60,
@@ -53,7 +54,7 @@ def small(mechanism="laplace", *, epsilon=1.0, bounds=(0.0, 1.0), local=False, *
 
 def exact_sums(plan, *datasets):
     """The integer sums before noise, the integer outcomes, and the scale of the noise, for each data set."""
-    seen, y_ints, to_integers = [], [], measure._to_integers
+    seen, y_ints, to_integers = [], [], room.to_integers
 
     def recorded(*args):
         y_ints.append(to_integers(*args))
@@ -64,9 +65,9 @@ def exact_sums(plan, *datasets):
         return exact
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measure, "_to_integers", recorded)
-        patch.setattr(measure, "_add_laplace", no_noise)
-        patch.setattr(measure, "_add_noise", no_noise)
+        patch.setattr(room, "to_integers", recorded)
+        patch.setattr(room, "add_laplace", no_noise)
+        patch.setattr(room, "add_noise", no_noise)
         for y in datasets:
             plan.release(y, missing="midpoint")
     return seen
@@ -155,7 +156,7 @@ def test_integers_near_the_limit_do_not_wrap():
         replace(sums, y_bits=61, scale=2**58).check()
 
 
-_right_integers = measure._to_integers
+_right_integers = room.to_integers
 
 
 def _no_clipping(y, lattice, missing):
@@ -183,30 +184,30 @@ def test_planted_bugs_in_preparing_y_are_caught(monkeypatch, mechanism, bug, pai
     """No clipping, centring on the private mean, scaling by the private range."""
     plan, pair = small(mechanism), tuple(map(np.array, pair))
     check_neighbours(plan, *pair)
-    monkeypatch.setattr(measure, "_to_integers", bug)
+    monkeypatch.setattr(room, "to_integers", bug)
     assert fails(check_neighbours, plan, *pair, because=why)
 
 
 def _edge_rows_in_both_bins(sums, y, missing):
-    integers = measure._to_integers(measure._numeric(y, sums.n_rows), sums, missing)
+    integers = room.to_integers(room.numeric(y, sums.n_rows), sums, missing)
     exact = np.zeros(sums.n_bins, dtype=np.int64)
     np.add.at(exact, sums.labels, integers)
     exact[0] += integers[2]  # x = 1 is an edge
-    return (measure._add_laplace if sums.mechanism == "laplace" else measure._add_noise)(exact, sums.scale)
+    return (room.add_laplace if sums.mechanism == "laplace" else room.add_noise)(exact, sums.scale)
 
 
 def _bins_without_repeats(sums, y, missing):
     """The old mistake of ``exact[labels] += y``: the last row of a bin wins."""
     exact = np.zeros(sums.n_bins, dtype=np.int64)
-    exact[sums.labels] += measure._to_integers(measure._numeric(y, sums.n_rows), sums, missing)
-    return (measure._add_laplace if sums.mechanism == "laplace" else measure._add_noise)(exact, sums.scale)
+    exact[sums.labels] += room.to_integers(room.numeric(y, sums.n_rows), sums, missing)
+    return (room.add_laplace if sums.mechanism == "laplace" else room.add_noise)(exact, sums.scale)
 
 
 def _less_noise(sums, y, missing):
     sums = replace(sums, scale=sums.scale * 99 // 100)
     exact = np.zeros(sums.n_bins, dtype=np.int64)
-    np.add.at(exact, sums.labels, measure._to_integers(measure._numeric(y, sums.n_rows), sums, missing))
-    return (measure._add_laplace if sums.mechanism == "laplace" else measure._add_noise)(exact, sums.scale)
+    np.add.at(exact, sums.labels, room.to_integers(room.numeric(y, sums.n_rows), sums, missing))
+    return (room.add_laplace if sums.mechanism == "laplace" else room.add_noise)(exact, sums.scale)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
@@ -221,7 +222,7 @@ def _less_noise(sums, y, missing):
 def test_planted_bugs_in_summing_are_caught(monkeypatch, mechanism, bug, why):
     """A row on an edge counted twice, rows lost, noise of another scale than the one checked."""
     plan = small(mechanism)
-    monkeypatch.setattr(measure, "measure_sums", bug)
+    monkeypatch.setattr(room, "measure_sums", bug)
     y, y_prime = ends(plan, row=2)
     assert fails(check_neighbours, plan, y, y_prime, because=why)
 
@@ -331,7 +332,7 @@ def check_laplace(add, scale=2**40, calls=60, width=500):
 @pytest.mark.parametrize("scale", [2**12, small().sums.scale, small(epsilon=1e-6).sums.scale])
 def test_the_noise_is_laplaces_of_the_declared_scale_and_fresh(scale):
     """Through the function that every Laplace release uses."""
-    check_laplace(measure._add_laplace, scale)
+    check_laplace(room.add_laplace, scale)
 
 
 def _numpy_noise(draw):
@@ -342,22 +343,22 @@ def _numpy_noise(draw):
 
 
 def _cut_off(exact, scale):
-    noise = measure._add_laplace(np.zeros_like(exact), scale)
+    noise = room.add_laplace(np.zeros_like(exact), scale)
     return exact + np.clip(noise, -6 * scale, 6 * scale)
 
 
 BUGS = {
-    "scale 7 % too small": (lambda exact, s: measure._add_laplace(exact, int(0.93 * s)), "too small"),
-    "scale 7 % too large": (lambda exact, s: measure._add_laplace(exact, int(1.07 * s)), "too large"),
-    "std in place of scale": (lambda e, s: measure._add_laplace(e, int(s / math.sqrt(2))), "too small"),
+    "scale 7 % too small": (lambda exact, s: room.add_laplace(exact, int(0.93 * s)), "too small"),
+    "scale 7 % too large": (lambda exact, s: room.add_laplace(exact, int(1.07 * s)), "too large"),
+    "std in place of scale": (lambda e, s: room.add_laplace(e, int(s / math.sqrt(2))), "too small"),
     "Gaussian of the same mean size": (
         _numpy_noise(lambda random, shape: random.normal(size=shape) * math.sqrt(math.pi / 2)),
         "not Laplace",
     ),
     "one-sided": (_numpy_noise(lambda random, shape: random.exponential(size=shape)), "not centred"),
     "cut off": (_cut_off, "cut off"),
-    "even numbers": (lambda e, s: e + 2 * (measure._add_laplace(np.zeros_like(e), s) // 2), "bits"),
-    "one draw for all bins": (lambda e, s: e + measure._add_laplace(np.zeros(1, dtype=np.int64), s), ""),
+    "even numbers": (lambda e, s: e + 2 * (room.add_laplace(np.zeros_like(e), s) // 2), "bits"),
+    "one draw for all bins": (lambda e, s: e + room.add_laplace(np.zeros(1, dtype=np.int64), s), ""),
     "a fixed seed": (
         lambda e, s: e + np.rint(np.random.default_rng(7).laplace(size=e.shape) * s).astype(np.int64),
         "",
@@ -379,9 +380,9 @@ def check_epsilon(plan, n=12_000):
     """Many draws of the two worst neighbours, told apart by the best test: a limit below the promise."""
     step, samples = plan.sums.sensitivity, []
     for y in ends(plan, row=0):
-        integers = measure._to_integers(y, plan.sums, "error")
+        integers = room.to_integers(y, plan.sums, "error")
         exact = np.bincount(plan.sums.labels, weights=integers, minlength=plan.sums.n_bins).astype(np.int64)
-        samples.append(measure._add_laplace(np.full(n, exact[0]), plan.sums.scale) / step)
+        samples.append(room.add_laplace(np.full(n, exact[0]), plan.sums.scale) / step)
     limit = epsilon_lower_limit(*samples, [0.5, 1.0, 1.5], 0.0)
     assert limit <= plan.certificate.epsilon, "releases tell neighbours apart better than promised"
     return limit
@@ -396,8 +397,8 @@ def test_the_best_attack_stays_below_the_promise_and_near_it(epsilon, least):
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 3.0])
 def test_planted_noise_too_small_is_caught_by_the_attack(monkeypatch, epsilon):
     """At 0.6 times the scale the limit passes the promise."""
-    right = measure._add_laplace
-    monkeypatch.setattr(measure, "_add_laplace", lambda exact, scale: right(exact, int(0.6 * scale)))
+    right = room.add_laplace
+    monkeypatch.setattr(room, "add_laplace", lambda exact, scale: right(exact, int(0.6 * scale)))
     assert fails(check_epsilon, small(epsilon=epsilon), because="better than promised")
 
 
@@ -430,7 +431,7 @@ SECRET = np.array([112.4567890123, 134.123456789, 155.987654321, 131.13579, 168.
 
 def check_holds_no_outcome(plan, release):
     """Neither the pickle nor anything reachable holds y, its integers, or a sum before noise."""
-    integers = measure._to_integers(SECRET, plan.sums, "error")
+    integers = room.to_integers(SECRET, plan.sums, "error")
     exact = np.bincount(plan.sums.labels, weights=integers).astype(np.int64)
     means = np.bincount(plan.sums.labels, weights=SECRET) / plan.counts
     floats = [*SECRET, *(SECRET - plan.sums.lower), *means, SECRET.sum(), SECRET.mean()]
@@ -468,7 +469,7 @@ def test_planted_traces_of_y_are_found(bug):
     """Kept as it is, in integers, or as the sums before noise."""
     plan = small(bounds=(100.0, 180.0))
     release = plan.release(SECRET.copy())
-    integers = measure._to_integers(SECRET, plan.sums, "error")
+    integers = room.to_integers(SECRET, plan.sums, "error")
     exact = np.bincount(plan.sums.labels, weights=integers).astype(np.int64)
     release.__dict__["kept"] = {"y": SECRET, "integers": integers, "exact": exact}[bug]
     assert fails(check_holds_no_outcome, plan, release)

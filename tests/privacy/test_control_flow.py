@@ -17,7 +17,7 @@ import pytest
 from privacy_helpers import KINDS, fails, require, small_merged_plan, small_plan
 
 import cloakgp
-from cloakgp import measure
+from cloakgp.private import room
 
 ROOT = str(Path(cloakgp.__file__).parent)
 
@@ -54,7 +54,7 @@ def check_same_steps(plan, datasets, missing="error"):
         plan.release(datasets[0], missing=missing)  # imports, caches
         traces = [trace(plan.release, y, missing=missing) for y in datasets]
     require(len(traces[0]) > 500, "nothing was traced")
-    require(any(step[0].endswith("measure.py") for step in traces[0]), "the private room was not traced")
+    require(any(step[0].endswith("private/room.py") for step in traces[0]), "the private room was not traced")
     for y_trace in traces[1:]:
         assert y_trace == traces[0], "what is executed depends on y"
     assert [str(w.message) for w in caught] == [], "a warning tells of y"
@@ -157,13 +157,13 @@ def test_bounds_that_scaling_could_trip_over_are_refused_with_the_model(width):
 
 # ---------------------------------------------------------------------------------- planted bugs
 
-_right = measure._to_integers
+_right = room.to_integers
 
 
 def _planted(source):
     """A function that counts as the library's own code, so that it is traced."""
     names = {"np": np, "right": _right, "warnings": warnings}
-    exec(compile(source, ROOT + "/measure.py", "exec"), names)
+    exec(compile(source, ROOT + "/private/room.py", "exec"), names)
     return names["planted"]
 
 
@@ -202,7 +202,7 @@ def planted(y, m, missing):
 @pytest.mark.parametrize("bug", BUGS)
 def test_planted_dependence_on_y_is_caught(monkeypatch, bug):
     """A branch, a conditional expression, a loop over special rows or a warning is seen."""
-    monkeypatch.setattr(measure, "_to_integers", _planted(BUGS[bug]))
+    monkeypatch.setattr(room, "to_integers", _planted(BUGS[bug]))
     because = "a warning tells" if "warn" in bug else "what is executed"
     datasets = neighbours(0.0, 1.0, missing=True)
     assert fails(check_same_steps, small_plan(), datasets, missing="midpoint", because=because)
@@ -211,6 +211,6 @@ def test_planted_dependence_on_y_is_caught(monkeypatch, bug):
 def test_a_patch_that_changes_nothing_is_not_caught(monkeypatch):
     """So that what the planted bugs show is the bug, not the patching."""
     monkeypatch.setattr(
-        measure, "_to_integers", _planted("def planted(y, m, missing): return right(y, m, missing)")
+        room, "to_integers", _planted("def planted(y, m, missing): return right(y, m, missing)")
     )
     check_same_steps(small_plan(), neighbours(0.0, 1.0, missing=True), missing="midpoint")

@@ -24,7 +24,7 @@ from privacy_helpers import (
 )
 from scipy.stats import beta
 
-from cloakgp import measure
+from cloakgp.private import room
 
 CONFIDENCE = 1e-6
 
@@ -67,9 +67,9 @@ def release_each(plan, y, n):
 
 def release_in_bulk(plan, y, n):
     """n draws through the private room's own functions, many at a time, for larger samples."""
-    y_int = measure._to_integers(y, plan.measurement, "error")
+    y_int = room.to_integers(y, plan.measurement, "error")
     exact = np.tile(plan.measurement.matrix @ y_int, n)
-    return measure._add_noise(exact, plan.measurement.sigma).reshape(n, -1)
+    return room.add_noise(exact, plan.measurement.sigma).reshape(n, -1)
 
 
 def check_epsilon(plan, release, n, pair=None):
@@ -107,13 +107,13 @@ def test_one_of_many_equal_rows_is_as_well_hidden(monkeypatch, prior):
     """Whole releases in which rows share columns; and noise that is too small is seen here too."""
     plan = small_merged_plan(epsilon=1.0, delta=0.1, repeats=(5, 3), **prior)
     assert check_epsilon(plan, release_each, 8000) > 0.4
-    monkeypatch.setattr(measure, "_add_noise", _less_noise)
+    monkeypatch.setattr(room, "add_noise", _less_noise)
     assert fails(check_epsilon, plan, release_each, 8000)
 
 
 # ---------------------------------------------------------------------------------- planted bugs
 
-_right_noise, _right_integers = measure._add_noise, measure._to_integers
+_right_noise, _right_integers = room.add_noise, room.to_integers
 
 
 def _less_noise(exact, sigma):
@@ -124,7 +124,7 @@ def _less_noise(exact, sigma):
 def test_planted_noise_thirty_percent_too_small_is_caught(monkeypatch, case):
     """The same attack, the same number of releases: the limit passes the promise."""
     promise, release, n, _ = CASES[case]
-    monkeypatch.setattr(measure, "_add_noise", _less_noise)
+    monkeypatch.setattr(room, "add_noise", _less_noise)
     assert fails(check_epsilon, small_plan(**promise), release, n)
 
 
@@ -142,7 +142,7 @@ def test_planted_missing_clip_is_caught(monkeypatch):
     y, y_prime = worst_neighbours(plan)
     y_prime[worst_row(plan)] = 3.0
     top = 2**plan.measurement.y_bits
-    monkeypatch.setattr(measure, "_to_integers", lambda y, m, missing: np.rint(y * top).astype(np.int64))
+    monkeypatch.setattr(room, "to_integers", lambda y, m, missing: np.rint(y * top).astype(np.int64))
     assert fails(check_epsilon, plan, release_in_bulk, 8000, (y, y_prime))
 
 

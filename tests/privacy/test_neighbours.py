@@ -30,13 +30,15 @@ from privacy_helpers import (
     worst_row,
 )
 
-from cloakgp import GP, lattice, measure
+from cloakgp import GP
 from cloakgp.calibration import total_delta
 from cloakgp.designs import DESIGNS
-from cloakgp.function import BOUNDS as FUNCTION_BOUNDS
-from cloakgp.inducing import APPROXIMATIONS
 from cloakgp.kernels import EQ, Constant, Linear, Matern32
-from cloakgp.lattice import Measurement
+from cloakgp.measurements import lattice
+from cloakgp.measurements.lattice import Measurement
+from cloakgp.model.inducing import APPROXIMATIONS
+from cloakgp.plans.function_planner import BOUNDS as FUNCTION_BOUNDS
+from cloakgp.private import room
 
 examples = settings(
     max_examples=60,
@@ -380,7 +382,7 @@ def _one_step_too_far(y, m, missing):
     return _right(y, m, missing) + (y >= m.upper)
 
 
-_right = measure._to_integers
+_right = room.to_integers
 
 PAIRS = {  # neighbours that a correct mechanism treats alike and each planted bug does not
     "far outside": ([0.5] * 6, [0.5] * 5 + [30.0]),
@@ -406,7 +408,7 @@ def test_the_pairs_that_catch_planted_bugs_pass_without_them(pair):
 )
 def test_planted_bugs_in_preparing_y_are_caught(monkeypatch, bug, pair):
     """No clipping, missing rows at the mean of the others, scaling by y's own range, a top end too high."""
-    monkeypatch.setattr(measure, "_to_integers", bug)
+    monkeypatch.setattr(room, "to_integers", bug)
     assert fails(check_neighbours, small_plan(), *map(np.array, PAIRS[pair]))
 
 
@@ -428,7 +430,7 @@ def test_planted_sensitivity_of_a_function_one_percent_too_small_is_caught(monke
 
 def test_planted_bound_that_is_too_small_never_becomes_noise(monkeypatch):
     """A bound below what one row does move is refused, or the integers' own sensitivity is used."""
-    monkeypatch.setattr("cloakgp.function._bound", lambda *args: 1e-3)
+    monkeypatch.setattr("cloakgp.plans.function_planner._bound", lambda *args: 1e-3)
     for bound in ("infinity", "paper", "input-free", "varah"):
         with pytest.raises(ValueError, match="margin"):
             small_function_plan(bound)
@@ -449,7 +451,7 @@ def test_planted_sensitivity_of_the_matrix_before_rounding_is_caught(monkeypatch
         return m
 
     right, lattice_to_integers = Measurement.sensitivity, lattice.to_integers
-    monkeypatch.setattr("cloakgp.planner.to_integers", to_integers)
+    monkeypatch.setattr("cloakgp.plans.planner.to_integers", to_integers)
     plans_made = [small_plan(n_rows=n, n_outputs=3) for n in range(4, 16)]
     assert not any(fails(check_tight, plan) for plan in plans_made)
     monkeypatch.setattr(
@@ -489,9 +491,9 @@ def test_planted_sensitivity_for_means_where_sums_are_measured_is_caught(monkeyp
 @pytest.mark.parametrize("kind", MERGED)
 def test_planted_column_of_the_mean_for_every_row_is_caught(monkeypatch, kind):
     """The door multiplies a row's integer with its group's count too: no one's column is that long."""
-    plan, right = small_merged_plan(**KINDS[kind]), measure._sums
+    plan, right = small_merged_plan(**KINDS[kind]), room._sums
     monkeypatch.setattr(
-        measure, "_sums", lambda integers, labels, n: right(integers, labels, n) * np.bincount(labels)
+        room, "_sums", lambda integers, labels, n: right(integers, labels, n) * np.bincount(labels)
     )
     assert fails(check_neighbours, plan, *worst_neighbours(plan))
 
@@ -499,22 +501,22 @@ def test_planted_column_of_the_mean_for_every_row_is_caught(monkeypatch, kind):
 @pytest.mark.parametrize("kind", MERGED)
 def test_planted_sums_over_other_rows_are_caught(monkeypatch, kind):
     """Labels in another order than the rows', or a row that is counted in two groups."""
-    plan, right = small_merged_plan(**KINDS[kind]), measure._sums
+    plan, right = small_merged_plan(**KINDS[kind]), room._sums
     y = np.linspace(0.1, 0.9, 6)
     pair = y, np.where(np.arange(6) == 3, 1.0, y)
     check_neighbours(plan, *pair)
-    monkeypatch.setattr(measure, "_sums", lambda v, labels, n: right(v, np.sort(labels), n))
+    monkeypatch.setattr(room, "_sums", lambda v, labels, n: right(v, np.sort(labels), n))
     assert fails(check_neighbours, plan, *pair, because="not exact")
     monkeypatch.setattr(
-        measure, "_sums", lambda v, labels, n: right(v, labels, n) + right(v, (labels + 1) % n, n)
+        room, "_sums", lambda v, labels, n: right(v, labels, n) + right(v, (labels + 1) % n, n)
     )
     assert fails(check_neighbours, plan, *pair)
 
 
 def test_planted_groups_that_depend_on_y_are_caught(monkeypatch):
     """Rows are grouped by what is public: grouped by outcome too, one row would move others' integers."""
-    plan, right = small_merged_plan(), measure._sums
-    monkeypatch.setattr(measure, "_sums", lambda v, labels, n: right(v, labels[np.argsort(v)], n))
+    plan, right = small_merged_plan(), room._sums
+    monkeypatch.setattr(room, "_sums", lambda v, labels, n: right(v, labels[np.argsort(v)], n))
     y = np.linspace(0.1, 0.9, 6)
     y_prime = y.copy()
     y_prime[0] = 1.0
@@ -523,15 +525,15 @@ def test_planted_groups_that_depend_on_y_are_caught(monkeypatch):
 
 def test_planted_smaller_noise_is_caught(monkeypatch):
     """Noise that is drawn with another scale than the one that was checked does not hide the worst pair."""
-    right = measure.measure
+    right = room.measure
 
     def measured(measurement, y, missing):
         with pytest.MonkeyPatch.context() as patch:
-            add = measure._add_noise
-            patch.setattr(measure, "_add_noise", lambda exact, sigma: add(exact, sigma * 99 // 100))
+            add = room.add_noise
+            patch.setattr(room, "add_noise", lambda exact, sigma: add(exact, sigma * 99 // 100))
             return right(measurement, y, missing)
 
-    monkeypatch.setattr(measure, "measure", measured)
+    monkeypatch.setattr(room, "measure", measured)
     assert fails(check_tight, small_plan())
 
 

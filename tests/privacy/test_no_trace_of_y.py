@@ -35,10 +35,11 @@ from privacy_helpers import (
 )
 
 import cloakgp
-from cloakgp import Plan, Release, estimators, measure
-from cloakgp.function import BOUNDS as FUNCTION_BOUNDS
-from cloakgp.function_release import FunctionRelease
+from cloakgp import Plan, Release, estimators
 from cloakgp.kernels import EQ
+from cloakgp.plans.function_planner import BOUNDS as FUNCTION_BOUNDS
+from cloakgp.plans.functions import FunctionRelease
+from cloakgp.private import room
 
 N = 12
 BOUNDS = (-40.0, 60.0)
@@ -72,7 +73,7 @@ class Secrets:
 
     def __init__(self, plan, y):
         m = plan.measurement
-        y_int = measure._to_integers(np.asarray(y, dtype=float), m, "midpoint")
+        y_int = room.to_integers(np.asarray(y, dtype=float), m, "midpoint")
         exact = exact_measurements(plan, y)
         mean = without_noise(plan, np.array(exact))
         clipped = np.clip(y, m.lower, m.upper)
@@ -156,7 +157,7 @@ def check_no_trace(release, plan, secrets, y):
     things = reachable(release, plan, *library_modules())
     require(sum(isinstance(thing, np.ndarray) for thing in things) >= 5, "the walk did not get anywhere")
     require(any(thing is plan.measurement.matrix for thing in things), "the walk did not get to the plan")
-    require(any(thing is measure.measure for thing in things), "the walk did not get to the private room")
+    require(any(thing is room.measure for thing in things), "the walk did not get to the private room")
     for thing in things:
         assert thing is not y, "y itself is still referred to"
         if isinstance(thing, np.ndarray):
@@ -478,7 +479,7 @@ def test_the_error_about_missing_outcomes_tells_neither_how_many_nor_which(bad):
 def test_nothing_is_drawn_before_outcomes_are_known_to_be_usable(monkeypatch):
     """An error costs no privacy: no noise is drawn, and the private sum is never formed."""
     drawn = []
-    monkeypatch.setattr(measure, "_add_noise", lambda *args: drawn.append(args))
+    monkeypatch.setattr(room, "add_noise", lambda *args: drawn.append(args))
     for name, spoil in BAD.items():
         with pytest.raises((TypeError, ValueError)):
             a_plan().release(spoil(private_outcomes().tolist()))
@@ -506,7 +507,7 @@ def test_a_failure_inside_opendp_tells_nothing(monkeypatch):
 
 # ---------------------------------------------------------------------------------- planted bugs
 
-_right_release, _right_measure, _right_numeric = Plan.release, measure.measure, measure._numeric
+_right_release, _right_measure, _right_numeric = Plan.release, room.measure, room.numeric
 _kept: list[object] = []
 
 
@@ -522,7 +523,7 @@ def _keep(how):
 
 
 def _integers(plan, y):
-    return measure._to_integers(y, plan.measurement, "midpoint")
+    return room.to_integers(y, plan.measurement, "midpoint")
 
 
 BUGS = {
@@ -541,8 +542,8 @@ BUGS = {
         r, "exact", Release(plan, plan.measurement.matrix @ _integers(plan, y)).mean
     ),
     "y in a closure": lambda plan, y, r: object.__setattr__(r, "again", lambda: y),
-    "y in a module": lambda plan, y, r: setattr(measure, "_last", y),
-    "y in a default argument": lambda plan, y, r: setattr(measure.measure, "__defaults__", (None, None, y)),
+    "y in a module": lambda plan, y, r: setattr(room, "_last", y),
+    "y in a default argument": lambda plan, y, r: setattr(room.measure, "__defaults__", (None, None, y)),
     "y in text": lambda plan, y, r: object.__setattr__(r, "note", f"largest {y.max():.6g}"),
 }
 
@@ -551,15 +552,15 @@ BUGS = {
 def test_planted_keeping_of_y_is_caught(monkeypatch, bug):
     """Wherever it is kept, the walk finds it."""
     monkeypatch.setattr(Plan, "release", _keep(BUGS[bug]))
-    monkeypatch.setattr(measure, "_last", None, raising=False)
-    defaults = measure.measure.__defaults__
+    monkeypatch.setattr(room, "_last", None, raising=False)
+    defaults = room.measure.__defaults__
     plan, y = a_plan(), private_outcomes()
     secrets = Secrets(plan, y)
     try:
         release = plan.release(y)
         assert fails(check_no_trace, release, plan, secrets, y)
     finally:
-        measure.measure.__defaults__ = defaults
+        room.measure.__defaults__ = defaults
 
 
 def test_planted_secret_in_the_file_or_the_text_is_caught(monkeypatch, tmp_path):
@@ -617,7 +618,7 @@ def _counting(y, n_rows):
 )
 def test_planted_errors_that_tell_of_y_are_caught(monkeypatch, bug):
     """In the message, in the cause, in the context, in a note, or by a count."""
-    monkeypatch.setattr(measure, "_numeric", bug)
+    monkeypatch.setattr(room, "numeric", bug)
     assert fails(check_errors_tell_nothing, a_plan().release, lambda v: [f"id {x}" for x in v])
 
 

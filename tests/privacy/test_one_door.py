@@ -1,17 +1,17 @@
-"""Private outcomes have one door: ``measure.py``. Read from the source, so that it holds for every input.
+"""Private outcomes have one door, ``private/``. Read from the source, so that it holds for every input.
 
-* Outside ``measure.py`` nothing is called y, but where the list below says why.
+* Outside ``private/`` nothing is called y, but where the list below says why.
 * ``Plan.release`` and ``FunctionPlan.release`` hand y to ``measure`` and do nothing else with it;
   ``PrivateGPRegressor.fit`` hands it to ``plan.release`` and does nothing else with it.
 * ``SelectionPlan.select`` hands it to ``choose`` and does nothing else with it.
-* Only ``measure.py`` uses OpenDP, only the two plans use ``measure.measure``, only a selection uses
-  ``measure.choose``, and nothing on the way from y to what comes out draws random numbers but OpenDP and
+* Only ``private/noise.py`` uses OpenDP, only the two plans use ``room.measure``, only a selection uses
+  ``room.choose``, and nothing on the way from y to what comes out draws random numbers but OpenDP and
   the insecure seed of ``testing.py``.
-* ``measure.custodian_view`` and ``measure.custodian_scores``, which add no noise, are for the custodian's
+* ``room.custodian_view`` and ``room.custodian_scores``, which add no noise, are for the custodian's
   own picture and the custodian's own study alone; what they give says that it is private.
-* ``measure.py`` prints, logs and warns nothing, and its messages quote nothing but shapes.
-* ``streams.sweep`` hands chunks of rows to a function. y is among them in ``measure.py`` alone, and the
-  function is ``measure.py``'s own; everywhere else only X, noise variances and counts are swept. What
+* ``private/`` prints, logs and warns nothing, and its messages quote nothing but shapes.
+* ``passes.sweep`` hands chunks of rows to a function. y is among them in ``private/room.py`` alone, and the
+  function is ``private/room.py``'s own; everywhere else only X, noise variances and counts are swept. What
   carries chunks says as little as the private room.
 
 A new module that must handle y is a decision: it needs a line here, with its reason.
@@ -30,13 +30,15 @@ import cloakgp
 
 ROOT = Path(cloakgp.__file__).parent
 
+ROOM, NOISE = "private/room.py", "private/noise.py"
+PRIVATE_ROOM = ("private/__init__.py", ROOM, "private/outcomes.py", NOISE)
 PRIVATE = re.compile(r"_?(y|ys|y_.*|outcomes?|targets?)")
 PUBLIC = {"y_bits"}  # the lattice's, not the data's
 
 # (file, function): why it may use these names
 ALLOWED = {
-    ("plan.py", "release"): "passes y on to measure; looked at closely below",
-    ("function.py", "release"): "passes y on to measure; looked at closely below",
+    ("plans/predictions.py", "release"): "passes y on to measure; looked at closely below",
+    ("plans/functions.py", "release"): "passes y on to measure; looked at closely below",
     ("binning.py", "release"): "passes y on to measure_sums; looked at closely below",
     ("estimators.py", "fit"): "passes y on to plan.release; looked at closely below",
     ("selection.py", "select"): "passes y on to choose; looked at closely below",
@@ -51,21 +53,31 @@ RANDOM_ALLOWED = {
     ("testing.py", ""): "the insecure seed, which marks everything it touches",
     ("datasets/generated.py", ""): "generated look-alikes; used by the demo alone",
     ("app/tokens.py", ""): "sign-in tokens and names of unfinished files; nothing of a release",
-    ("denoise.py", "sample"): "public draws of f from its posterior, after the release",
-    ("prior_draws.py", "draw_prior"): "public draws of the prior, from a public seed in the plan",
-    ("prior_draws.py", "_draw"): "the same",
-    ("prior_draws.py", "_waves"): "the same",
-    ("function.py", "_public_seed"): "that public seed, drawn before y is there",
-    ("inducing.py", "places"): "k-means on public inputs, from a fixed public seed; before y is there",
-    ("folds.py", "_k_folds"): "public folds of the rows, from a fixed public seed; before y is there",
+    ("posterior/conditioning.py", "sample"): "public draws of f from its posterior, after the release",
+    ("model/prior_draws.py", "draw_prior"): "public draws of the prior, from a public seed in the plan",
+    ("model/prior_draws.py", "_draw"): "the same",
+    ("model/prior_draws.py", "_waves"): "the same",
+    ("plans/function_planner.py", "_public_seed"): "that public seed, drawn before y is there",
+    ("model/inducing.py", "places"): "k-means on public inputs, from a fixed public seed; before y is there",
+    (
+        "measurements/folds.py",
+        "_k_folds",
+    ): "public folds of the rows, from a fixed public seed; before y is there",
     ("estimators.py", "sample_y"): "scikit-learn's name for the seed of public draws, after the release",
     ("plots.py", "plot_noise_samples"): "public pictures of noise like a plan's; no release uses them",
 }
 # Where noise is drawn, and where what comes out is marked.
-SEED_READERS = ("measure.py", "plan.py", "function.py", "selection.py", "binning.py", "charging.py")
+SEED_READERS = (
+    NOISE,
+    "plans/predictions.py",
+    "plans/functions.py",
+    "selection.py",
+    "binning.py",
+    "ledger/charging.py",
+)
 DOORS = {  # what may be imported of the private room, and where
-    "plan.py": {"measure"},
-    "function.py": {"measure"},
+    "plans/predictions.py": {"measure"},
+    "plans/functions.py": {"measure"},
     "binning.py": {"measure_sums"},
     "plots.py": {"custodian_view"},
     "selection.py": {"choose", "custodian_scores"},
@@ -73,8 +85,8 @@ DOORS = {  # what may be imported of the private room, and where
 }
 # (file, function, door): what does nothing with y but pass it through that door
 PASSED_ON = [
-    ("plan.py", "release", "measure"),
-    ("function.py", "release", "measure"),
+    ("plans/predictions.py", "release", "measure"),
+    ("plans/functions.py", "release", "measure"),
     ("binning.py", "release", "measure_sums"),
     ("selection.py", "select", "choose"),
     ("selection.py", "custodian_probabilities", "custodian_scores"),
@@ -83,14 +95,15 @@ PASSED_ON = [
 SWEPT = {"X", "noise", "inputs.X", "inputs.noise", "inputs.group_counts"}
 # Whose functions are handed chunks of y without a name for it, to be passed on: why
 CARRIERS = {
-    "streams.py": "hands chunks of any source to a function, in threads",
-    "dask_runner.py": "the same on a cluster; its own tests look for y in logs and errors",
-    "parquet.py": "joins the parts of a chunk into one array",
+    "rows/passes.py": "hands chunks of any source to a function, wherever they are",
+    "rows/chunks.py": "the same in threads",
+    "rows/on_dask.py": "the same on a cluster; its own tests look for y in logs and errors",
+    "rows/parquet.py": "joins the parts of a chunk into one array",
 }
 RANDOM = {"default_rng", "Generator", "RandomState", "SeedSequence", "urandom", "getrandbits", "randbytes"}
 RANDOM |= {"random_state", "check_random_state"}  # scikit-learn's
 RANDOM_MODULES = {"random", "secrets"}
-# What messages in measure.py may hold; and a name that is new each time, of an array on a cluster.
+# What messages in private/room.py may hold; and a name that is new each time, of an array on a cluster.
 QUOTABLE = {"n_rows", "array.shape", "uuid4().hex"}
 # The same for what carries chunks: names of files and columns, types and shapes.
 QUOTABLE_BY_CARRIERS = {"len(self)", "name", "shape", "dtype", "path.name", "self.path.name"}
@@ -135,16 +148,16 @@ def names_in(node):
 
 
 def check_y_is_nowhere_else(files, allowed):
-    """No variable, parameter or attribute with y's name outside measure.py, but where allowed."""
+    """No variable, parameter or attribute with y's name outside private/, but where allowed."""
     for path, source in files.items():
-        if path == "measure.py":
+        if path in PRIVATE_ROOM:
             continue
         tree = ast.parse(source)
         around = functions_around(tree)
         for node in ast.walk(tree):
             private = [name for name in names_in(node) if PRIVATE.fullmatch(name) and name not in PUBLIC]
             if private and not any((path, name) in allowed for name in ("", *around[node])):
-                raise AssertionError(f"{path}, line {node.lineno}: {private[0]} outside of measure.py")
+                raise AssertionError(f"{path}, line {node.lineno}: {private[0]} outside of private/")
 
 
 def check_release_only_passes_y_on(source, function="release", door="measure"):
@@ -177,7 +190,7 @@ def check_release_only_passes_y_on(source, function="release", door="measure"):
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     ]
-    assert ("cloakgp.measure", door, None) in imported, f"{door} is not cloakgp.measure's"
+    assert ("cloakgp.private.room", door, None) in imported, f"{door} is not cloakgp.private.room's"
     stored = [
         node.id
         for node in ast.walk(release)
@@ -265,16 +278,17 @@ def imports(source):
 
 
 def check_imports(files):
-    """OpenDP in measure.py alone; of measure.py, each of its doors where it is meant to be."""
+    """OpenDP in noise.py alone; of the private room, each of its doors where it is meant to be."""
     for path, source in files.items():
         for module in imports(source):
             parts = module.split(".")
             if parts[0] == "opendp":
-                assert path == "measure.py", f"{path} uses OpenDP"
-            if parts[:2] == ["cloakgp", "measure"]:
+                assert path == NOISE, f"{path} uses OpenDP"
+            if parts[:2] == ["cloakgp", "private"] and path not in PRIVATE_ROOM:
                 assert path in DOORS, f"{path} imports the private room"
-                assert len(parts) == 3, f"{path} imports the whole private room"
-                assert parts[2] in DOORS[path], f"{path} reaches past the private room's door"
+                assert parts[2:3] == ["room"], f"{path} imports how y is read, or the noise"
+                assert len(parts) == 4, f"{path} imports the whole private room"
+                assert parts[3] in DOORS[path], f"{path} reaches past the private room's door"
             if parts[:2] == ["cloakgp", "datasets"]:
                 shown = path in ("demo.py", "app/demo_data.py") or path.startswith("datasets/")
                 assert shown, f"{path} imports generated data"
@@ -308,13 +322,13 @@ def check_randomness_but(files, allowed):
 
 
 def check_sweeps(files):
-    """A pass that y is part of runs a function of measure.py's own; no other pass has y."""
+    """A pass that y is part of runs a function of private/room.py's own; no other pass has y."""
     for path, source in files.items():
         tree = ast.parse(source)
         own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         around = functions_around(tree)
         for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-            if ast.unparse(call.func).split(".")[-1] not in ("sweep", "_sweep_threads", "sweep_cluster"):
+            if ast.unparse(call.func).split(".")[-1] not in ("sweep", "sweep_threads", "sweep_cluster"):
                 continue
             if path in CARRIERS:
                 continue
@@ -322,7 +336,7 @@ def check_sweeps(files):
             assert not any(isinstance(argument, ast.Starred) for argument in call.args), f"{where}: hidden"
             assert {keyword.arg for keyword in call.keywords} <= {"label"}, f"{where}: hidden"
             swept = {ast.unparse(argument) for argument in call.args[1:]}
-            if path != "measure.py":
+            if path != "private/room.py":
                 assert swept <= SWEPT, f"{where}: a pass over {swept - SWEPT}"
                 continue
             function = ast.unparse(call.args[0])
@@ -343,7 +357,7 @@ def check_sweeps(files):
                 for node in ast.walk(tree)
             )
             assert len(made) == stores == 1, f"{where}: not clear which function meets y"
-            assert made[0] in own, f"{where}: {made[0]}, which is not measure.py's own, meets y"
+            assert made[0] in own, f"{where}: {made[0]}, which is not private/room.py's own, meets y"
 
 
 LOUD = {
@@ -380,27 +394,27 @@ def check_carrier_is_silent(source):
 
 
 def check_private_room_is_silent(source):
-    """measure.py prints, logs, warns, writes and formats nothing of y."""
+    """private/room.py prints, logs, warns, writes and formats nothing of y."""
     tree = ast.parse(source)
     for module in imports(source):
         assert module.split(".")[0] not in ("logging", "warnings", "sys", "os"), (
-            f"measure.py imports {module}"
+            f"private/room.py imports {module}"
         )
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = (names_in(node.func) or [""])[0]
-            assert name not in LOUD, f"line {node.lineno}: measure.py calls {name}"
+            assert name not in LOUD, f"line {node.lineno}: private/room.py calls {name}"
         if isinstance(node, ast.FormattedValue):
             quoted = ast.unparse(node.value)
             assert quoted in QUOTABLE, f"line {node.lineno}: a message quotes {quoted}"
         if isinstance(node, (ast.Global, ast.Nonlocal)):
-            raise AssertionError(f"line {node.lineno}: measure.py keeps something between calls")
+            raise AssertionError(f"line {node.lineno}: private/room.py keeps something between calls")
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod):
             left = node.left
             text = isinstance(left, ast.Constant) and isinstance(left.value, str)
             assert not text, f"line {node.lineno}: a message is formatted"
     for handler in (node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler)):
-        assert handler.name is None, f"line {handler.lineno}: measure.py holds on to an error"
+        assert handler.name is None, f"line {handler.lineno}: private/room.py holds on to an error"
         for raised in (node for node in ast.walk(handler) if isinstance(node, ast.Raise)):
             hidden = isinstance(raised.cause, ast.Constant) and raised.cause.value is None
             assert hidden, f"line {raised.lineno}: an error shows the one before it, which may quote values"
@@ -410,9 +424,9 @@ def check_private_room_is_silent(source):
 
 
 def test_y_is_named_in_the_private_room_alone():
-    """To see where y could leak, one file is enough to read."""
+    """To see where y could leak, one folder is enough to read."""
     files = sources()
-    require(len(files) > 15 and "measure.py" in files, "the source was not found")
+    require(len(files) > 15 and "private/room.py" in files, "the source was not found")
     check_y_is_nowhere_else(files, ALLOWED)
 
 
@@ -426,7 +440,7 @@ def test_the_list_of_exceptions_has_no_idle_entries():
         assert fails(check_randomness_but, sources(), rest, because=entry[0]), entry
     for path, doors in DOORS.items():
         for door in doors:
-            assert f"cloakgp.measure.{door}" in imports(sources()[path]), path
+            assert f"cloakgp.private.room.{door}" in imports(sources()[path]), path
     for path in SEED_READERS:
         assert "insecure_generator" in sources()[path], path
 
@@ -453,9 +467,9 @@ def test_y_without_noise_is_for_the_custodians_marked_picture_alone():
 
 
 def test_only_the_private_room_adds_noise_and_only_the_plans_enter_it():
-    """OpenDP is imported in measure.py, and each door of that file where DOORS says."""
+    """OpenDP is imported in noise.py, and each door of room.py where DOORS says."""
     files = sources()
-    require("opendp" in files["measure.py"], "measure.py does not use OpenDP")
+    require("opendp" in files[NOISE], "noise.py does not use OpenDP")
     check_imports(files)
 
 
@@ -467,15 +481,15 @@ def test_no_other_random_numbers_are_drawn_on_the_way():
 @pytest.mark.parametrize(
     "path",
     [
-        "rows.py",
-        "inducing.py",
-        "models.py",
-        "links.py",
-        "smoothers.py",
-        "sources.py",
-        "factored.py",
-        "streamed.py",
-        "planner.py",
+        "rows/merging.py",
+        "model/inducing.py",
+        "model/build.py",
+        "posterior/links.py",
+        "model/smoothers.py",
+        "rows/sources.py",
+        "measurements/recipes.py",
+        "plans/out_of_core.py",
+        "plans/planner.py",
         "verification/recipe.py",
         *CARRIERS,
     ],
@@ -487,15 +501,15 @@ def test_rows_are_merged_and_models_are_made_without_y(path):
     """
     source = sources()[path]
     check_y_is_nowhere_else({path: source}, {})
-    assert not any("measure" in module for module in imports(source))
+    assert not any("cloakgp.private" in module for module in imports(source))
     assert not any("opendp" in module for module in imports(source))
 
 
 def test_passes_meet_y_in_the_private_room_alone():
-    """measure.py sweeps y with its own function; all others sweep X, noise variances and counts."""
+    """private/room.py sweeps y with its own function; all others sweep X, noise variances and counts."""
     files = sources()
     require(sum("sweep(" in source for source in files.values()) >= 6, "the passes were not found")
-    require("sweep(" in files["measure.py"], "measure.py has no pass")
+    require("sweep(" in files["private/room.py"], "private/room.py has no pass")
     check_sweeps(files)
 
 
@@ -504,9 +518,10 @@ def test_what_carries_chunks_of_y_says_nothing_of_them(path):
     check_carrier_is_silent(sources()[path])
 
 
-def test_the_private_room_prints_logs_and_quotes_nothing():
+@pytest.mark.parametrize("path", PRIVATE_ROOM)
+def test_the_private_room_prints_logs_and_quotes_nothing(path):
     """Its messages hold shapes; its errors hide the errors before them."""
-    check_private_room_is_silent(sources()["measure.py"])
+    check_private_room_is_silent(sources()[path])
 
 
 # ---------------------------------------------------------------------------------- planted bugs
@@ -533,14 +548,16 @@ def test_the_private_room_prints_logs_and_quotes_nothing():
 )
 def test_planted_use_of_y_elsewhere_is_caught(source):
     """As a parameter, a variable, an attribute, a keyword, an import or a field."""
-    assert fails(check_y_is_nowhere_else, {"gp.py": source}, ALLOWED)
-    assert not fails(check_y_is_nowhere_else, {"measure.py": source, "gp.py": "y_bits = 3"}, ALLOWED)
+    assert fails(check_y_is_nowhere_else, {"model/gp.py": source}, ALLOWED)
+    assert not fails(
+        check_y_is_nowhere_else, {"private/room.py": source, "model/gp.py": "y_bits = 3"}, ALLOWED
+    )
 
 
 RELEASE = """
 class Plan:
     def release(self, y, *, missing="error"):
-        from cloakgp.measure import measure
+        from cloakgp.private.room import measure
         {}
 """
 
@@ -570,7 +587,7 @@ def test_planted_use_of_y_in_release_is_caught(body):
 SELECT = """
 class SelectionPlan:
     def select(self, y, *, missing="error"):
-        from cloakgp.measure import choose
+        from cloakgp.private.room import choose
         {}
 """
 
@@ -602,7 +619,7 @@ def test_planted_use_of_y_in_select_is_caught(body):
 STUDY = """
 def custodian_probabilities(self, y):
     {}
-    from cloakgp.measure import custodian_scores
+    from cloakgp.private.room import custodian_scores
     steps = custodian_scores(self.scores, y)
     return {}
 """
@@ -674,29 +691,39 @@ def test_planted_picture_of_y_without_its_mark_is_caught(source):
         "import opendp.prelude as dp",
         "def f():\n    from opendp import measurements",
         "import importlib; dp = importlib.import_module('opendp.prelude')",
-        "from cloakgp.measure import measure",
-        "from cloakgp import measure",
-        "import cloakgp.measure",
+        "from cloakgp.private.room import measure",
+        "from cloakgp.private import room",
+        "import cloakgp.private.room",
+        "import cloakgp.private",
+        "from cloakgp.private.outcomes import numeric",
+        "from cloakgp.private.noise import add_noise",
         "from cloakgp.datasets import make_kung_like",
     ],
 )
 def test_planted_imports_are_caught(source):
     """OpenDP, the private room, or generated data where they do not belong."""
-    assert fails(check_imports, {"release.py": source})
+    assert fails(check_imports, {"plans/combine.py": source})
 
 
 def test_planted_entry_past_the_door_is_caught():
     """Each file may use its own doors, and nothing else of the private room."""
-    rooms = {"measure", "choose", "custodian_view", "custodian_scores", "_to_integers", "_numeric"}
+    rooms = {"measure", "choose", "custodian_view", "custodian_scores", "to_integers", "numeric"}
     for path, doors in DOORS.items():
         for door in doors:
-            assert not fails(check_imports, {path: f"from cloakgp.measure import {door}"})
+            assert not fails(check_imports, {path: f"from cloakgp.private.room import {door}"})
         for other in rooms - doors:
-            assert fails(check_imports, {path: f"from cloakgp.measure import {other}"})
-        assert fails(check_imports, {path: "from cloakgp import measure"})
-    for path in ("estimators.py", "function_release.py", "combine.py", "scores.py", "folds.py"):
-        assert fails(check_imports, {path: "from cloakgp.measure import measure"})
-        assert fails(check_imports, {path: "from cloakgp.measure import choose"})
+            assert fails(check_imports, {path: f"from cloakgp.private.room import {other}"})
+        assert fails(check_imports, {path: "from cloakgp.private import room"})
+        assert fails(check_imports, {path: f"from cloakgp.private.outcomes import {min(doors)}"})
+    for path in (
+        "estimators.py",
+        "plans/opening.py",
+        "plans/combine.py",
+        "measurements/scores.py",
+        "measurements/folds.py",
+    ):
+        assert fails(check_imports, {path: "from cloakgp.private.room import measure"})
+        assert fails(check_imports, {path: "from cloakgp.private.room import choose"})
 
 
 @pytest.mark.parametrize(
@@ -714,9 +741,9 @@ def test_planted_entry_past_the_door_is_caught():
 )
 def test_planted_random_numbers_are_caught(source):
     """numpy's, Python's or the system's."""
-    assert fails(check_randomness, {"measure.py": source})
-    assert fails(check_randomness, {"function.py": source})
-    assert fails(check_randomness, {"denoise.py": source})
+    assert fails(check_randomness, {"private/room.py": source})
+    assert fails(check_randomness, {"plans/functions.py": source})
+    assert fails(check_randomness, {"posterior/conditioning.py": source})
     assert not fails(check_randomness, {"testing.py": source})
 
 
@@ -732,8 +759,8 @@ def test_planted_random_numbers_beside_an_exception_are_caught():
 def test_planted_look_at_the_insecure_seed_is_caught():
     """Only where noise is drawn, and where the release is marked."""
     source = "from cloakgp import testing\ntesting.insecure_generator()"
-    assert fails(check_randomness, {"release.py": source})
-    assert not fails(check_randomness, {"plan.py": source})
+    assert fails(check_randomness, {"plans/combine.py": source})
+    assert not fails(check_randomness, {"plans/predictions.py": source})
 
 
 @pytest.mark.parametrize(
@@ -775,20 +802,20 @@ def _streamed(m, y):
         "sweep(function, inputs.X, more=y)",
         "function = other; sweep(function, inputs.X, y)",
         "function = partial(other); sweep(function, inputs.X, y)",
-        "streams.sweep(other, y)",
+        "passes.sweep(other, y)",
     ],
 )
 def test_planted_pass_of_y_through_another_function_is_caught(body):
     """Made on the spot, imported, hidden, or put in the right one's place."""
-    assert fails(check_sweeps, {"measure.py": SWEEP.format(body)})
-    check_sweeps({"measure.py": SWEEP.format("sweep(function, inputs.X, inputs.noise, y, label='a')")})
+    assert fails(check_sweeps, {"private/room.py": SWEEP.format(body)})
+    check_sweeps({"private/room.py": SWEEP.format("sweep(function, inputs.X, inputs.noise, y, label='a')")})
 
 
 @pytest.mark.parametrize("source", ["source", "outcomes", "planner.private", "*inputs"])
 def test_planted_pass_over_something_else_is_caught(source):
     """A pass outside of the private room is over X and what belongs to it."""
-    assert fails(check_sweeps, {"streamed.py": f"sweep(function, inputs.X, {source}, label='a')"})
-    check_sweeps({"streamed.py": "sweep(function, inputs.X, inputs.noise, label='a')"})
+    assert fails(check_sweeps, {"plans/out_of_core.py": f"sweep(function, inputs.X, {source}, label='a')"})
+    check_sweeps({"plans/out_of_core.py": "sweep(function, inputs.X, inputs.noise, label='a')"})
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The noise that is really added is Gaussian, of the declared size, and fresh every time.
 
-The numbers come from ``measure._add_noise``, the line that adds the noise to a release. Each check has an
+The numbers come from ``room.add_noise``, the line that adds the noise to a release. Each check has an
 analytic threshold at a false-alarm probability of 1e-7. At 50 000 draws the variance is known to 0.63 %
 (one standard deviation), so a scale wrong by 3 % lies 9 of them away and is rejected almost surely.
 """
@@ -14,7 +14,7 @@ import pytest
 from privacy_helpers import fails, require, small_plan
 from scipy.stats import chi2, kstest, norm
 
-from cloakgp import measure
+from cloakgp.private import room
 
 CALLS, WIDTH = 250, 200  # 50 000 draws
 FALSE_ALARM = 1e-7
@@ -95,7 +95,7 @@ def check_sampler(add_noise, sigma):
 @pytest.mark.parametrize("sigma", SIGMAS, ids=lambda sigma: f"2^{math.log2(sigma):.4g}")
 def test_the_noise_of_a_release_is_gaussian_of_the_declared_size_and_fresh(sigma):
     """Size, centre, shape, low bits and independence, through the function that every release uses."""
-    check_sampler(measure._add_noise, sigma)
+    check_sampler(room.add_noise, sigma)
 
 
 def test_repeated_releases_of_the_same_data_are_all_different():
@@ -109,7 +109,7 @@ def test_repeated_releases_of_the_same_data_are_all_different():
 
 
 def _scaled(factor):
-    return lambda exact, sigma: measure._add_noise(exact, int(factor * sigma))
+    return lambda exact, sigma: room.add_noise(exact, int(factor * sigma))
 
 
 def _laplace(exact, sigma):
@@ -123,7 +123,7 @@ def _uniform(exact, sigma):
 
 
 def _even(exact, sigma):
-    return exact + 2 * (measure._add_noise(np.zeros_like(exact), sigma) // 2)
+    return exact + 2 * (room.add_noise(np.zeros_like(exact), sigma) // 2)
 
 
 def _float_steps(exact, sigma):
@@ -134,12 +134,12 @@ def _float_steps(exact, sigma):
 
 
 def _cut_off(exact, sigma):
-    noise = measure._add_noise(np.zeros_like(exact), sigma)
+    noise = room.add_noise(np.zeros_like(exact), sigma)
     return exact + np.clip(noise, -3 * int(sigma), 3 * int(sigma))
 
 
 def _one_draw_for_all(exact, sigma):
-    return exact + measure._add_noise(np.zeros(1, dtype=np.int64), sigma)
+    return exact + room.add_noise(np.zeros(1, dtype=np.int64), sigma)
 
 
 def _seeded(exact, sigma):
@@ -152,14 +152,14 @@ def _stale():
 
     def add_noise(exact, sigma):
         if not buffer:
-            buffer.extend([measure._add_noise(np.zeros_like(exact), sigma)] * 2)
+            buffer.extend([room.add_noise(np.zeros_like(exact), sigma)] * 2)
         return exact + buffer.pop()
 
     return add_noise
 
 
 def _shifted(exact, sigma):
-    return measure._add_noise(exact, sigma) + int(sigma) // 20
+    return room.add_noise(exact, sigma) + int(sigma) // 20
 
 
 BUGS = {  # and what the check must say of each

@@ -19,11 +19,11 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from test_control_flow import neighbours, trace
 
 import cloakgp
-from cloakgp import measure
-from cloakgp import scores as scoring
-from cloakgp.folds import Fold, as_folds
 from cloakgp.kernels import EQ, Matern12
-from cloakgp.scores import Scores, make_scores
+from cloakgp.measurements import scores as scoring
+from cloakgp.measurements.folds import Fold, as_folds
+from cloakgp.measurements.scores import Scores, make_scores
+from cloakgp.private import room
 
 LOSSES = ("squared", "absolute")
 
@@ -84,7 +84,7 @@ def in_bounds(scores):
 
 def exact(scores, shares):
     """The scores that the private room forms, without noise."""
-    return measure._exact_scores(scores, scores.upper * np.asarray(shares), "error").tolist()
+    return room._exact_scores(scores, scores.upper * np.asarray(shares), "error").tolist()
 
 
 def largest_move(scores, shares, row, other):
@@ -296,7 +296,7 @@ def test_planted_smaller_sensitivity_is_refused_before_y_is_looked_at():
 
     right = tight("squared")
     planted = replace(right, sensitivity=right.sensitivity * 999 // 1000)
-    for door in (measure.choose, measure.custodian_scores):
+    for door in (room.choose, room.custodian_scores):
         with pytest.raises(AssertionError, match="further than the declared sensitivity"):
             door(planted, Unreadable(), "error")
 
@@ -322,7 +322,7 @@ def three_candidates(epsilon=2.0):
 
 def check_distribution(plan, y, counts):
     """Counts are as the exponential mechanism's probabilities say (p-value above 1e-9)."""
-    scores = np.array(measure.custodian_scores(plan.scores, y, "error"), dtype=float)
+    scores = np.array(room.custodian_scores(plan.scores, y, "error"), dtype=float)
     odds = np.exp(-plan.epsilon * (scores - scores.min()) / (2 * plan.scores.sensitivity))
     expected = odds / odds.sum() * counts.sum()
     require(expected.min() > 100, "too few draws")
@@ -332,8 +332,8 @@ def check_distribution(plan, y, counts):
 
 def drawn(plan, y, n):
     """Counts of n draws from OpenDP, by the private room's own functions."""
-    mechanism = measure._noisy_min(plan.scores)
-    exact_scores = measure._exact_scores(plan.scores, y, "error")
+    mechanism = room.noisy_minimum(plan.scores)
+    exact_scores = room._exact_scores(plan.scores, y, "error")
     return np.bincount([mechanism(exact_scores) for _ in range(n)], minlength=3)
 
 
@@ -359,7 +359,7 @@ def test_planted_noise_of_half_the_size_is_caught(monkeypatch):
     plan, y = three_candidates(20.0)
     monkeypatch.setattr(Scores, "scale", property(lambda s: s.sensitivity / s.epsilon))
     with pytest.raises(AssertionError, match="noise is too small for epsilon"):
-        measure.choose(plan.scores, object(), "error")
+        room.choose(plan.scores, object(), "error")
     monkeypatch.undo()
     halved, _ = three_candidates(40.0)
     assert fails(check_distribution, plan, y, drawn(halved, y, 10_000))
@@ -369,7 +369,7 @@ def test_what_opendp_charges_is_what_the_certificate_claims():
     """rho = epsilon^2 / 8 at the declared sensitivity, to rounding."""
     for epsilon in (1e-3, 0.3, 1.0, 7.0, 200.0):
         plan, _ = three_candidates(epsilon)
-        rho = measure._noisy_min(plan.scores).map(plan.scores.sensitivity)
+        rho = room.noisy_minimum(plan.scores).map(plan.scores.sensitivity)
         assert rho <= epsilon**2 / 8 * (1 + 1e-9)
         assert rho >= epsilon**2 / 8 * (1 - 1e-9)
         assert plan.cost == cloakgp.accounting.Exponential(epsilon)
@@ -378,8 +378,8 @@ def test_what_opendp_charges_is_what_the_certificate_claims():
 def test_seeded_choices_are_the_same_distribution(seeded):
     plan, y = three_candidates(20.0)
     with seeded(0):
-        mechanism = measure._noisy_min(plan.scores)
-        exact_scores = measure._exact_scores(plan.scores, y, "error")
+        mechanism = room.noisy_minimum(plan.scores)
+        exact_scores = room._exact_scores(plan.scores, y, "error")
         counts = np.bincount([int(mechanism(exact_scores)) for _ in range(10_000)], minlength=3)
     check_distribution(plan, y, counts)
 
@@ -414,7 +414,7 @@ def attack(scores, pair, n=8000):
     shares, row, other = pair
     counts = []
     for y in (shares, [*shares[:row], other, *shares[row + 1 :]]):
-        mechanism, values = measure._noisy_min(scores), measure._exact_scores(scores, np.array(y), "error")
+        mechanism, values = room.noisy_minimum(scores), room._exact_scores(scores, np.array(y), "error")
         counts.append((sum(mechanism(values) == 0 for _ in range(n)), n))
     return epsilon_lower_limit(*counts)
 
@@ -442,7 +442,7 @@ def test_the_same_instructions_run_whatever_y_holds(loss):
     plan = cloakgp.plan_selection(gps, np.linspace(0, 1, 6), epsilon=1.0, folds=3, loss=loss)
     datasets = neighbours(0.0, 1.0, missing=True)
     plan.select(datasets[0], missing="midpoint")  # imports
-    traces = [trace(measure.choose, plan.scores, y, "midpoint") for y in datasets]
+    traces = [trace(room.choose, plan.scores, y, "midpoint") for y in datasets]
     require(len(traces[0]) > 500, "nothing was traced")
     for other in traces[1:]:
         assert other == traces[0], "what is executed depends on y"

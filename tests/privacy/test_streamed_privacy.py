@@ -30,10 +30,14 @@ from test_no_trace_of_y import (
     reachable,
 )
 
-from cloakgp import GP, Ledger, Release, factored, files, measure, sources, streamed, streams
-from cloakgp.factored import MARGIN, FactoredMeasurement, Recipe
+from cloakgp import GP, Ledger, Release
 from cloakgp.kernels import EQ
-from cloakgp.lattice import Measurement
+from cloakgp.measurements import recipes
+from cloakgp.measurements.lattice import Measurement
+from cloakgp.measurements.recipes import MARGIN, FactoredMeasurement, Recipe
+from cloakgp.plans import encoding, out_of_core
+from cloakgp.private import room
+from cloakgp.rows import chunks, sources
 
 X = np.random.default_rng(2).uniform(0, 1, size=(N, 1))
 PLACES = np.array([[0.1], [0.5], [0.9]])
@@ -55,9 +59,9 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 @pytest.fixture(autouse=True)
 def few_rows_are_many(monkeypatch):
     """Every plan with inducing inputs has a recipe; rows come in three chunks, of steps of two."""
-    monkeypatch.setattr(streamed, "DENSE", 1)
-    monkeypatch.setattr(streams, "CHUNK", 5)
-    monkeypatch.setattr(streams, "STEP", 2)
+    monkeypatch.setattr(out_of_core, "DENSE", 1)
+    monkeypatch.setattr(chunks, "CHUNK", 5)
+    monkeypatch.setattr(chunks, "STEP", 2)
 
 
 def a_plan(kind="dtc", data=None, bounds=BOUNDS, **options):
@@ -80,9 +84,9 @@ def a_plan(kind="dtc", data=None, bounds=BOUNDS, **options):
 def columns(plan):
     """The integers that each row's y is multiplied with, made step by step as the pass does."""
     m, found = plan.measurement, []
-    for chunk in streams.chunks(len(m.inputs)):
+    for chunk in chunks.chunks(len(m.inputs)):
         rows, noise = m.inputs.X[chunk], m.inputs.variances[chunk]
-        for step in streams.steps(len(rows)):
+        for step in chunks.steps(len(rows)):
             found += m.recipe.columns(rows[step], noise[step]).T.tolist()
     return found if m.groups is None else [found[label] for label in m.groups.labels.tolist()]
 
@@ -119,7 +123,7 @@ def check_neighbours(plan, row, values):
         other[row] = value
         one, two = exact(plan, y), exact(plan, other)
         assert squared_distance(one, two) <= m.sensitivity() ** 2, "further than declared"
-        y_int = [int(measure._to_integers(v, m, "midpoint")[row]) for v in (y, other)]
+        y_int = [int(room.to_integers(v, m, "midpoint")[row]) for v in (y, other)]
         moved = [(y_int[1] - y_int[0]) * entry for entry in column]
         assert [b - a for a, b in zip(one, two, strict=True)] == moved, "not by the row's own column"
 
@@ -150,7 +154,7 @@ def test_the_declared_sensitivity_is_reached_up_to_the_margin(kind):
 def test_the_sums_are_every_rows_column_times_its_outcome(kind, tmp_path):
     """In Python's integers; for an array, a list and a memory map."""
     plan, y = a_plan(kind), private_outcomes()
-    y_int = measure._to_integers(y, plan.measurement, "midpoint").tolist()
+    y_int = room.to_integers(y, plan.measurement, "midpoint").tolist()
     wanted = [
         sum(v * entry for v, entry in zip(y_int, row, strict=True))
         for row in zip(*columns(plan), strict=True)
@@ -199,7 +203,7 @@ def check_refused(plan, y, error, message, monkeypatch, missing="error"):
         return exact
 
     with monkeypatch.context() as patch:
-        patch.setattr(measure, "_add_noise", draw)
+        patch.setattr(room, "add_noise", draw)
         with pytest.raises(error, match=message) as caught:
             plan.release(y, missing=missing)
     assert not drawn, "noise was drawn"
@@ -307,8 +311,8 @@ def test_a_recipe_that_the_noise_was_not_made_for_is_refused(monkeypatch, ledger
 @pytest.mark.parametrize("repeats", [1, 400])
 def test_sums_that_could_wrap_are_refused_whatever_the_plan_says_of_them(monkeypatch, repeats):
     """The plan's word for how far sums reach is not relied on: the columns are added up again."""
-    monkeypatch.setattr(streams, "CHUNK", 500)
-    monkeypatch.setattr(streams, "STEP", 100)
+    monkeypatch.setattr(chunks, "CHUNK", 500)
+    monkeypatch.setattr(chunks, "STEP", 100)
     plan = a_plan(data=np.repeat(np.linspace(0.4, 0.6, 2000 // repeats), repeats)[:, None])
     m, more = plan.measurement, 6
     wide = changed(plan, y_bits=m.y_bits + more, declared=m.declared << more, sigma=m.sigma << more)
@@ -329,7 +333,7 @@ def test_missing_outcomes_are_refused_with_one_message_wherever_they_are(monkeyp
         y[list(rows)] = bad
         heard.add(check_refused(plan, y, ValueError, "^y must be finite", monkeypatch))
         stored = check_refused(plan, mapped(y, "y.npy"), ValueError, "^y must be finite", monkeypatch)
-        assert measure._INCOMPLETE in stored
+        assert room.INCOMPLETE in stored
     assert len(heard) == 1
 
 
@@ -363,7 +367,7 @@ def test_more_outcomes_than_rows_are_refused_wherever_they_are(monkeypatch, mapp
 
 
 def test_a_plan_whose_x_is_not_in_its_file_spends_nothing(monkeypatch, tmp_path, ledger):
-    monkeypatch.setattr(files, "LARGEST_INPUTS", 0)
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", 0)
     a_plan().release(private_outcomes()).save(tmp_path / "file")
     plan = Release.load(tmp_path / "file").plan
     assert plan.X is None
@@ -377,7 +381,7 @@ def check_no_trace(release, plan, secrets, y):
     """As in test_no_trace_of_y, for a plan that has no matrix."""
     things = reachable(release, plan, *library_modules())
     require(any(thing is plan.measurement.recipe.factors for thing in things), "the walk did not get far")
-    require(any(thing is measure._streamed for thing in things), "the walk did not get to the private room")
+    require(any(thing is room._streamed for thing in things), "the walk did not get to the private room")
     for thing in things:
         assert thing is not y, "y itself is still referred to"
         if isinstance(thing, np.ndarray):
@@ -442,7 +446,7 @@ class _Inline:
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-3.0, 5.0), (1e6, 1e6 + 1e-3)])
 def test_the_same_instructions_run_whatever_y_holds(monkeypatch, bounds, kind):
     """Clipped or not, missing or not, in the first chunk or the last: not an instruction differs."""
-    monkeypatch.setattr(streams, "ThreadPoolExecutor", _Inline)
+    monkeypatch.setattr(chunks, "ThreadPoolExecutor", _Inline)
     plan = a_plan(kind, bounds=bounds)
     for missing in ("error", "midpoint"):
         rows = [np.concatenate([y, y]) for y in neighbours(*bounds, missing=missing == "midpoint")]
@@ -475,7 +479,7 @@ def test_planted_columns_that_grow_when_they_meet_y_are_caught(monkeypatch):
     check_refused(plan, private_outcomes(), AssertionError, "longer than the noise was made for", monkeypatch)
 
 
-def _longest_of_the_first_chunk(recipe, inputs, margin=MARGIN, right=factored.scan):
+def _longest_of_the_first_chunk(recipe, inputs, margin=MARGIN, right=recipes.scan):
     rows = slice(0, 5)
     some = replace(inputs, X=inputs.X[rows], noise=inputs.noise, groups=None)
     return right(recipe, inputs, margin)._replace(longest=right(recipe, some, margin).longest)
@@ -485,7 +489,7 @@ def test_planted_sensitivity_of_some_rows_is_caught(monkeypatch):
     """A design and its noise for some rows alone: the pass that meets y sees the others."""
     data = np.sort(X, axis=0)
     data[-1] = 1.6
-    monkeypatch.setattr(streamed, "scan", _longest_of_the_first_chunk)
+    monkeypatch.setattr(out_of_core, "scan", _longest_of_the_first_chunk)
     plan = a_plan(data=data)
     check_refused(plan, private_outcomes(), AssertionError, "longer than the noise was made for", monkeypatch)
 
@@ -494,9 +498,9 @@ def test_planted_pass_that_does_not_look_is_caught(monkeypatch):
     """Without the look at the columns, the neighbours would tell."""
     data = np.sort(X, axis=0)
     data[-1] = 1.6
-    monkeypatch.setattr(streamed, "scan", _longest_of_the_first_chunk)
+    monkeypatch.setattr(out_of_core, "scan", _longest_of_the_first_chunk)
     plan = a_plan(data=data)
-    monkeypatch.setattr(measure, "largest_squared_norm", lambda columns: 0)
+    monkeypatch.setattr(room, "largest_squared_norm", lambda columns: 0)
     row = int(np.argmax([sum(entry**2 for entry in column) for column in columns(plan)]))
     y, other = private_outcomes(), private_outcomes()
     y[row], other[row] = BOUNDS
@@ -504,7 +508,7 @@ def test_planted_pass_that_does_not_look_is_caught(monkeypatch):
 
 
 def test_planted_keeping_of_y_by_a_pass_is_caught(monkeypatch):
-    right = measure._part
+    right = room._part
 
     def keeping(recipe, *arguments):
         object.__setattr__(recipe, "_last", arguments[-1])
@@ -512,25 +516,25 @@ def test_planted_keeping_of_y_by_a_pass_is_caught(monkeypatch):
 
     plan, y = a_plan(), private_outcomes()
     secrets = Secrets(written_out(plan), y)
-    monkeypatch.setattr(measure, "_part", keeping)
+    monkeypatch.setattr(room, "_part", keeping)
     release = plan.release(y)
     assert fails(check_no_trace, release, plan, secrets, y)
 
 
 def test_planted_branch_on_y_in_a_pass_is_caught(monkeypatch):
-    right = measure._part
+    right = room._part
 
     def branching(*arguments):
         part = right(*arguments)
         return part if part.complete else replace_part(part)
 
     def replace_part(part):
-        streams.n_rows((np.zeros(1),))  # an instruction of the library's own
+        chunks.n_rows((np.zeros(1),))  # an instruction of the library's own
         return part
 
-    monkeypatch.setattr(streams, "ThreadPoolExecutor", _Inline)
+    monkeypatch.setattr(chunks, "ThreadPoolExecutor", _Inline)
     plan, late = a_plan(), private_outcomes()
     late[-1] = np.nan
     check_same_steps(plan, [private_outcomes(), late], missing="midpoint")
-    monkeypatch.setattr(measure, "_part", branching)
+    monkeypatch.setattr(room, "_part", branching)
     assert fails(check_same_steps, plan, [private_outcomes(), late], missing="midpoint")

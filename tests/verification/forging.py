@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import GP, container, streamed
+from cloakgp import GP
 from cloakgp.calibration import delta_slack
-from cloakgp.certificate import DIGITS, short
+from cloakgp.files import container
 from cloakgp.kernels import EQ, Constant
+from cloakgp.measurements.certificate import DIGITS, short
+from cloakgp.plans import out_of_core
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0, 10, size=(12, 1))
@@ -40,11 +42,11 @@ def shared_columns() -> Any:
 
 
 def recipe(gp: GP = SPARSE) -> Any:
-    kept, streamed.DENSE = streamed.DENSE, 1
+    kept, out_of_core.DENSE = out_of_core.DENSE, 1
     try:
         return gp.plan(X, X_STAR, **PROMISE)
     finally:
-        streamed.DENSE = kept
+        out_of_core.DENSE = kept
 
 
 PLANS = {

@@ -32,22 +32,15 @@ from forging import (
     unit,
 )
 
-from cloakgp import (
-    GP,
-    ReleaseFileError,
-    SignatureError,
-    VerificationError,
-    files,
-    function,
-    lattice,
-    streamed,
-    verify,
-)
-from cloakgp.certificate import DIGITS, short
-from cloakgp.factored import bias
-from cloakgp.inducing import SparseGP
+from cloakgp import GP, ReleaseFileError, SignatureError, VerificationError, verify
+from cloakgp.files import reading
 from cloakgp.kernels import EQ, Matern32
-from cloakgp.plan import offset
+from cloakgp.measurements import lattice
+from cloakgp.measurements.certificate import DIGITS, short
+from cloakgp.measurements.recipes import bias
+from cloakgp.model.inducing import SparseGP
+from cloakgp.plans import function_planner, opening, out_of_core
+from cloakgp.plans.reconstruction import offset
 from cloakgp.verification import reasons, recipe
 from cloakgp.verification.reasons import Reason
 
@@ -266,7 +259,7 @@ def weights_and_objective(manifest, arrays):
 
 def new_offset(manifest, arrays):
     arrays["offset"] = np.zeros_like(arrays["offset"])
-    plan = files.plan_of(manifest, arrays)[0]
+    plan = opening.plan_of(manifest, arrays)[0]
     arrays["offset"] = offset(plan.gp, plan.measurement, plan.reconstruction)
 
 
@@ -305,7 +298,7 @@ def lower_bound_above(manifest, arrays):
 
 def of_another_model(manifest, arrays):
     """What follows from the features and the information in the file, once these were changed."""
-    plan = files.plan_of(manifest, arrays)[0]
+    plan = opening.plan_of(manifest, arrays)[0]
     m, q = plan.measurement, len(arrays["z"])
     sparse = SparseGP(m.recipe.features, plan.gp.approximation, m.information, plan.X_star)
     least = bias(plan.gp, sparse, m, plan.reconstruction, np.zeros((q, q))).max()
@@ -348,13 +341,13 @@ def coarse_lattice(tmp_path, monkeypatch):
 
 def generous_reach(tmp_path, monkeypatch):
     """A function whose reach is half as long again as its bound says."""
-    right = function._measured
+    right = function_planner._measured
 
     def longer(*arguments):
         *rest, reach, jitter = right(*arguments)
         return *rest, reach * 1.5, jitter
 
-    monkeypatch.setattr(function, "_measured", longer)
+    monkeypatch.setattr(function_planner, "_measured", longer)
     forging.function(bound="exact")().release(Y).save(tmp_path / "file")
     monkeypatch.undo()
     rewrite(tmp_path / "file", lambda m, a: settle(m, lower_bound=m["certificate"]["objective"]))
@@ -467,7 +460,7 @@ def test_squares_that_would_wrap(tmp_path, monkeypatch):
     Such a column seemed short, and noise thousands of times too small for it was verified.
     """
     q, inputs = 256, np.arange(3.0)[:, None]
-    monkeypatch.setattr(streamed, "DENSE", 1)
+    monkeypatch.setattr(out_of_core, "DENSE", 1)
     gp = GP(EQ(1.0), 0.5, (0.0, 1.0), 0.5, inputs)
     gp.plan(inputs, inputs, **forging.PROMISE).release(np.zeros(3)).save(tmp_path / "file")
 
@@ -484,7 +477,7 @@ def test_squares_that_would_wrap(tmp_path, monkeypatch):
         settle(manifest, n_measurements=q, sensitivity_steps=2 ** (c["y_bits"] + 14))
 
     rewrite(tmp_path / "file", forge)
-    plan = files.plan_of(*files.read(tmp_path / "file")[:2])[0]
+    plan = opening.plan_of(*reading.read(tmp_path / "file")[:2])[0]
     made = recipe._columns(plan.gp, plan.measurement, inputs, gp.noise)
     assert (made[:, 0] == 2**28 - 1).all()
     with pytest.raises(VerificationError) as caught:  # whatever the liar does to the other numbers

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from forging import opened, rewrite
 
-from cloakgp import Release, ReleaseFileError, VerificationError, files, verify
-from cloakgp.function_release import FunctionRelease
-from cloakgp.schema import CUSTODIANS_WORDS
+from cloakgp import Release, ReleaseFileError, VerificationError, verify
+from cloakgp.files import reading
+from cloakgp.files.schema import CUSTODIANS_WORDS
+from cloakgp.plans import encoding
+from cloakgp.plans.functions import FunctionRelease
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 FOLDER = FIXTURES / "schema_1"
@@ -70,7 +72,7 @@ def test_files_of_todays_schema_are_written_again_to_the_byte(tmp_path, kind):
     path = FIXTURES / "schema_2" / f"{kind}.cloak"
     with pytest.MonkeyPatch.context() as patch:
         if kind == "recipe_digest":
-            patch.setattr(files, "LARGEST_INPUTS", 0)
+            patch.setattr(encoding, "LARGEST_INPUTS", 0)
         loaded(path).save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == path.read_bytes()
 
@@ -83,7 +85,7 @@ def test_saved_again_they_are_of_todays_schema(old, tmp_path, kind):
 
 
 def test_the_receipt_is_kept():
-    manifest, _, _ = files.read(FOLDER / "receipt.cloak")
+    manifest, _, _ = reading.read(FOLDER / "receipt.cloak")
     assert manifest[CUSTODIANS_WORDS] == {"dataset": "heights"}
     receipt = Release.load(FOLDER / "receipt.cloak").receipt
     assert (receipt.dataset, receipt.entry, receipt.head) == ("heights", *manifest["ledger"].values())
@@ -98,9 +100,9 @@ def test_names_and_low_bits_are_cut_off(old):
         arrays["weights"] *= 7.25
         arrays["gp_std"] = np.nextafter(arrays["gp_std"], 9)
 
-    before = files.read(path)
+    before = reading.read(path)
     rewrite(path, hide)
-    manifest, arrays, _ = files.read(path)
+    manifest, arrays, _ = reading.read(path)
     assert "3.14" not in json.dumps(manifest)
     assert manifest["certificate"] == before[0]["certificate"]
     for name in ("weights", "gp_std"):

@@ -9,24 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloakgp import (
-    GP,
-    Plan,
-    Release,
-    ReleaseFileError,
-    VerificationError,
-    combine,
-    files,
-    inducing,
-    smoothers,
-    streamed,
-    streams,
-    verify,
-)
-from cloakgp.factored import MARGIN, FactoredMeasurement, digest_of
-from cloakgp.inducing import APPROXIMATIONS
+from cloakgp import GP, Plan, Release, ReleaseFileError, VerificationError, combine, verify
 from cloakgp.kernels import EQ
-from cloakgp.rows import Inputs
+from cloakgp.measurements.recipes import MARGIN, FactoredMeasurement, digest_of
+from cloakgp.model import inducing, smoothers
+from cloakgp.model.inducing import APPROXIMATIONS
+from cloakgp.plans import encoding, out_of_core
+from cloakgp.rows import chunks
+from cloakgp.rows.merging import Inputs
 from cloakgp.verification import recipe
 
 RNG = np.random.default_rng(9)
@@ -53,9 +43,9 @@ def model(approximation="dtc", noise: Any = 0.4, places: Any = Z, kernel: Any = 
 @pytest.fixture(autouse=True)
 def many_rows(monkeypatch):
     """Every plan here has a recipe, and rows come in several chunks."""
-    monkeypatch.setattr(streamed, "DENSE", 1)
-    monkeypatch.setattr(streams, "CHUNK", 100)
-    monkeypatch.setattr(streams, "STEP", 30)
+    monkeypatch.setattr(out_of_core, "DENSE", 1)
+    monkeypatch.setattr(chunks, "CHUNK", 100)
+    monkeypatch.setattr(chunks, "STEP", 30)
 
 
 def planned(gp: GP, X: Any = X, X_star: Any = X_STAR, **options: Any) -> Plan:
@@ -79,7 +69,7 @@ def saved(tmp_path):
 @pytest.fixture
 def digest_only(monkeypatch):
     """Files that hold X's digest in its place."""
-    monkeypatch.setattr(files, "LARGEST_INPUTS", 0)
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", 0)
 
 
 # Honest files
@@ -163,10 +153,10 @@ def test_other_inputs_are_refused(saved, digest_only, wrong):
 def test_a_file_with_a_digest_is_much_smaller(tmp_path, monkeypatch):
     plan = planned(model())
     plan.release(Y).save(tmp_path / "with")
-    monkeypatch.setattr(files, "LARGEST_INPUTS", X.nbytes - 1)
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", X.nbytes - 1)
     plan.release(Y).save(tmp_path / "without")
     assert (tmp_path / "with").stat().st_size > (tmp_path / "without").stat().st_size + X.nbytes // 2
-    monkeypatch.setattr(files, "LARGEST_INPUTS", X.nbytes)
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", X.nbytes)
     plan.release(Y).save(tmp_path / "again")
     assert Release.load(tmp_path / "again").plan.X is not None
 
@@ -316,7 +306,7 @@ def test_two_releases_together_are_the_textbooks(by_the_book, tmp_path, approxim
     np.testing.assert_allclose(got, mean, atol=1e-6)
     np.testing.assert_allclose(std, np.sqrt(np.diag(cov)), rtol=1e-6)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(files, "LARGEST_INPUTS", 0)
+        patch.setattr(encoding, "LARGEST_INPUTS", 0)
         releases[0].save(tmp_path / "file")
     together = combine([Release.load(tmp_path / "file"), *releases[1:]])
     np.testing.assert_allclose(together.predict(NEW), mean, atol=1e-6)
@@ -324,7 +314,7 @@ def test_two_releases_together_are_the_textbooks(by_the_book, tmp_path, approxim
 
 def test_a_recipe_and_a_matrix_are_not_combined(monkeypatch):
     one = planned(model()).release(Y)
-    monkeypatch.setattr(streamed, "DENSE", 2**24)
+    monkeypatch.setattr(out_of_core, "DENSE", 2**24)
     other = model().plan(X, X_STAR, epsilon=1.0, delta=0.01).release(Y)
     for releases in ([one, other], [other, one]):
         with pytest.raises(ValueError, match="as a matrix, others as a recipe; combine like with like"):

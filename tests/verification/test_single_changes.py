@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cloakgp import ReleaseFileError, SignatureError, VerificationError, container, verify
+from cloakgp import ReleaseFileError, SignatureError, VerificationError, verify
+from cloakgp.files import container
 
 PAGE = Path(__file__).parents[2] / "docs" / "release-file.md"
 SECTION = "## What a dishonest custodian could still hide"
@@ -220,13 +221,13 @@ def test_every_place_that_is_documented_is_one():
 
 
 def container_names():
-    from cloakgp.schema import DTYPES
+    from cloakgp.files.schema import DTYPES
 
     return DTYPES
 
 
 def certificate_names():
-    from cloakgp.certificate import FIELDS
+    from cloakgp.measurements.certificate import FIELDS
 
     return FIELDS
 

@@ -15,9 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
 
-from cloakgp import GP, ReleaseFileError, VerificationError, files, smoothers, streamed, streams, verify
+from cloakgp import GP, ReleaseFileError, VerificationError, verify
 from cloakgp.designs import DESIGNS
+from cloakgp.files import reading
 from cloakgp.kernels import EQ, Constant, Matern32
+from cloakgp.model import smoothers
+from cloakgp.plans import encoding, opening, out_of_core
+from cloakgp.rows import chunks
 from cloakgp.verification import guarantee, recipe
 from cloakgp.verification.reasons import Reason
 
@@ -63,7 +67,7 @@ def test_paths_may_be_text(saved):
 
 def test_a_file_with_jitter_is_verified(saved):
     path = saved(kernel=EQ(100.0), noise=1e-18)
-    assert files.load(path)[0].certificate.jitter > 0
+    assert opening.load(path)[0].certificate.jitter > 0
     assert verify(path).complete
 
 
@@ -114,7 +118,7 @@ def test_a_recipe_without_x_is_verified_in_part(tmp_path):
 
 def test_a_recipe_with_a_custom_kernel_is_verified_in_part(tmp_path, monkeypatch):
     """With X or without: its columns cannot be made without the kernel, whatever sensitivity it claims."""
-    monkeypatch.setattr(streamed, "DENSE", 1)
+    monkeypatch.setattr(out_of_core, "DENSE", 1)
     gp = GP(custom, 0.4, (-1.0, 4.0), 0.7, X_STAR)
     gp.plan(X, X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
     for given_x in ({}, {"X": X}):
@@ -170,7 +174,7 @@ WRONG = {
 @pytest.mark.parametrize("kind", forging.SHOWN)
 def test_other_inputs_are_refused_in_every_kind_of_file(tmp_path, kind, wrong):
     path = forging.honest(kind, tmp_path)
-    right = files.read(path)[1]["X"]
+    right = reading.read(path)[1]["X"]
     assert verify(path, X=right).complete
     assert verify(path, X=right.tolist()).complete
     assert verify(path, X=right[:, 0]).complete
@@ -181,8 +185,8 @@ def test_other_inputs_are_refused_in_every_kind_of_file(tmp_path, kind, wrong):
 
 def test_other_inputs_are_refused_also_where_the_kernel_is_not_there(saved, tmp_path, monkeypatch):
     path = saved(kernel=custom)
-    monkeypatch.setattr(streamed, "DENSE", 1)
-    monkeypatch.setattr(files, "LARGEST_INPUTS", 0)
+    monkeypatch.setattr(out_of_core, "DENSE", 1)
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", 0)
     gp = GP(custom, 0.4, (-1.0, 4.0), 0.7, X_STAR)
     gp.plan(X, X_STAR, **PROMISE).release(Y).save(tmp_path / "recipe")
     for file in (path, tmp_path / "recipe"):
@@ -248,15 +252,15 @@ def test_a_file_is_read_once(tmp_path, monkeypatch, kind):
 def test_memory_stays_below_three_times_the_files_size(tmp_path, monkeypatch, kind):
     """With inducing inputs, so that the model itself is small beside the file, as blocks of rows are."""
     monkeypatch.setattr(smoothers, "BLOCK", 256)
-    monkeypatch.setattr(streams, "CHUNK", 4096)
-    monkeypatch.setattr(streams, "STEP", 256)
+    monkeypatch.setattr(chunks, "CHUNK", 4096)
+    monkeypatch.setattr(chunks, "STEP", 256)
     monkeypatch.setattr(guarantee, "_BLOCK", 2**13)
     monkeypatch.setattr(recipe, "_BLOCK", 2**13)
     rng = np.random.default_rng(0)
     n = 60_000 if kind == "recipe" else 8_000
     inputs = rng.uniform(0, 10, size=(n, 6 if kind == "recipe" else 2))
     if kind == "recipe":
-        monkeypatch.setattr(streamed, "DENSE", 1)
+        monkeypatch.setattr(out_of_core, "DENSE", 1)
     gp = GP(EQ(4.0), 1.0, (0.0, 1.0), 0.5, inputs[:40])
     plan = gp.plan(
         inputs, inputs[:40], **PROMISE, design="posterior" if "posterior" in kind else "mse", gap=1.0

@@ -9,12 +9,13 @@ pytest.importorskip("pyarrow")
 
 from pyarrow import parquet, table
 
-from cloakgp import container, files, streamed
+from cloakgp.errors import InputError
+from cloakgp.files import container
 from cloakgp.kernels import EQ
-from cloakgp.parquet import ParquetColumns
+from cloakgp.plans import encoding, out_of_core
+from cloakgp.rows.parquet import ParquetColumns
 from cloakgp.workflow import inputs, points
 from cloakgp.workflow.cluster import connected
-from cloakgp.workflow.errors import InputError
 from cloakgp.workflow.settings import Settings
 
 X = np.random.default_rng(3).uniform(0, 9, size=(300, 2))
@@ -41,7 +42,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def small_files(monkeypatch):
-    monkeypatch.setattr(files, "LARGEST_INPUTS", 100)
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", 100)
 
 
 def sources(path):
@@ -56,7 +57,7 @@ def test_ranges_and_digests_are_those_of_the_numbers(path, monkeypatch):
         assert np.array_equal(inputs.ranges(source), [low, high])
         assert np.array_equal(points.grid("grid:3", source), points.grid("grid:3", X))
         assert inputs.digest_of(source) == container.digest(X)
-    monkeypatch.setattr(files, "LARGEST_INPUTS", 100)
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", 100)
     (large,) = {inputs.digest_of(source) for source in sources(path)}
     assert large != container.digest(X)
     moved = X.copy()
@@ -67,8 +68,8 @@ def test_ranges_and_digests_are_those_of_the_numbers(path, monkeypatch):
 @pytest.mark.parametrize("dense", [50, 10**6])
 @pytest.mark.parametrize("largest", [100, 2**26])
 def test_a_plan_does_not_depend_on_where_the_inputs_are(path, monkeypatch, dense, largest):
-    monkeypatch.setattr(streamed, "DENSE", dense)
-    monkeypatch.setattr(files, "LARGEST_INPUTS", largest)
+    monkeypatch.setattr(out_of_core, "DENSE", dense)
+    monkeypatch.setattr(encoding, "LARGEST_INPUTS", largest)
     plans = [SETTINGS.plan(source) for source in sources(path)]
     assert len({plan.digest for plan in plans}) == 1
     for plan in plans:

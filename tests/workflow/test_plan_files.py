@@ -8,9 +8,9 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+from cloakgp.errors import InputError, Refused
 from cloakgp.kernels import EQ, Constant
 from cloakgp.workflow import points, spending
-from cloakgp.workflow.errors import InputError, Refused
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.settings import Settings
 

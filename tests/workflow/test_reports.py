@@ -10,10 +10,10 @@ import pytest
 pytest.importorskip("pyarrow")
 
 import cloakgp
-from cloakgp.charging import Receipt
+from cloakgp.errors import InputError
 from cloakgp.kernels import EQ
+from cloakgp.ledger.charge import Receipt
 from cloakgp.workflow import pictures, report, words
-from cloakgp.workflow.errors import InputError
 
 GP = cloakgp.GP(EQ(3.0, variance=1.0), noise=0.5, bounds=(0.0, 4.0))
 PROMISE = {"epsilon": 1.0, "delta": 0.01}

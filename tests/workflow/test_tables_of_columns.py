@@ -9,9 +9,9 @@ import pytest
 pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
-from cloakgp.measure import PrivateColumn  # noqa: E402
+from cloakgp.errors import InputError  # noqa: E402
+from cloakgp.private.outcomes import PrivateColumn  # noqa: E402
 from cloakgp.workflow import tables  # noqa: E402
-from cloakgp.workflow.errors import InputError  # noqa: E402
 
 
 def write(path, text, encoding="utf-8"):

@@ -1,7 +1,7 @@
 """The app: one process serves a JSON API and the pages that use it. Extra ``app`` (FastAPI, uvicorn, plotly).
 
 It adds nothing to the library but a way in: reading tables and making plans is :mod:`cloakgp.workflow`'s,
-and the output column is read by :mod:`cloakgp.measure` alone. ``docs/app.md`` says how to run it, and who
+and the output column is read by :mod:`cloakgp.private` alone. ``docs/app.md`` says how to run it, and who
 may do what.
 """
 

@@ -20,8 +20,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from cloakgp.app.receipts import REMEDY, ReadOnly
+from cloakgp.errors import InputError, Refused
 from cloakgp.ledger import BudgetExceeded, LedgerError, LedgerTampered
-from cloakgp.workflow.errors import InputError, Refused
 from cloakgp.workflow.private_step import UNUSABLE
 
 log = logging.getLogger("cloakgp.app")

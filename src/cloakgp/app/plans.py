@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import checks, files
+from cloakgp import checks
 from cloakgp.app import folder as stored
 from cloakgp.app import models
 from cloakgp.app.errors import bad_input, not_found, public_work
@@ -24,9 +24,10 @@ from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.workbench import AnyPlan, Workbench, noise_of
 from cloakgp.checks import FloatArray
-from cloakgp.factored import FactoredMeasurement
-from cloakgp.plan import Plan
-from cloakgp.rows import distinct
+from cloakgp.measurements.recipes import FactoredMeasurement
+from cloakgp.plans import encoding, opening
+from cloakgp.plans.predictions import Plan
+from cloakgp.rows.merging import distinct
 from cloakgp.workflow import tables, words
 from cloakgp.workflow.inputs import digest_of
 
@@ -99,7 +100,7 @@ class Plans:
 
     def load(self, plan_id: str) -> AnyPlan:
         """The plan itself."""
-        plan, _, _ = files.load(self._bits(plan_id))
+        plan, _, _ = opening.load(self._bits(plan_id))
         return _marked(plan, insecure=False)
 
     def _bits(self, plan_id: str) -> Any:
@@ -122,7 +123,7 @@ def with_inputs(plan: AnyPlan, X: FloatArray) -> AnyPlan:
 def _encoded(plan: AnyPlan) -> bytes:
     """The plan in a release file's form, with zeros for an answer; marked, so that none takes it for one."""
     nothing = np.zeros(plan.measurement.n_measurements, dtype=np.int64)
-    return files.encode(_marked(plan, insecure=True), nothing)
+    return encoding.encode(_marked(plan, insecure=True), nothing)
 
 
 def _marked(plan: AnyPlan, insecure: bool) -> AnyPlan:

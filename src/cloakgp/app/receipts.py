@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from cloakgp.app import folder as stored
-from cloakgp.charging import Receipt
 from cloakgp.ledger import Entry, LedgerTampered
+from cloakgp.ledger.charge import Receipt
 from cloakgp.ledger.receipts import Claim, fault
 
 REMEDY = (

@@ -24,8 +24,8 @@ from cloakgp.app.receipts import REMEDY, ReadOnly, Receipts, trouble
 from cloakgp.app.shelf import Shelf
 from cloakgp.app.uploads import Uploads
 from cloakgp.budget import Budget
-from cloakgp.charging import Account, Charge, Chargeable
 from cloakgp.ledger import Balance, Entry, Ledger, LedgerError, LedgerTampered
+from cloakgp.ledger.charge import Account, Charge, Chargeable
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.spending import quote, request_name

@@ -18,7 +18,7 @@ Made by cloakgp {version}. Needs its extras cli and ledger (in a clone: pip inst
 _PLAN = """
 # 1. Plan: public, free, and without a look at the private column.
 import cloakgp
-from cloakgp.kernels.words import parse
+from cloakgp.kernels import parse
 from cloakgp.workflow import points, tables
 from threadpoolctl import threadpool_limits
 
@@ -38,7 +38,7 @@ _FUNCTION = """plan = gp.plan_function(X, epsilon={epsilon!r}, delta={delta!r})"
 _RELEASE = """
 # 2. Release: the one private step. The ledger knows this request, so it gives the same answer for nothing;
 #    with another request name it would be a new spend.
-from cloakgp.charging import Account
+from cloakgp.ledger import Account
 from cloakgp.workflow import private_step
 
 LEDGER = "sqlite:///PATH/TO/ledger.db"  # fill in

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import files
 from cloakgp.app import folder as stored
 from cloakgp.app import limits
 from cloakgp.app.errors import bad_input, conflict, not_found, public_work
 from cloakgp.app.folder import Folder
 from cloakgp.app.kept import Kept
 from cloakgp.app.receipts import receipt_of
-from cloakgp.charging import Receipt
+from cloakgp.ledger.charge import Receipt
+from cloakgp.plans import encoding, opening
 from cloakgp.verification import verify
 from cloakgp.workflow import releases, report, tables, words
 from cloakgp.workflow.releases import AnyRelease
@@ -107,7 +107,7 @@ class Shelf:
         where = releases.default_points(release)
         path = self._file(record)
         if not path.exists():
-            stored.write(path, files.encode(release.plan, release.z, release.receipt))
+            stored.write(path, encoding.encode(release.plan, release.z, release.receipt))
         elif not _same(path, release):
             raise conflict(
                 f"{path.name} in the folder of releases holds another answer, and is not overwritten. Move "
@@ -135,7 +135,7 @@ class Shelf:
         yield from map(receipt_of, done.values())
         for path in sorted(set(self._folder.releases.glob("*.cloak")) - done.keys()):
             try:
-                receipt = files.load(path)[2]
+                receipt = opening.load(path)[2]
             except (OSError, ValueError):
                 log.error("%s cannot be read: it is not known who paid for it", path.name)
                 continue
@@ -243,7 +243,7 @@ class Shelf:
 def _same(path: Path, release: AnyRelease) -> bool:
     """Whether a file holds this very release."""
     try:
-        plan, z, receipt = files.load(path)
+        plan, z, receipt = opening.load(path)
     except ValueError:
         return False
     return (plan.digest, receipt) == (release.plan.digest, release.receipt) and np.array_equal(z, release.z)

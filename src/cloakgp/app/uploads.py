@@ -22,8 +22,9 @@ from cloakgp.app.folder import UPLOAD_NAME, Folder, sync_folder
 from cloakgp.app.kept import Kept
 from cloakgp.app.tokens import new_id
 from cloakgp.checks import FloatArray
-from cloakgp.workflow import formats, tables
-from cloakgp.workflow.errors import InputError
+from cloakgp.errors import InputError
+from cloakgp.rows import formats
+from cloakgp.workflow import tables
 
 log = logging.getLogger("cloakgp.app")
 _NO_HEADER = (

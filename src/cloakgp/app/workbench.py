@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import streamed
 from cloakgp.app import limits, models
 from cloakgp.app.errors import bad_input, public_work
 from cloakgp.app.kept import Kept
@@ -17,13 +16,14 @@ from cloakgp.app.places import Places
 from cloakgp.app.uploads import Uploads
 from cloakgp.calibration import calibrate
 from cloakgp.checks import FloatArray
-from cloakgp.function import FunctionPlan
-from cloakgp.inducing import spread_evenly
+from cloakgp.errors import InputError
 from cloakgp.kernels.words import parse
-from cloakgp.plan import Plan
-from cloakgp.planner import Planner
+from cloakgp.model.inducing import spread_evenly
+from cloakgp.plans import out_of_core
+from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.planner import Planner
+from cloakgp.plans.predictions import Plan
 from cloakgp.workflow import points, settings, words
-from cloakgp.workflow.errors import InputError
 
 AnyPlan = Plan | FunctionPlan
 FADES = 0.4
@@ -177,7 +177,7 @@ def _numbers(planner: Planner) -> float:
     rows, (n_points, columns) = len(planner.X), planner.X_star.shape
     if planner.gp.inducing is None:
         return float(rows * (rows + n_points))
-    return float(rows * (columns + 2) + min(rows * n_points, streamed.DENSE))
+    return float(rows * (columns + 2) + min(rows * n_points, out_of_core.DENSE))
 
 
 def _times(point: dict[str, Any], share: float) -> dict[str, Any]:

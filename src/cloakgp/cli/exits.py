@@ -30,10 +30,10 @@ import numpy as np
 import typer
 from typer.core import TyperGroup
 
-from cloakgp.container import ReleaseFileError
-from cloakgp.signing import SignatureError
+from cloakgp.errors import Refused
+from cloakgp.files.container import ReleaseFileError
+from cloakgp.files.signing import SignatureError
 from cloakgp.verification import VerificationError
-from cloakgp.workflow.errors import Refused
 from cloakgp.workflow.shell_words import in_shell_words
 
 OK, REFUSED, BAD_INPUT, BUDGET, LEDGER, PARTIAL = range(6)

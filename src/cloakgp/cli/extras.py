@@ -17,7 +17,7 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, print_json
-from cloakgp.workflow.errors import InputError
+from cloakgp.errors import InputError
 
 _LINK = re.compile(r"https?://\S+")
 _NOT_THERE = {

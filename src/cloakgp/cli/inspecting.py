@@ -10,13 +10,13 @@ import numpy as np
 import typer
 
 import cloakgp
-from cloakgp import files
 from cloakgp.cli import options
 from cloakgp.cli.exits import OK, PARTIAL, Answer, command, pairs, table
+from cloakgp.errors import InputError, Refused
+from cloakgp.files import atomic
+from cloakgp.plans.predictions import Release
 from cloakgp.plots import inducing_words
-from cloakgp.release import Release
 from cloakgp.workflow import pictures, points, releases, report, tables, words
-from cloakgp.workflow.errors import InputError, Refused
 from cloakgp.workflow.inputs import open_inputs
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.shell_words import in_shell_words
@@ -181,7 +181,7 @@ def plot(
         caption = "The std of the privacy noise."
     else:
         caption, figure = pictures.release_pictures(release, names, output or "y")[0]
-    files.write(out, pictures.png(figure))
+    atomic.write(out, pictures.png(figure))
     return Answer({"picture": str(out), "caption": caption}, f"picture: {out}\n{caption}")
 
 
@@ -217,7 +217,7 @@ def export(
     options.check_writable(written, reads=[release_file, *([] if at is None else [at])])
     names = options.optional_names(inputs)
     if as_html:
-        files.write(written, report.html(release_file, names, output, title).encode())
+        atomic.write(written, report.html(release_file, names, output, title).encode())
         return Answer({"report": str(written)}, f"report: {written}")
     release = releases.load(release_file)
     columns = _table(release, releases.input_names(release, names), at)

@@ -9,7 +9,7 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, table
-from cloakgp.container import ReleaseFileError
+from cloakgp.files.container import ReleaseFileError
 from cloakgp.ledger import Balance, Ledger
 from cloakgp.ledger.receipts import Claim, claim_of
 from cloakgp.workflow import releases

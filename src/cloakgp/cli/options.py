@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from cloakgp.workflow.errors import InputError
+from cloakgp.errors import InputError
 
 _SQLITE = "sqlite:///"
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 
 from cloakgp import checks
 from cloakgp.accounting import Event
-from cloakgp.charging import Account
 from cloakgp.cli.exits import note
+from cloakgp.errors import InputError, Refused
 from cloakgp.ledger import BudgetExceeded, Entry, Ledger
-from cloakgp.workflow.errors import InputError, Refused
+from cloakgp.ledger.charge import Account
 from cloakgp.workflow.spending import Quote, quote
 
 

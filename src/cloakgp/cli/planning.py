@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from cloakgp import files
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, table, working
+from cloakgp.errors import InputError
+from cloakgp.files import atomic
 from cloakgp.kernels.words import parse
-from cloakgp.plan import Plan
+from cloakgp.plans.predictions import Plan
 from cloakgp.plots import inducing_words
 from cloakgp.workflow import pictures, points, words
 from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.errors import InputError
 from cloakgp.workflow.inputs import check_columns, open_inputs
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.settings import Settings, check_output
@@ -112,7 +112,7 @@ def plan(
     if out is not None:
         file.write(out)
     if picture is not None and drawn is not None:
-        files.write(picture, drawn)
+        atomic.write(picture, drawn)
     found = {
         "noise_std": words.noise_summary(made.noise_std, made.gp.bounds),
         "test_points": len(made.X_star),

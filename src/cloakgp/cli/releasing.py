@@ -7,16 +7,16 @@ from typing import Annotated
 
 import typer
 
-from cloakgp import files
-from cloakgp.charging import Account
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, working
 from cloakgp.cli.paying import confirm, open_account
-from cloakgp.plan import Plan
-from cloakgp.release import Release
+from cloakgp.errors import InputError, Refused
+from cloakgp.files import atomic
+from cloakgp.ledger.charge import Account
+from cloakgp.plans import encoding
+from cloakgp.plans.predictions import Plan, Release
 from cloakgp.workflow import private_step, words
 from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.errors import InputError, Refused
 from cloakgp.workflow.inputs import check_columns, open_inputs
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.spending import request_name
@@ -125,14 +125,14 @@ def _absent(out: Path) -> None:
 
 def _save(release: Release, out: Path, replace: bool) -> None:
     """Write the file; one that exists is replaced only by itself, unless that was asked for."""
-    contents = files.encode(release.plan, release.z, release.receipt)
+    contents = encoding.encode(release.plan, release.z, release.receipt)
     if out.exists() and not replace and out.read_bytes() != contents:
         raise Refused(
             f"{out} exists and holds something else. The release was made before and is on record; name "
             "another file, or say --overwrite. Nothing was spent."
         )
     try:
-        files.write(out, contents)
+        atomic.write(out, contents)
     except OSError as error:
         after = (
             "The release is lost, and was spent."

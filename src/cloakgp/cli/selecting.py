@@ -9,17 +9,17 @@ from typing import Annotated, Any
 import typer
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from cloakgp import container, files
-from cloakgp.charging import Account
 from cloakgp.checks import FloatArray
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, pairs, working
 from cloakgp.cli.paying import confirm, open_account
-from cloakgp.gp import GP
+from cloakgp.errors import InputError
+from cloakgp.files import atomic, container
 from cloakgp.kernels.words import parse
+from cloakgp.ledger.charge import Account
+from cloakgp.model.gp import GP
 from cloakgp.selection import Selection, SelectionPlan, plan_selection
 from cloakgp.workflow import points, private_step, tables
-from cloakgp.workflow.errors import InputError
 from cloakgp.workflow.settings import check_output
 from cloakgp.workflow.spending import request_name
 
@@ -135,7 +135,7 @@ def _answer(plan: SelectionPlan, chosen: Selection, out: Path | None, spent: boo
     }
     found = {"choice": choice, "spent": spent, "certificate": chosen.certificate.to_dict()}
     if out is not None:
-        files.write(out, json.dumps(found, indent=1, sort_keys=True).encode() + b"\n")
+        atomic.write(out, json.dumps(found, indent=1, sort_keys=True).encode() + b"\n")
     low, high = gp.bounds
     centre = "" if gp.mean == GP(gp.kernel, gp.noise, gp.bounds).mean else f" --mean {gp.mean!r}"
     text = [

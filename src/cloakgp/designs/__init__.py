@@ -2,7 +2,7 @@
 
 Every design chooses the shape M of the noise that is added to the predictions C y, as small as
 it can under ``c_i' M^-1 c_i <= 1`` for every column c_i of C. Privacy never rests on a design:
-:mod:`cloakgp.lattice` scales the noise to the measurements that are really used. A poor design
+:mod:`cloakgp.measurements.lattice` scales the noise to the measurements that are really used. A poor design
 costs accuracy, and its certified gap says how much at most.
 """
 

@@ -12,8 +12,8 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from cloakgp.checks import FloatArray
-from cloakgp.designs.arrays import Array, column_dots, like, on_host, r_factor
-from cloakgp.smoothers import Rows, Smoother, blocks
+from cloakgp.model.arrays import Array, column_dots, like, on_host, r_factor
+from cloakgp.model.smoothers import Rows, Smoother, blocks
 
 RANK_CUT = 1e-6
 """Directions whose singular value is below this share of the largest are left out.

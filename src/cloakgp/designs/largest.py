@@ -15,9 +15,9 @@ from __future__ import annotations
 import numpy as np
 from array_api_compat import array_namespace
 
-from cloakgp.designs.arrays import Array, column_dots, like, r_factor
 from cloakgp.designs.multipliers import Climb, Point, Shape, weighted_gram
-from cloakgp.smoothers import Rows
+from cloakgp.model.arrays import Array, column_dots, like, r_factor
+from cloakgp.model.smoothers import Rows
 
 _FLOOR = 1e-6  # least weight of a test point, relative to the mean: keeps W invertible
 _SHARES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # of the mean weight, tried for points that do not bind

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-from cloakgp.designs.arrays import Array
+from cloakgp.model.arrays import Array
 
 _MEMORY = 15
 _ARMIJO = 1e-4

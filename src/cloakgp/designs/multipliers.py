@@ -22,10 +22,10 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from cloakgp.checks import FloatArray
-from cloakgp.designs.arrays import Array, column_dots, is_on_host, like, on_host
 from cloakgp.designs.columns import Columns
 from cloakgp.designs.lbfgs import minimise
-from cloakgp.smoothers import Rows
+from cloakgp.model.arrays import Array, column_dots, is_on_host, like, on_host
+from cloakgp.model.smoothers import Rows
 
 WORKING_SET = 6000
 """Up to this many rows are searched at once."""

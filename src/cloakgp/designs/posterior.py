@@ -23,10 +23,10 @@ import numpy as np
 from array_api_compat import array_namespace, device
 
 from cloakgp.checks import FloatArray
-from cloakgp.designs.arrays import Array, column_dots, like, on_host
 from cloakgp.designs.lbfgs import minimise
 from cloakgp.designs.solution import Solution
-from cloakgp.smoothers import Smoother, blocks
+from cloakgp.model.arrays import Array, column_dots, like, on_host
+from cloakgp.model.smoothers import Smoother, blocks
 
 _EVALUATIONS = 400
 _MULTIPLICATIVE = 3  # steps before L-BFGS takes over

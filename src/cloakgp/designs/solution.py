@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cloakgp.designs.arrays import Array, on_host
-from cloakgp.smoothers import Rows, Smoother
+from cloakgp.model.arrays import Array, on_host
+from cloakgp.model.smoothers import Rows, Smoother
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,13 +8,13 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from cloakgp.checks import FloatArray
-from cloakgp.designs.arrays import Array, column_dots, like, on_host
 from cloakgp.designs.columns import Columns, reduced
 from cloakgp.designs.largest import JointClimb, WorstPoint
 from cloakgp.designs.multipliers import Found, Point, Shape, search
 from cloakgp.designs.posterior import posterior
 from cloakgp.designs.solution import Solution
-from cloakgp.smoothers import Smoother
+from cloakgp.model.arrays import Array, column_dots, like, on_host
+from cloakgp.model.smoothers import Smoother
 
 
 def mse(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:

@@ -26,6 +26,7 @@ from cloakgp.kernels.families import (
 )
 from cloakgp.kernels.integral import Boxes, Integral, Points
 from cloakgp.kernels.specs import KINDS, from_spec
+from cloakgp.kernels.words import parse
 
 __all__ = [
     "EQ",
@@ -50,4 +51,5 @@ __all__ = [
     "Sum",
     "as_kernel",
     "from_spec",
+    "parse",
 ]

@@ -5,6 +5,17 @@ Needs the extra ``ledger`` (SQLAlchemy), and ``postgres`` for a database that se
 
 from cloakgp.ledger.book import Audit, Balance, Ledger
 from cloakgp.ledger.chain import Entry
+from cloakgp.ledger.charge import Account, Receipt
 from cloakgp.ledger.errors import BudgetExceeded, LedgerError, LedgerTampered
 
-__all__ = ["Audit", "Balance", "BudgetExceeded", "Entry", "Ledger", "LedgerError", "LedgerTampered"]
+__all__ = [
+    "Account",
+    "Audit",
+    "Balance",
+    "BudgetExceeded",
+    "Entry",
+    "Ledger",
+    "LedgerError",
+    "LedgerTampered",
+    "Receipt",
+]

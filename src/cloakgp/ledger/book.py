@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloakgp import checks, container
+from cloakgp import checks
 from cloakgp.accounting import Approximate, Event, Exponential, Gaussian, compose, from_spec, to_spec
 from cloakgp.budget import Budget
-from cloakgp.charging import Charge, Chargeable, Receipt
-from cloakgp.lattice import IntArray
+from cloakgp.files import container
 from cloakgp.ledger.chain import BEFORE_ALL, CREATED, OPENED, SPENT, Entry, check_chain, sha256
+from cloakgp.ledger.charge import Charge, Chargeable, Receipt
 from cloakgp.ledger.errors import BudgetExceeded, LedgerError, LedgerTampered
 from cloakgp.ledger.receipts import check_claims, claims_of
+from cloakgp.measurements.lattice import IntArray
 
 if TYPE_CHECKING:
     from cloakgp.ledger.store import Store
@@ -197,7 +198,7 @@ class Ledger:
     def charge(
         self, plan: Chargeable, dataset: str, why: str = "", request: str | None = None
     ) -> Iterator[Charge]:
-        """Charge for an answer made inside the block; see :mod:`cloakgp.charging`."""
+        """Charge for an answer made inside the block; see :mod:`cloakgp.ledger.charging`."""
         why = _reason(why)
         if request is not None:
             checks.text(request, "request")

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.charging import Receipt
+from cloakgp.files import reading, schema
 from cloakgp.ledger.chain import Entry, sha256
+from cloakgp.ledger.charge import Receipt
 from cloakgp.ledger.errors import LedgerTampered
 
 _ADVICE = "Restore the newest ledger, or use the one that paid; until then spend nothing from this one."
@@ -47,21 +48,22 @@ def claim_of(given: Any, argument: str = "receipts") -> Claim:
     if isinstance(given, Receipt):
         return Claim("", given)
     if isinstance(given, (str, os.PathLike)):
-        from cloakgp import files
-
         name = os.fspath(given)
         try:
-            plan, answer, receipt = files.load(given)
+            manifest, arrays, _ = reading.read(given)
         except FileNotFoundError:
             raise FileNotFoundError(f"{argument}: there is no file {name!r}.") from None
+        plan, answer, receipt = reading.plan_digest(manifest, arrays), arrays["z"], None
+        if manifest["ledger"] is not None:
+            receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
     elif all(hasattr(given, word) for word in ("plan", "z", "receipt")):
-        name, plan, answer, receipt = "", given.plan, given.z, given.receipt
+        name, plan, answer, receipt = "", given.plan.digest, given.z, given.receipt
     else:
         raise TypeError(
             f"{argument} must be receipts, release files, or what release or select gave; "
             f"got {type(given).__name__}."
         )
-    return Claim(str(name), receipt, plan.digest, sha256(np.asarray(answer, dtype="<i8").tobytes()))
+    return Claim(str(name), receipt, plan, sha256(np.asarray(answer, dtype="<i8").tobytes()))
 
 
 def fault(claim: Claim, entries: Sequence[Entry]) -> str | None:

@@ -6,10 +6,11 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from cloakgp import files, schema, signing
-from cloakgp.container import ReleaseFileError
-from cloakgp.function import FunctionPlan
-from cloakgp.rows import Inputs, distinct
+from cloakgp.files import reading, schema, signing
+from cloakgp.files.container import ReleaseFileError
+from cloakgp.plans import opening
+from cloakgp.plans.functions import FunctionPlan
+from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.verification import guarantee, predictions, recipe
 from cloakgp.verification.reasons import Reason, VerificationError
 
@@ -88,7 +89,7 @@ def verify(
     SignatureError
         If the signature does not fit, or `signed_by` asks for one that is not there.
     """
-    manifest, arrays, signature = files.read(path)
+    manifest, arrays, signature = reading.read(path)
     claim, kind = manifest["certificate"], manifest["measurement"]["kind"]
     if X is not None and kind == schema.WITHHELD:
         raise ValueError("X: this file does not show its inputs, so X cannot be compared; leave it out.")
@@ -146,7 +147,7 @@ def _from_the_model(
 ) -> tuple[list[str], list[str]]:
     """What was checked, and what was not, of all that is made with the model."""
     try:
-        plan = files.plan_of(manifest, arrays, kernel)[0]
+        plan = opening.plan_of(manifest, arrays, kernel)[0]
         if isinstance(plan, FunctionPlan):
             return predictions.check_function(plan)
         if manifest["measurement"]["kind"] == schema.FACTORED:

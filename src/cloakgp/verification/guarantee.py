@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.calibration import CALIBRATIONS, DELTA_FLOOR, EPSILON_LIMIT, calibrate, delta_slack
-from cloakgp.certificate import CLOSED_FORM, DIGITS, NEIGHBOURS, SPEND, STATUSES, UNIT, short
 from cloakgp.designs import DESIGNS
-from cloakgp.function import HIDES_INPUTS
-from cloakgp.schema import FACTORED, FUNCTION, PREDICTIONS, WITHHELD
+from cloakgp.files.schema import FACTORED, FUNCTION, PREDICTIONS, WITHHELD
+from cloakgp.measurements.certificate import CLOSED_FORM, DIGITS, NEIGHBOURS, SPEND, STATUSES, UNIT, short
+from cloakgp.plans.function_planner import HIDES_INPUTS
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason
 

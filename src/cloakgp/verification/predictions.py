@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.certificate import DIGITS, short
-from cloakgp.function import UNBIASED, FunctionPlan, reaches
-from cloakgp.inducing import SparseRows
-from cloakgp.lattice import Measurement
-from cloakgp.links import links
-from cloakgp.models import smoother_for
-from cloakgp.plan import Plan, largest_bias, offset
-from cloakgp.rows import Groups, Inputs, distinct, take
-from cloakgp.schema import rounded_std
-from cloakgp.smoothers import Smoother, jitters, kernel_matrix
+from cloakgp.files.schema import rounded_std
+from cloakgp.measurements.certificate import DIGITS, short
+from cloakgp.measurements.lattice import Measurement
+from cloakgp.model.build import smoother_for
+from cloakgp.model.inducing import SparseRows
+from cloakgp.model.smoothers import Smoother, jitters, kernel_matrix
+from cloakgp.plans.function_planner import UNBIASED, reaches
+from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.predictions import Plan
+from cloakgp.plans.reconstruction import largest_bias, offset
+from cloakgp.posterior.links import links
+from cloakgp.rows.merging import Groups, Inputs, distinct, take
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason
 

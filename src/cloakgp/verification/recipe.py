@@ -2,7 +2,7 @@
 
 Another processor may round a kernel's value differently, and with it an entry of a column by one unit. So
 an entry found here may have been one unit larger where it met y: every sensitivity below counts that unit.
-The plan left room for it (:data:`cloakgp.factored.MARGIN`).
+The plan left room for it (:data:`cloakgp.measurements.recipes.MARGIN`).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.factored import FactoredMeasurement, bias, digest_of
-from cloakgp.gp import GP
-from cloakgp.inducing import SparseGP, information
-from cloakgp.plan import Plan
-from cloakgp.rows import Inputs, distinct
-from cloakgp.smoothers import kernel_matrix
-from cloakgp.sources import as_source
+from cloakgp.measurements.recipes import FactoredMeasurement, bias, digest_of
+from cloakgp.model.gp import GP
+from cloakgp.model.inducing import SparseGP, information
+from cloakgp.model.smoothers import kernel_matrix
+from cloakgp.plans.predictions import Plan
+from cloakgp.rows.merging import Inputs, distinct
+from cloakgp.rows.sources import as_source
 from cloakgp.verification import reasons
 from cloakgp.verification.guarantee import absolute_sums, squared_norms
 from cloakgp.verification.predictions import check_offset, check_std

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cloakgp.workflow.errors import InputError
+from cloakgp.errors import InputError
 
 EXTRA = (
     "a cluster needs dask and distributed: install the extra cloakgp[dask] "

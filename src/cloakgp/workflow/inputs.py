@@ -10,14 +10,15 @@ from uuid import uuid4
 
 import numpy as np
 
-from cloakgp import container, files
 from cloakgp.checks import FloatArray
-from cloakgp.parquet import ParquetColumns
-from cloakgp.streams import sweep
+from cloakgp.errors import InputError
+from cloakgp.files import container
+from cloakgp.plans import encoding
+from cloakgp.rows.formats import PARQUET, is_parquet
+from cloakgp.rows.parquet import ParquetColumns
+from cloakgp.rows.passes import sweep
 from cloakgp.workflow import tables
 from cloakgp.workflow.cluster import dask_array
-from cloakgp.workflow.errors import InputError
-from cloakgp.workflow.formats import PARQUET, is_parquet
 
 
 def check_columns(path: Path, inputs: Sequence[str], output: str, dask: bool) -> None:
@@ -79,7 +80,7 @@ def _block(path: str, columns: tuple[str, ...], block_id: tuple[int, ...] = (0, 
 
 def is_small(X: Any) -> bool:
     """Whether a release file holds these inputs as they are, and not only their digest."""
-    return 8 * len(X) * int(X.shape[1]) <= files.LARGEST_INPUTS
+    return 8 * len(X) * int(X.shape[1]) <= encoding.LARGEST_INPUTS
 
 
 def digest_of(X: Any) -> str:

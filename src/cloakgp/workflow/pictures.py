@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cloakgp import plots
-from cloakgp.certificate import Certificate
 from cloakgp.checks import FloatArray
-from cloakgp.plan import Plan
-from cloakgp.release import Release
-from cloakgp.workflow.errors import InputError
+from cloakgp.errors import InputError
+from cloakgp.measurements.certificate import Certificate
+from cloakgp.plans.predictions import Plan, Release
 from cloakgp.workflow.releases import AnyRelease, can_denoise, inputs_of, n_inputs, predictions
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cloakgp import files
-from cloakgp.certificate import FIELDS
-from cloakgp.plan import Plan
-from cloakgp.workflow.errors import InputError, Refused
+from cloakgp.errors import InputError, Refused
+from cloakgp.files import atomic
+from cloakgp.measurements.certificate import FIELDS
+from cloakgp.plans.predictions import Plan
 from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.settings import Settings
 
@@ -63,7 +63,7 @@ class PlanFile:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the file, whole or not at all."""
-        files.write(path, self.encode())
+        atomic.write(path, self.encode())
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> PlanFile:

@@ -10,8 +10,8 @@ import numpy as np
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
+from cloakgp.errors import InputError
 from cloakgp.workflow import tables
-from cloakgp.workflow.errors import InputError
 from cloakgp.workflow.inputs import ranges
 
 MOST_POINTS = 20_000

@@ -1,6 +1,6 @@
 """The private step, for a column of a file: the only place outside of the library's core that names it.
 
-The column goes to ``release`` or ``select`` as an unread :class:`cloakgp.measure.PrivateColumn`, or as a
+The column goes to ``release`` or ``select`` as an unread :class:`cloakgp.private.room.PrivateColumn`, or as a
 Dask array of which no block was read. Nothing here sees a value of it, and whatever is wrong with it gives
 the one message below.
 """
@@ -12,14 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, overload
 
-from cloakgp.charging import Account
-from cloakgp.function import FunctionPlan
-from cloakgp.function_release import FunctionRelease
-from cloakgp.measure import PrivateColumn
-from cloakgp.plan import Plan
-from cloakgp.release import Release
+from cloakgp.errors import Refused
+from cloakgp.ledger.charge import Account
+from cloakgp.plans.functions import FunctionPlan, FunctionRelease
+from cloakgp.plans.predictions import Plan, Release
+from cloakgp.private.room import PrivateColumn
 from cloakgp.selection import Selection, SelectionPlan
-from cloakgp.workflow.errors import Refused
 
 UNUSABLE = (
     "the output column cannot be used. It must hold one number in every row; missing values are allowed with "
@@ -44,7 +42,7 @@ def release(
 
 def release_on_cluster(plan: Plan, path: str, column: str, missing: str, account: Account) -> Release:
     """The same from Parquet files that the workers of a Dask cluster read: no value comes to this process."""
-    from cloakgp.measure import private_dask_column
+    from cloakgp.private.room import private_dask_column
 
     whole = str(Path(path).resolve())
     with _one_message():

@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import checks, files, schema
+from cloakgp import checks
 from cloakgp.checks import FloatArray
-from cloakgp.container import MANIFEST, ReleaseFileError
-from cloakgp.factored import FactoredMeasurement
-from cloakgp.function import FunctionPlan
-from cloakgp.function_release import FunctionRelease
-from cloakgp.release import Release
-from cloakgp.workflow.errors import InputError
+from cloakgp.errors import InputError
+from cloakgp.files import schema
+from cloakgp.files.container import MANIFEST, ReleaseFileError
+from cloakgp.measurements.recipes import FactoredMeasurement
+from cloakgp.plans import opening
+from cloakgp.plans.functions import FunctionPlan, FunctionRelease
+from cloakgp.plans.predictions import Release
 from cloakgp.workflow.inputs import is_small
 
 SUFFIX = ".cloak"
@@ -28,7 +29,7 @@ AnyRelease = Release | FunctionRelease
 def load(path: str | os.PathLike[str]) -> AnyRelease:
     """The release in a file, predictions or a function."""
     check_kind(path)
-    plan, z, receipt = files.load(path)
+    plan, z, receipt = opening.load(path)
     if isinstance(plan, FunctionPlan):
         return FunctionRelease(plan, z, receipt)
     return Release(plan, z, receipt)

@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from cloakgp import checks, designs, streamed
+from cloakgp import checks, designs
 from cloakgp.calibration import CALIBRATIONS
 from cloakgp.checks import FloatArray
-from cloakgp.gp import GP
+from cloakgp.errors import InputError
 from cloakgp.kernels import Kernel, from_spec
-from cloakgp.plan import Plan
+from cloakgp.model.gp import GP
+from cloakgp.plans import out_of_core
+from cloakgp.plans.predictions import Plan
 from cloakgp.workflow import points
-from cloakgp.workflow.errors import InputError
 from cloakgp.workflow.inputs import is_small
 
 
@@ -89,7 +90,7 @@ class Settings:
         if self.inducing is None:
             return False
         places = self.inducing if isinstance(self.inducing, int) else len(self.inducing)
-        return len(X) * min(len(where), places) > streamed.DENSE
+        return len(X) * min(len(where), places) > out_of_core.DENSE
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""

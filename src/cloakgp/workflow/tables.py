@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import files
 from cloakgp.checks import FloatArray
-from cloakgp.workflow.errors import InputError
-from cloakgp.workflow.formats import csv_options, is_parquet, separator
+from cloakgp.errors import InputError
+from cloakgp.files import atomic
+from cloakgp.rows.formats import csv_options, is_parquet, separator
 
 PathLike = str | os.PathLike[str]
 _NAMED = 5  # bad rows that an error names
@@ -93,7 +93,7 @@ def read_columns(path: PathLike, columns: Sequence[str]) -> FloatArray:
 
 def write_columns(path: PathLike, columns: Mapping[str, Any]) -> None:
     """Write a CSV, TSV or Parquet file, whole or not at all."""
-    files.write(path, encoded(columns, is_parquet(path), separator(path)))
+    atomic.write(path, encoded(columns, is_parquet(path), separator(path)))
 
 
 def encoded(columns: Mapping[str, Any], parquet: bool = False, between: str = ",") -> bytes:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.certificate import Certificate
 from cloakgp.checks import FloatArray
+from cloakgp.measurements.certificate import Certificate
 from cloakgp.plots import inducing_words
 
 

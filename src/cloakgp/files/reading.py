@@ -1,0 +1,59 @@
+"""Read a release file, refuse what is not in the schema, and name the plan that it is of."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from cloakgp.files import container, schema
+from cloakgp.files.container import Array
+from cloakgp.files.schema import FACTORED
+from cloakgp.measurements.lattice import exact_offset
+
+
+def plan_digest(manifest: dict[str, Any], arrays: dict[str, Array]) -> str:
+    """A plan's digest, from what its file holds, or will hold, in today's schema."""
+    not_the_plans = ("ledger", schema.CUSTODIANS_WORDS, "members", "sha256")
+    words = {name: value for name, value in manifest.items() if name not in not_the_plans}
+    left_out = {"z"}
+    if manifest["measurement"]["kind"] == FACTORED:  # has the inputs' own digest, wherever they are kept
+        left_out.add("X")
+    kept = {name: array for name, array in arrays.items() if name not in left_out}
+    sha256: str = container.sealed(words, kept)["sha256"]
+    return sha256
+
+
+def read(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:
+    """Manifest, arrays and signature of a release file, in today's schema."""
+    return _todays(*container.read(path))
+
+
+def read_bytes(contents: bytes) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:
+    """The same from a release file's bytes."""
+    return _todays(*container.unpack(contents))
+
+
+def _todays(
+    manifest: dict[str, Any], arrays: dict[str, Array], signature: dict[str, str] | None
+) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:
+    old = manifest.get("schema") == 1
+    manifest, arrays = schema.checked(manifest, arrays)
+    if old and "offset" in arrays:  # whose last bits were the machine's
+        bounds, exact = manifest["model"]["bounds"], _offset(manifest, arrays)
+        if np.allclose(exact, arrays["offset"], rtol=0, atol=1e-9 * (bounds[1] - bounds[0])):
+            arrays["offset"] = exact
+    return manifest, arrays, signature
+
+
+def _offset(manifest: dict[str, Any], arrays: dict[str, Array]) -> Array:
+    sums = arrays.get("sums")
+    if sums is None:
+        labels = arrays.get("labels", np.arange(arrays["matrix"].shape[1]))
+        sums = arrays["matrix"] @ np.bincount(labels)
+    total = np.ldexp(sums.astype(np.float64), -manifest["certificate"]["matrix_bits"])
+    model = manifest["model"]
+    return exact_offset(arrays["reconstruction"], total, model["mean"], tuple(model["bounds"]))

@@ -1,0 +1,293 @@
+"""The release file's closed schema: which keys, arrays, types and words there may be, and no others.
+
+What is not listed here cannot be in a file. ``docs/release-file.md`` describes the schema for readers in
+other languages, and says which numbers are left to the custodian. Whether the numbers follow from each
+other is a question for :mod:`cloakgp.verification`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from cloakgp import checks
+from cloakgp.files.container import Array, ReleaseFileError
+from cloakgp.kernels.base import Kernel
+from cloakgp.kernels.specs import from_spec
+from cloakgp.measurements.certificate import FIELDS, Certificate, written
+from cloakgp.model.inducing import APPROXIMATIONS
+
+FORMAT, SCHEMA = "cloakgp-release", 2
+PREDICTIONS, FUNCTION = "predictions", "function"
+DENSE, FACTORED, WITHHELD = "dense", "factored", "withheld"
+CUSTODIANS_WORDS = "custodians_words_unchecked"
+"""The manifest's one member with words that the custodian chose: bounded, and checked by nobody."""
+LONGEST_WORDS = 4096  # bytes of all of them
+
+DTYPES = {  # little-endian whatever the machine; the number of dimensions
+    "X": ("<f8", 2),
+    "X_star": ("<f8", 2),
+    "points": ("<f8", 2),
+    "weights": ("<f8", 1),
+    "noise": ("<f8", 1),
+    "inducing": ("<f8", 2),
+    "features": ("<f8", 2),
+    "factors": ("<i8", 2),
+    "information": ("<f8", 2),
+    "labels": ("<i8", 1),
+    "matrix": ("<i8", 2),
+    "centre": ("<i8", 1),
+    "sums": ("<i8", 1),
+    "z": ("<i8", 1),
+    "reconstruction": ("<f8", 2),
+    "offset": ("<f8", 1),
+    "gp_std": ("<f8", 1),
+}
+_PREDICTED = {"X_star", "weights", "z", "reconstruction", "offset", "gp_std"}
+_FUNCTION = {"points", "z", "reconstruction", "centre"}
+_RECIPE = {"inducing", "features", "factors", "information", "sums"}
+_ARRAYS = {  # for each release and kind of measurement: which arrays there must be, and may be
+    (PREDICTIONS, DENSE): (_PREDICTED | {"X", "matrix"}, {"noise", "inducing", "labels"}),
+    (PREDICTIONS, FACTORED): (_PREDICTED | _RECIPE, {"X", "noise"}),
+    (FUNCTION, DENSE): (_FUNCTION | {"X", "matrix"}, {"noise"}),
+    (FUNCTION, WITHHELD): (_FUNCTION, {"noise"}),
+}
+_SHA256 = re.compile("[0-9a-f]{64}")
+_MANIFEST = {
+    "format",
+    "schema",
+    "unit",
+    "release",
+    "certificate",
+    "measurement",
+    "model",
+    "ledger",
+    CUSTODIANS_WORDS,
+    "members",
+    "sha256",
+}
+
+
+def checked(manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Manifest and arrays in today's schema, or an error that says what does not belong there."""
+    if manifest.get("format") != FORMAT:
+        raise ReleaseFileError(f"not a release file: its format is not {FORMAT!r}.")
+    if type(manifest.get("schema")) is not int or manifest["schema"] not in (1, SCHEMA):
+        raise ReleaseFileError(
+            f"release file has schema {str(manifest.get('schema'))[:20]}; this version of cloakgp reads "
+            f"1 and {SCHEMA}. Update cloakgp."
+        )
+    if manifest["schema"] == 1:
+        manifest, arrays = _upgraded(manifest, arrays)
+    expected = _MANIFEST | ({"function"} if manifest.get("release") == FUNCTION else set())
+    if set(manifest) != expected or manifest["release"] not in (PREDICTIONS, FUNCTION):
+        raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
+    _check_measurement(manifest)
+    _check_certificate(manifest)
+    _check_model(manifest["model"])
+    _check_ledger(manifest["ledger"], manifest[CUSTODIANS_WORDS])
+    _check_function(manifest)
+    _check_arrays(manifest, arrays)
+    return manifest, arrays
+
+
+def _upgraded(manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """A file of schema 1 in today's form: what it had room to hide is cut off."""
+    try:
+        manifest = {**manifest, "model": dict(manifest["model"]), "schema": SCHEMA}
+        receipt = manifest["ledger"]
+        manifest[CUSTODIANS_WORDS] = {} if receipt is None else {"dataset": receipt["dataset"]}
+        if receipt is not None:
+            manifest["ledger"] = {key: value for key, value in receipt.items() if key != "dataset"}
+        manifest["model"]["kernel"] = _without_names(manifest["model"]["kernel"])
+        manifest["certificate"] = written(manifest["certificate"])
+        arrays = dict(arrays)
+        if "weights" in arrays:
+            weights = arrays["weights"] / arrays["weights"].mean()
+            volume = manifest["certificate"]["design"] == "volume"
+            arrays["weights"] = np.ones_like(weights) if volume else weights
+        if "gp_std" in arrays:
+            arrays["gp_std"] = rounded_std(arrays["gp_std"])
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise ReleaseFileError(f"release file of schema 1 makes no sense ({type(error).__name__}).") from None
+    return manifest, arrays
+
+
+def rounded_std(std: Array) -> Array:
+    """Standard deviations to four digits: more could not be checked on another machine."""
+    return np.array([float(f"{value:.3e}") for value in std.tolist()])
+
+
+def _without_names(spec: Any) -> Any:
+    """A kernel's description without the names that custom ones had."""
+    if not isinstance(spec, dict):
+        return spec
+    if spec.get("kind") == "Custom":
+        return {key: value for key, value in spec.items() if key != "name"}
+    if isinstance(spec.get("kernels"), list):
+        return {**spec, "kernels": [_without_names(part) for part in spec["kernels"]]}
+    return spec
+
+
+def _check_measurement(manifest: dict[str, Any]) -> None:
+    words = manifest["measurement"]
+    kind = words.get("kind") if isinstance(words, dict) else None
+    if not isinstance(kind, str) or (manifest["release"], kind) not in _ARRAYS:
+        raise ReleaseFileError("release file has a measurement of a kind that this version does not know.")
+    types: dict[str, type] = {"kind": str}
+    if kind == FACTORED:
+        types |= {"factor_bits": int, "inputs_sha256": str, "extent": int}
+    if {name: type(value) for name, value in words.items()} != types:
+        raise ReleaseFileError("release file: the measurement lacks a key or has one too many.")
+    if kind == FACTORED and not (
+        abs(words["factor_bits"]) < 2000
+        and _SHA256.fullmatch(words["inputs_sha256"])
+        and 0 < words["extent"] < 2**62
+    ):
+        raise ReleaseFileError("release file: the measurement's recipe makes no sense.")
+
+
+def _check_certificate(manifest: dict[str, Any]) -> None:
+    certificate = manifest["certificate"]
+    if not isinstance(certificate, dict) or set(certificate) != set(FIELDS):
+        raise ReleaseFileError("release file: the certificate lacks a key or has one too many.")
+    for name in FIELDS:
+        kind, value = Certificate.__annotations__[name], certificate[name]
+        if type(value).__name__ != kind or (kind == "int" and abs(value) >= 2**63):
+            raise ReleaseFileError(f"release file: the certificate's {name} must be a {kind}.")
+    if manifest["unit"] != certificate["unit"]:
+        raise ReleaseFileError("release file: two units of protection are named.")
+
+
+def _check_model(model: Any) -> None:
+    if not isinstance(model, dict) or set(model) != {"kernel", "noise", "bounds", "mean", "approximation"}:
+        raise ReleaseFileError("release file: the model lacks a key or has one too many.")
+    bounds = model["bounds"]
+    numbers = [*(bounds if isinstance(bounds, list) and len(bounds) == 2 else [None]), model["mean"]]
+    if model["noise"] != "per row":
+        numbers.append(model["noise"])
+    if not all(type(number) is float for number in numbers) or not bounds[0] < bounds[1]:
+        raise ReleaseFileError("release file: the model's bounds, mean and noise must be numbers.")
+    if model["approximation"] not in (None, *APPROXIMATIONS):
+        raise ReleaseFileError("release file has an approximation that this version does not know.")
+    kernel = stored_kernel(model["kernel"])
+    if json.dumps(kernel.to_spec(), sort_keys=True) != json.dumps(model["kernel"], sort_keys=True):
+        raise ReleaseFileError("release file: its kernel is not described as this version would.")
+
+
+def _check_ledger(ledger: Any, words: Any) -> None:
+    """Where the release stands in a ledger, and what the custodian calls things."""
+    if not isinstance(words, dict) or set(words) != ({"dataset"} if ledger is not None else set()):
+        raise ReleaseFileError(f"release file: {CUSTODIANS_WORDS} lacks a key or has one too many.")
+    if not all(map(_is_short, words.values())) or len(json.dumps(words)) > LONGEST_WORDS:
+        raise ReleaseFileError(f"release file: {CUSTODIANS_WORDS} must be short printable words.")
+    if ledger is None:
+        return
+    if not isinstance(ledger, dict) or {key: type(value) for key, value in ledger.items()} != {
+        "entry": int,
+        "head": str,
+    }:
+        raise ReleaseFileError("release file: the ledger's receipt lacks a key or has one too many.")
+    if not 0 <= ledger["entry"] < 2**53 or not _SHA256.fullmatch(ledger["head"]):
+        raise ReleaseFileError("release file: the ledger's receipt makes no sense.")
+
+
+def _is_short(word: Any) -> bool:
+    try:
+        checks.text(word, "word", checks.LONGEST_NAME)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_function(manifest: dict[str, Any]) -> None:
+    function = manifest.get("function")
+    if "function" in manifest and (
+        not isinstance(function, dict)
+        or set(function) != {"reach", "prior_seed"}
+        or type(function["reach"]) is not float
+        or not (function["prior_seed"] is None or _is_seed(function["prior_seed"]))
+    ):
+        raise ReleaseFileError("release file: the function's description lacks a key or has one too many.")
+
+
+def _is_seed(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**53
+
+
+def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
+    kind, names = manifest["release"], set(arrays)
+    needed, allowed = _ARRAYS[kind, manifest["measurement"]["kind"]]
+    if not needed <= names <= needed | allowed:
+        raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
+    if ("noise" in names) != (manifest["model"]["noise"] == "per row"):
+        raise ReleaseFileError("release file: noise per row must be an array, and only then.")
+    if ("inducing" in names) != (manifest["model"]["approximation"] is not None):
+        raise ReleaseFileError("release file: inducing inputs must come with an approximation.")
+    if any(0 in array.shape for array in arrays.values()):
+        raise ReleaseFileError("release file: an array is empty.")
+    for name, array in arrays.items():
+        dtype, dimensions = DTYPES[name]
+        if array.dtype.str != dtype or array.ndim != dimensions:
+            raise ReleaseFileError(
+                f"release file: {name} must have dtype {dtype}, {dimensions} dimension(s)."
+            )
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise ReleaseFileError(f"release file: {name} must be finite.")
+        if name in ("weights", "noise") and not (array > 0).all():
+            raise ReleaseFileError(f"release file: {name} must be above 0.")
+    q, N = len(arrays["z"]), manifest["certificate"]["n_rows"]
+    P, D = arrays["X_star" if kind == PREDICTIONS else "points"].shape
+    U, m, r = N, len(arrays.get("inducing", ())), len(arrays.get("features", ()))
+    if "labels" in names:
+        U = arrays["matrix"].shape[1]
+        if not np.array_equal(np.unique(arrays["labels"]), np.arange(U)):
+            raise ReleaseFileError("release file: labels must name every column of the matrix.")
+    shapes = {
+        "X": (N, D),
+        "matrix": (q, U),
+        "labels": (N,),
+        "noise": (N,),
+        "reconstruction": (P, q),
+        "centre": (q,),
+    }
+    shapes |= {"sums": (q,), "inducing": (m, D), "features": (r, m), "factors": (q, m), "information": (r, r)}
+    shapes |= {"X_star": (P, D), "points": (P, D), "weights": (P,), "offset": (P,), "gp_std": (P,)}
+    for name, array in arrays.items():
+        if name != "z" and array.shape != shapes[name]:
+            raise ReleaseFileError(f"release file: {name} has shape {array.shape}, expected {shapes[name]}.")
+
+
+def is_custom(spec: Any) -> bool:
+    """Whether a kernel's description, already checked, has a part that no file can hold."""
+    return spec["kind"] == "Custom" or any(map(is_custom, spec.get("kernels", ())))
+
+
+def stored_kernel(spec: Any) -> Kernel:
+    """The kernel of a manifest, with a stand-in for each part that no file can hold."""
+    try:
+        return from_spec(spec, custom=WithheldKernel())
+    except (TypeError, ValueError) as error:
+        raise ReleaseFileError(f"release file has a model that makes no sense: {error}") from None
+
+
+class WithheldKernel(Kernel):
+    """Stands for a custom kernel that was not given; everything but new predictions works."""
+
+    def to_spec(self) -> dict[str, Any]:
+        return {"kind": "Custom"}
+
+    def _matrix(self, X: Any, Z: Any) -> Any:
+        raise ValueError(
+            "kernel: this release was made with a custom kernel, which its file cannot hold. "
+            "Give it when loading, load(path, kernel=...); or, for a picture, denoised=False."
+        )
+
+    def _diag(self, X: Any) -> Any:
+        return self._matrix(X, X)
+
+    def __repr__(self) -> str:
+        return "<custom kernel, not in file>"

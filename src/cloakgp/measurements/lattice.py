@@ -1,0 +1,248 @@
+"""The measurement in integers: public, exact, and the only thing that the noise is scaled to.
+
+Real measurements B and outcomes y become integers,
+
+    B_int = rint(2^a B),    y_int = round (y - lo) / d to multiples of 2^-b, clamped to [0, 2^b],
+
+so that B_int y_int, its sensitivity 2^b max_i |column i of B_int|, and the noise are exact: no
+rounding error can add to what one row of y can change (Mironov 2012; Casacuberta et al. 2022).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.calibration import SIGMA_FLOOR, total_delta
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.rows.merging import Groups
+
+IntArray = NDArray[np.int64]
+
+HEADROOM = 2**62
+"""Every sum that is formed, plus 64 standard deviations of noise, stays below this."""
+NOISE_REACH = 64
+_Y_BITS, _MATRIX_BITS = 24, 30  # finest lattice: beyond it nothing is gained
+
+
+class Measured(ABC):
+    """Integer columns times y_int, plus noise; and the promise that this must keep."""
+
+    y_bits: int
+    matrix_bits: int
+    sigma: int  # noise std in lattice steps
+    lower: float
+    upper: float
+    epsilon: float
+    delta: float
+    groups: Groups | None
+    """Which rows of y share a column, being equal in all that is public; None if no two do."""
+
+    @property
+    @abstractmethod
+    def n_measurements(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def n_rows(self) -> int:
+        """Rows of y."""
+
+    @property
+    @abstractmethod
+    def centre(self) -> IntArray:
+        """(q,) the sum of the columns over all rows of y."""
+
+    @abstractmethod
+    def sensitivity(self) -> int:
+        """How far one row of y can move the measurements, in lattice steps, rounded up."""
+
+    @abstractmethod
+    def reach(self) -> int:
+        """Largest absolute value that the measurements or a partial sum of them can take."""
+
+    @property
+    def step(self) -> float:
+        """What one lattice step of a measurement is worth, in y's unit."""
+        return math.ldexp(self.upper - self.lower, -(self.y_bits + self.matrix_bits))
+
+    @property
+    def noise_scale(self) -> float:
+        """Std of the noise on each measurement, in y's unit."""
+        return self.sigma * self.step
+
+    @property
+    def total(self) -> FloatArray:
+        """The measurements of y - lo = 1 everywhere."""
+        return np.ldexp(self.centre.astype(np.float64), -self.matrix_bits)
+
+    @property
+    def midpoint(self) -> IntArray:
+        """The measurements of y = midpoint of the bounds everywhere."""
+        result: IntArray = self.centre * 2 ** (self.y_bits - 1)
+        return result
+
+    def mu(self) -> float:
+        """Sensitivity over noise std, rounded up."""
+        exact = Fraction(self.sensitivity(), self.sigma)
+        value = float(exact)
+        return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
+
+    def check(self) -> None:
+        """Raise unless this measurement provably keeps its promise; y is not needed to tell."""
+        if self.sigma < SIGMA_FLOOR:
+            raise AssertionError("measurement is not on a fine enough integer lattice")
+        if self.reach() + NOISE_REACH * self.sigma >= HEADROOM:
+            raise AssertionError("measurement could overflow 64-bit integers")
+        if float(self.sigma) != self.sigma:
+            raise AssertionError("noise scale is not a floating-point number")
+        # "not <=" rather than ">": it must fail for NaN too.
+        if not total_delta(self.mu(), self.epsilon, self.delta, self.n_measurements) <= self.delta:
+            raise AssertionError("noise is too small for (epsilon, delta)")
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement(Measured):
+    """Release ``matrix @ y_int + noise``: integers, and the promise that they must keep."""
+
+    matrix: IntArray  # (q, U): a column for each group of rows
+    y_bits: int
+    matrix_bits: int
+    sigma: int
+    lower: float
+    upper: float
+    epsilon: float
+    delta: float
+    declared: int = 0
+    """Sensitivity that the noise is scaled to where it is larger than the matrix's own."""
+    groups: Groups | None = None
+
+    @property
+    def n_measurements(self) -> int:
+        return len(self.matrix)
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.matrix.shape[1]) if self.groups is None else self.groups.n_rows
+
+    @property
+    def counts(self) -> IntArray:
+        """How many rows of y each column belongs to."""
+        return np.ones(self.matrix.shape[1], dtype=np.int64) if self.groups is None else self.groups.counts
+
+    def real_matrix(self, rows: slice = slice(None)) -> FloatArray:
+        """The matrix as real numbers: what is measured of y - lo, summed over the rows of a group."""
+        return np.ldexp(self.matrix[:, rows].astype(np.float64), -self.matrix_bits)
+
+    def by_row(self) -> FloatArray:
+        """(q, N) the same with a column for each row of y."""
+        real = self.real_matrix()
+        return real if self.groups is None else real[:, self.groups.labels]
+
+    @property
+    def centre(self) -> IntArray:
+        """(q,) the sum of the columns over all rows of y."""
+        result: IntArray = self.matrix @ self.counts
+        return result
+
+    def sensitivity(self) -> int:
+        """How far one row of y can move the measurements, in lattice steps, rounded up."""
+        squared = 4**self.y_bits * largest_squared_norm(self.matrix)
+        root = math.isqrt(squared)
+        return max(root if root**2 == squared else root + 1, self.declared)
+
+    def check(self) -> None:
+        if self.matrix.dtype != np.int64:
+            raise AssertionError("measurement is not on a fine enough integer lattice")
+        super().check()
+
+    def reach(self) -> int:
+        """Largest absolute value that the measurements or a partial sum of them can take."""
+        magnitudes = np.abs(self.matrix.astype(np.float64)) @ self.counts
+        return math.ceil(float(magnitudes.max(initial=0.0)) * (1 + 1e-6)) << self.y_bits
+
+
+def to_integers(
+    B: FloatArray,
+    bounds: tuple[float, float],
+    epsilon: float,
+    delta: float,
+    mu: float,
+    *,
+    groups: Groups | None = None,
+    full_scale: bool = False,
+    hide_inputs: bool = False,
+) -> Measurement:
+    """Quantise measurements B, whose columns have norm at most 1, and scale the noise to the integers.
+
+    `groups` says which rows of y each column is for, if it is for more than one. With `full_scale` the
+    noise is that for columns of norm 1, however short B's are. With `hide_inputs` the lattice does not
+    depend on B either.
+    """
+    q = len(B)
+    counts = np.ones(B.shape[1]) if groups is None else groups.counts.astype(np.float64)
+    n_rows = int(counts.sum())
+    rows = float(n_rows) if hide_inputs else float((np.abs(B) @ counts).max())
+    # Bits such that row sums of |B_int| y_int and 64 sigma stay below 2^61, a bit under the limit.
+    total = math.floor(61 - math.log2(rows + NOISE_REACH / mu))
+    y_bits = min(_Y_BITS, total * 4 // 9)
+    matrix_bits = min(_MATRIX_BITS, total - y_bits)
+    declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
+    matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
+    fixed = (*bounds, epsilon, delta, declared, groups)
+    sensitivity = Measurement(matrix, y_bits, matrix_bits, 1, *fixed).sensitivity()
+    sigma = integer_float_at_least(Fraction(sensitivity) / Fraction(mu))
+    if sigma < SIGMA_FLOOR:
+        raise ValueError(
+            f"epsilon={epsilon:g} with {n_rows} rows leaves too few bits for exact noise; "
+            "use a smaller epsilon, or inducing inputs to combine rows."
+        )
+    measurement = Measurement(matrix, y_bits, matrix_bits, sigma, *fixed)
+    measurement.check()
+    return measurement
+
+
+def exact_offset(
+    reconstruction: FloatArray, total: FloatArray, mean: float, bounds: tuple[float, float]
+) -> FloatArray:
+    """The prediction if every y were the middle of the bounds: the same on every machine, to the last bit.
+
+    `total` is what the measurements of y = 1 everywhere would be. Each sum is rounded once.
+    """
+    influence = np.array([math.fsum(row) for row in np.multiply(reconstruction, total).tolist()])
+    middle = bounds[0] + (bounds[1] - bounds[0]) / 2
+    result: FloatArray = mean + influence * (middle - mean)
+    return result
+
+
+def full_scale_sensitivity(q: int, y_bits: int, matrix_bits: int) -> int:
+    """Sensitivity of any matrix with columns of norm at most 1: rounding adds at most sqrt(q)/2."""
+    longest: int = 2**matrix_bits + math.isqrt(q) + 1
+    return longest << y_bits
+
+
+def largest_squared_norm(matrix: IntArray) -> int:
+    """Largest squared column norm, exactly."""
+    if matrix.size == 0:
+        return 0
+    real = matrix.astype(np.float64)
+    approximate = np.einsum("ij,ij->j", real, real)
+    # A sum of q squares in float64 is within a factor 1 +- (q + 3) 2^-53 of the exact one, so the longest
+    # column is among these, and below that bar no int64 partial sum can wrap; above it, Python integers.
+    candidates = matrix[:, approximate >= approximate.max() * (1 - 1e-6)]
+    if approximate.max() < 2**62:
+        return int(np.einsum("ij,ij->j", candidates, candidates).max())
+    largest: int = max(sum(entry**2 for entry in column) for column in candidates.T.tolist())
+    return largest
+
+
+def integer_float_at_least(value: Fraction) -> int:
+    """Smallest integer >= value that is also a float64."""
+    candidate = float(math.ceil(value))
+    while Fraction(candidate) < value:
+        candidate = math.nextafter(candidate, math.inf)
+    return int(candidate) if candidate.is_integer() else math.ceil(candidate)

@@ -1,0 +1,259 @@
+"""A measurement too large to be written down: a public recipe that makes its integer columns from X.
+
+With inducing inputs, the column of a row needs that row alone,
+
+    column(x) = rint( 2^a R k(Z, x) / D(x) ),
+
+with R an integer matrix over a power of two, and D as in :mod:`cloakgp.model.inducing`. One pass over X, when
+the plan is made, finds the longest column, exactly. The pass that meets y makes the columns again, and
+refuses if one is longer, so that the promise rests on the very integers that are multiplied with y.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.measurements.lattice import IntArray, Measured, largest_squared_norm
+from cloakgp.model.inducing import Features, SparseGP, unexplained
+from cloakgp.rows.chunks import steps
+from cloakgp.rows.merging import Groups, Inputs
+from cloakgp.rows.passes import sweep
+
+if TYPE_CHECKING:
+    from cloakgp.model.gp import GP
+
+FACTOR_BITS = 52  # of R's largest entry, so that every entry is a float64
+MARGIN = 2
+"""Units that the declared sensitivity allows each entry of a column to be longer.
+
+Another processor may round k(Z, x) differently, and with it an entry of a column by one unit. So who
+recomputes the columns finds them at most a unit apart, allows for one more, and is within what was declared.
+"""
+_WORST = 64  # rows of a chunk that are handed back as the longest
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """How a row of X becomes a column of integers."""
+
+    features: Features
+    approximation: str
+    factors: IntArray  # (q, m): R times 2^factor_bits
+    factor_bits: int
+    matrix_bits: int
+
+    @cached_property
+    def _scaled(self) -> FloatArray:
+        return np.ldexp(self.factors.astype(np.float64), self.matrix_bits - self.factor_bits)
+
+    @property
+    def reduced(self) -> FloatArray:
+        """(q, r) the same in terms of features: R k(Z, x) = reduced phi(x)."""
+        return self.reduced_to(self.features)
+
+    def reduced_to(self, features: Features) -> FloatArray:
+        """The same in terms of other features of the same places: their directions are no machine's alone."""
+        R = np.ldexp(self.factors.astype(np.float64), -self.factor_bits)
+        return np.asarray(np.linalg.lstsq(features.W.T, R.T, rcond=None)[0].T, dtype=np.float64)
+
+    def real_columns(self, X: FloatArray, noise: float | FloatArray) -> FloatArray:
+        """(q, n) columns before rounding, in units."""
+        K = self.features.kernel_rows(X)
+        columns: FloatArray = self._scaled @ K.T
+        phi = self.features.W @ K.T if self.approximation == "fitc" else np.empty((0, len(X)))
+        columns /= unexplained(self.features, self.approximation, X, phi, noise)
+        return columns
+
+    def columns(self, X: FloatArray, noise: float | FloatArray) -> IntArray:
+        """(q, n) integer columns."""
+        return np.rint(self.real_columns(X, noise)).astype(np.int64)
+
+
+def recipe(features: Features, approximation: str, R: FloatArray, matrix_bits: int) -> Recipe:
+    """The recipe for R (q, m) in terms of kernel values."""
+    bits = FACTOR_BITS - int(np.frexp(np.abs(R).max())[1])
+    factors = frozen(np.rint(np.ldexp(R, bits)).astype(np.int64))
+    return Recipe(features, approximation, factors, bits, matrix_bits)
+
+
+class Scan(NamedTuple):
+    """What a pass over the rows finds out about their columns."""
+
+    longest: int
+    """Largest sum of (|entry| + margin)^2 over a column."""
+    centre: IntArray
+    """(q,) sum of the columns over all rows of y."""
+    reach: NDArray[Any]
+    """(q,) sum of their absolute values, in Python's integers, which cannot wrap."""
+    rounding: FloatArray
+    """(q, q) sum of e e', e being what rounding took from a column."""
+    worst: Inputs
+    """Rows with the longest columns of each chunk."""
+
+
+def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
+    """Look at every column once."""
+    function = partial(_scan, recipe, margin)
+    parts = sweep(function, inputs.X, inputs.noise, inputs.group_counts, label="measuring columns")
+    total = next(parts)
+    X, noise = [total.worst.X], [total.worst.variances]
+    for part in parts:
+        total = Scan(
+            max(total.longest, part.longest),
+            total.centre + part.centre,
+            total.reach + part.reach,
+            total.rounding + part.rounding,
+            total.worst,
+        )
+        X.append(part.worst.X)
+        noise.append(part.worst.variances)
+    return total._replace(worst=Inputs(np.vstack(X), np.concatenate(noise), None))
+
+
+def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any) -> Scan:
+    q = len(recipe.factors)
+    longest, norms, most = 0, np.empty(len(X)), 0.0  # exact; about; no sum of entries is larger
+    centre, reach, rounding = np.zeros(q, np.int64), np.zeros(q, np.int64), np.zeros((q, q), np.float32)
+    for rows in steps(len(X)):
+        S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
+        real = recipe.real_columns(X[rows], S)
+        norms[rows] = length = np.sqrt(np.einsum("ij,ij->j", real, real))
+        weights = np.broadcast_to(n, (real.shape[1],)).astype(np.int64)
+        most += length.max() * float(weights.sum())
+        if not most < 2**62:
+            raise ValueError("X: a row's column is out of range; is its noise variance far below others'?")
+        rounded = np.rint(real)
+        # An entry's rounding and margin change a length by at most this; the rest cannot be the longest.
+        near = length >= length.max() - 2 * (margin + 1) * np.sqrt(q)
+        longest = max(longest, largest_squared_norm(np.abs(rounded[:, near]).astype(np.int64) + margin))
+        integers = rounded.astype(np.int64)
+        centre += integers @ weights
+        reach += np.abs(integers, out=integers) @ weights
+        real -= rounded
+        single = (real * np.sqrt(n)).astype(np.float32)
+        rounding += single @ single.T
+    worst = np.sort(np.argsort(-norms, kind="stable")[:_WORST])
+    S = np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(X),))[worst]
+    return Scan(longest, centre, reach.astype(object), rounding.astype(float), Inputs(X[worst], S, None))
+
+
+@dataclass(frozen=True, eq=False)
+class FactoredMeasurement(Measured):
+    """Release ``columns(X) @ y_int + noise``, a chunk of rows at a time."""
+
+    recipe: Recipe
+    inputs: Inputs | None
+    """Distinct rows of X; None if a file holds only their digest."""
+    information: FloatArray
+    """(r, r) sum of phi phi' / D over the rows of y: all that denoising needs of X."""
+    rows: int
+    digest: str
+    """SHA-256 of the inputs: see :func:`digest_of`."""
+    declared: int
+    """Sensitivity in lattice steps."""
+    sums: IntArray  # (q,)
+    extent: int
+    """Largest sum of an entry's absolute values over all rows."""
+    y_bits: int
+    sigma: int
+    lower: float
+    upper: float
+    epsilon: float
+    delta: float
+
+    @property
+    def matrix_bits(self) -> int:  # type: ignore[override]
+        return self.recipe.matrix_bits
+
+    @property
+    def groups(self) -> Groups | None:  # type: ignore[override]
+        return None if self.inputs is None else self.inputs.groups
+
+    @property
+    def n_measurements(self) -> int:
+        return len(self.recipe.factors)
+
+    @property
+    def n_rows(self) -> int:
+        return self.rows
+
+    @property
+    def centre(self) -> IntArray:
+        return self.sums
+
+    def sensitivity(self) -> int:
+        return self.declared
+
+    def reach(self) -> int:
+        return self.extent << self.y_bits
+
+
+def declared_sensitivity(longest: int, y_bits: int) -> int:
+    """Root of the longest column's square, rounded up, times y's largest value."""
+    squared = longest * 4**y_bits
+    return math.isqrt(squared - 1) + 1 if squared else 0
+
+
+def digest_of(inputs: Inputs) -> str:
+    """SHA-256 over the chunks' own: what the rows and their noise are, in order."""
+    parts = sweep(chunk_digest, inputs.X, inputs.noise, inputs.group_counts, label="reading X")
+    return combined_digest(parts, inputs.groups)
+
+
+def combined_digest(parts: Iterable[bytes], groups: Groups | None) -> str:
+    """One digest of the chunks' and of which rows of y belong to which row of them."""
+    whole = hashlib.sha256(b"".join(parts))
+    if groups is not None:
+        whole.update(np.ascontiguousarray(groups.labels, dtype="<i8").tobytes())
+    return whole.hexdigest()
+
+
+def chunk_digest(X: FloatArray, noise: Any, counts: Any) -> bytes:
+    whole = hashlib.sha256()
+    for array in (X, noise, counts):
+        whole.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
+    return whole.digest()
+
+
+def summed(gp: GP, model: SparseGP, R: FloatArray, n_rows: int) -> FloatArray:
+    """At least sum_i |R phi_i / D_i| for each row of R, over all rows of y.
+
+    By Cauchy and Schwarz it is at most the root of sum_i 1 / D_i times sum_i (R phi_i)^2 / D_i, and D_i is
+    at least the noise variance.
+    """
+    precision = n_rows / gp.noise if isinstance(gp.noise, float) else float(np.sum(1 / gp.noise))
+    squares = np.einsum("ij,ij->i", R @ model.information, R)
+    result: FloatArray = np.sqrt(precision * np.maximum(squares, 0.0))
+    return result
+
+
+def bias(
+    gp: GP,
+    model: SparseGP,
+    measurement: FactoredMeasurement,
+    reconstruction: FloatArray,
+    rounding: FloatArray,
+) -> FloatArray:
+    """(P,) at least the largest error of the mean, noise aside, for any y within the bounds.
+
+    As :func:`cloakgp.plans.reconstruction.largest_bias`, with sums over rows bounded by Cauchy and Schwarz.
+    `rounding` is that of a :class:`Scan`. What the measurements get wrong, they get wrong of y less the prior
+    mean.
+    """
+    width, n_rows = measurement.upper - measurement.lower, measurement.n_rows
+    cut = summed(gp, model, reconstruction @ measurement.recipe.reduced - model.T, n_rows)
+    squares = np.einsum("ij,ij->i", reconstruction @ rounding, reconstruction)
+    rounded = np.sqrt(n_rows * np.maximum(squares, 0.0)) * 1.001 * 2.0**-measurement.matrix_bits
+    influence = summed(gp, model, model.T, n_rows)
+    off = width * 2.0 ** -(measurement.y_bits + 1)
+    result: FloatArray = (cut + rounded) * gp.farthest + influence * off
+    return result

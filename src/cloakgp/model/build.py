@@ -1,0 +1,85 @@
+"""From a model and its inputs to the smoother that belongs to it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from array_api_compat import is_torch_array
+
+from cloakgp.checks import FloatArray
+from cloakgp.model.arrays import on_host
+from cloakgp.model.inducing import Features, SparseGP, SparseRows, information
+from cloakgp.model.smoothers import ExactGP, Merged, Smoother, Solver
+from cloakgp.rows.merging import Inputs, group
+
+if TYPE_CHECKING:
+    from cloakgp.model.gp import GP
+
+
+def smoother_for(gp: GP, inputs: Inputs, X_star: FloatArray, device: Any = None) -> Smoother:
+    """How the sums of y at the distinct inputs become predictions at X*.
+
+    With a `device` an exact GP is torch's, on that device.
+    """
+    if gp.inducing is not None:
+        return SparseRows(sparse_model(gp, inputs, X_star), inputs)
+    if inputs.groups is None and (isinstance(gp.noise, float) or group(inputs.X) is None):
+        solver: Solver = ExactGP if device is None else partial(_on_device, device)
+        return solver(gp.kernel, inputs.noise, inputs.X, X_star)
+    return Merged(gp.kernel, inputs, X_star, ExactGP if device is None else partial(_solved_there, device))
+
+
+def _on_device(
+    device: Any, kernel: Any, noise: float | FloatArray, X: FloatArray, X_star: FloatArray
+) -> Any:  # a smoother with tensors in place of arrays
+    from cloakgp.model.torch_gp import TorchExactGP, tensor
+
+    return TorchExactGP(kernel, noise, tensor(X, device), tensor(X_star, device))
+
+
+def _solved_there(
+    device: Any, kernel: Any, noise: float | FloatArray, X: FloatArray, X_star: FloatArray
+) -> Smoother:
+    """The heavy part on the device, the rest here."""
+    host: Smoother = _on_device(device, kernel, noise, X, X_star).on_host()
+    return host
+
+
+def sparse_model(gp: GP, inputs: Inputs, X_star: FloatArray) -> SparseGP:
+    """A GP with inducing inputs that has seen X."""
+    assert isinstance(gp.inducing, np.ndarray)
+    features = Features(gp.kernel, gp.inducing)
+    return SparseGP(features, gp.approximation, information(features, gp.approximation, inputs), X_star)
+
+
+@runtime_checkable
+class OnDevice(Protocol):
+    """A smoother that lives on another device."""
+
+    def on_host(self) -> Smoother:
+        """The same with numpy arrays."""
+        ...
+
+
+def torch_device(device: Any, X: Any, X_star: Any) -> tuple[Any, Any, Any]:
+    """The torch device that is asked for, by name or by tensors on it, and the inputs as arrays."""
+    tensors = [array for array in (X, X_star) if is_torch_array(array)]
+    if device is None and not tensors:
+        return None, X, X_star
+    try:
+        import torch
+    except ImportError:
+        raise ImportError(
+            "device: needs PyTorch: install the extra cloakgp[torch] (in a clone: pip install '.[torch]')."
+        ) from None
+    try:
+        chosen = torch.device(device if device is not None else tensors[0].device)
+        torch.empty(0, device=chosen)
+    except (RuntimeError, TypeError, AssertionError) as error:
+        raise ValueError(
+            f"device must be one that PyTorch has here, such as 'cuda' or 'cpu'; got {device!r} ({error})."
+        ) from None
+    X, X_star = (on_host(array.detach()) if is_torch_array(array) else array for array in (X, X_star))
+    return chosen, X, X_star

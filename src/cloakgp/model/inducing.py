@@ -1,0 +1,241 @@
+"""Inducing inputs: a GP on a few public places, for data too large for an exact one.
+
+The prior is replaced by one that knows f only through its values at the places Z (Quinonero-Candela &
+Rasmussen 2005). With features phi(x) = W k(Z, x), W k(Z, Z) W' = I, the outcomes' covariance is
+
+    phi' phi + D,     D = S (dtc)    or    S + k(x, x) - |phi(x)|^2 (fitc),
+
+so that C's column of a row needs that row alone: T phi(x) / D with T = phi(X*)' (I + sum phi phi' / D)^-1.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from cloakgp import checks
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
+from cloakgp.rows.chunks import steps
+from cloakgp.rows.merging import Inputs, group
+from cloakgp.rows.passes import sweep
+
+APPROXIMATIONS = ("dtc", "fitc")
+_CUT = 1e-10
+"""Directions of k(Z, Z) below this share of the largest are left out: places too alike to tell apart."""
+_SAMPLE = 20_000  # rows that k-means looks at, or ten for each place
+_SEED = 0  # public: the same inputs give the same places
+
+
+def check_inducing(inducing: Any) -> int | FloatArray | None:
+    """A number of places, the places themselves, or None."""
+    if inducing is None:
+        return None
+    if isinstance(inducing, (int, np.integer)) and not isinstance(inducing, bool):
+        if inducing < 1:
+            raise ValueError(f"inducing must be at least 1; got {inducing}. Leave it out for an exact GP.")
+        return int(inducing)
+    if np.ndim(inducing) == 0:
+        raise TypeError(
+            f"inducing must be a number of places or an array of them; got {inducing!r}. "
+            "Give a whole number, such as 500, to have them placed by k-means on X."
+        )
+    return checks.matrix(inducing, "inducing")
+
+
+def places(X: Any, n: int) -> FloatArray:
+    """(m, D) places for X, by k-means on rows spread evenly over it: public, and the same every time.
+
+    Columns are scaled to their spread. Few places follow the bulk of the data; with many, outliers get their
+    own.
+    """
+    from sklearn.cluster import KMeans
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
+
+    some = spread_evenly(X, max(_SAMPLE, 10 * n))
+    found = group(some)
+    unique = some if found is None else some[found.first]
+    if len(unique) <= n:
+        return frozen(unique)
+    scale = some.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    with warnings.catch_warnings(), threadpool_limits(1):  # one thread, so that sums are added in one order
+        warnings.simplefilter("ignore", ConvergenceWarning)  # rows too alike to tell apart share a place
+        means = KMeans(n, n_init=1, max_iter=30, random_state=_SEED).fit(some / scale)
+    return frozen(means.cluster_centers_ * scale)
+
+
+def spread_evenly(X: Any, n: int) -> FloatArray:
+    """Up to `n` rows of X, at even distances."""
+    return np.asarray(X[_evenly(len(X), n)], dtype=np.float64)
+
+
+def pick(inputs: Inputs, n: int) -> Inputs:
+    """Up to `n` rows of the inputs, at even distances."""
+    noise = inputs.noise if isinstance(inputs.noise, float) else inputs.noise[_evenly(len(inputs), n)]
+    return Inputs(spread_evenly(inputs.X, n), noise, None)
+
+
+def _evenly(length: int, n: int) -> Rows:
+    return np.linspace(0, length - 1, min(length, n)).astype(np.intp)
+
+
+class Features:
+    """phi(x) = W k(Z, x): coordinates in which f at the places Z is white."""
+
+    def __init__(self, kernel: Any, Z: FloatArray, W: FloatArray | None = None) -> None:
+        self.kernel, self.Z = kernel, Z
+        self.W = _whitening(kernel, Z) if W is None else W  # (r, m)
+
+    def kernel_rows(self, X: FloatArray) -> FloatArray:
+        """(n, m) k(X, Z)."""
+        return kernel_matrix(self.kernel, X, self.Z, "X, inducing")
+
+    def at(self, X: FloatArray) -> FloatArray:
+        """(r, n) features of the rows of X."""
+        phi: FloatArray = self.W @ self.kernel_rows(X).T
+        return phi
+
+
+def _whitening(kernel: Any, Z: FloatArray) -> FloatArray:
+    gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
+    check_covariance(gram)
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > _CUT * values[-1]
+    W: FloatArray = (vectors[:, keep] / np.sqrt(values[keep])).T
+    return W
+
+
+class SparseGP:
+    """A GP with inducing inputs, and what X tells it; its rows are not kept.
+
+    Parameters
+    ----------
+    features : Features
+    approximation : {"dtc", "fitc"}
+    information : (r, r) array
+        The sum of phi phi' / D over the rows of X: see :func:`information`.
+    X_star : (P, D) array
+    """
+
+    def __init__(
+        self, features: Features, approximation: str, information: FloatArray, X_star: FloatArray
+    ) -> None:
+        self.features, self.approximation, self.information = features, approximation, information
+        self.star = features.at(X_star)  # (r, P)
+        factor = cho_factor(np.eye(len(information)) + information, lower=True, check_finite=False)
+        self.T: FloatArray = cho_solve(factor, self.star, check_finite=False).T  # (P, r)
+        prior = diagonal(features.kernel, X_star)
+        known = np.einsum("ij,ij->j", self.star, self.star)
+        left = np.einsum("ij,ji->j", self.star, self.T)
+        self.explained_variance = np.maximum(known - left, 0.0)
+        self.posterior_variance = np.maximum(prior - known, 0.0) + left
+
+    def rest(self, X: FloatArray, phi: FloatArray, noise: float | FloatArray) -> float | FloatArray:
+        """D: the variance of one outcome at each row of X that its features do not explain."""
+        return unexplained(self.features, self.approximation, X, phi, noise)
+
+
+def unexplained(
+    features: Features, approximation: str, X: FloatArray, phi: FloatArray, noise: float | FloatArray
+) -> float | FloatArray:
+    """D at the rows of X, whose features are `phi`; one number if it is the same everywhere."""
+    if approximation == "dtc":
+        return noise
+    rest = diagonal(features.kernel, X) - np.einsum("ij,ij->j", phi, phi)
+    result: FloatArray = noise + np.maximum(rest, 0.0)
+    return result
+
+
+def information(features: Features, approximation: str, inputs: Inputs) -> FloatArray:
+    """The sum of phi phi' / D over all rows, in one pass."""
+    function = partial(_information, features, approximation)
+    total = np.zeros((len(features.W),) * 2)
+    for part in sweep(function, inputs.X, inputs.noise, inputs.group_counts, label="summing over rows"):
+        total += part
+    return total
+
+
+def _information(
+    features: Features, approximation: str, X: FloatArray, noise: Any, counts: Any
+) -> FloatArray:
+    total = np.zeros((len(features.W),) * 2)
+    for rows in steps(len(X)):
+        phi = features.at(X[rows])
+        S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
+        phi *= np.sqrt(n / unexplained(features, approximation, X[rows], phi, S))
+        total += phi @ phi.T
+    return total
+
+
+class SparseRows:
+    """C's columns at given rows of X, seen through the sums of y over groups of equal rows."""
+
+    jitter = scale = 0.0
+    keep = True
+    """Whether columns that were made are kept."""
+
+    def __init__(self, model: SparseGP, inputs: Inputs) -> None:
+        self.model, self.inputs = model, inputs
+        self.n_rows, self.n_outputs = len(inputs), len(model.T)
+        self.posterior_variance, self.explained_variance = model.posterior_variance, model.explained_variance
+
+    @cached_property
+    def cross(self) -> FloatArray:
+        """(N, P) prior covariance of the sums and f(X*)."""
+        parts = [(phi * n).T @ self.model.star for _, phi, _, n in self._blocks()]
+        return np.vstack(parts)
+
+    def times_covariance(self, B: FloatArray) -> FloatArray:
+        """B times the prior covariance of the sums."""
+        H, _ = self.measured(B)
+        product = np.empty_like(B)
+        for rows, phi, D, n in self._blocks():
+            product[:, rows] = (H @ phi + B[:, rows] * D) * n
+        return product
+
+    def measured(self, B: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(q, r) the features that B y measures, B phi'; (q, q) the covariance of what else it measures."""
+        H, own = np.zeros((len(B), len(self.model.information))), np.zeros((len(B), len(B)))
+        for rows, phi, D, n in self._blocks():
+            part = B[:, rows] * n
+            H += part @ phi.T
+            own += (part * D) @ B[:, rows].T
+        return H, own
+
+    def columns(self, rows: slice | Rows) -> FloatArray:
+        """Columns of C, each of any one row of a group."""
+        if not self.keep:
+            phi, D, _ = self._at(rows)
+            return np.asarray(self.model.T @ (phi / D))
+        kept = self._kept[:, rows]
+        return kept if self._keeps_columns else np.asarray(self.model.T @ kept)
+
+    @property
+    def _keeps_columns(self) -> bool:
+        """Whether columns of C are kept, or, where those are longer, the features that they are made from."""
+        return self.n_outputs <= len(self.model.information)
+
+    @cached_property
+    def _kept(self) -> FloatArray:
+        """What a design asks for again and again: C, or phi / D."""
+        parts = [phi / D for _, phi, D, _ in self._blocks()]
+        return np.hstack([self.model.T @ part for part in parts] if self._keeps_columns else parts)
+
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray | float, FloatArray]]:
+        for rows in blocks(self.n_rows):
+            yield rows, *self._at(rows)
+
+    def _at(self, rows: slice | Rows) -> tuple[FloatArray, FloatArray | float, FloatArray]:
+        """Features, D, and how many rows of y, at some rows."""
+        inputs = self.inputs
+        X = inputs.X[rows]
+        phi = self.model.features.at(X)
+        noise = inputs.noise if isinstance(inputs.noise, float) else inputs.noise[rows]
+        return phi, self.model.rest(X, phi, noise), inputs.counts[rows]

@@ -1,0 +1,206 @@
+"""How y becomes predictions: always ``prior + C (y - prior)`` for a public matrix C.
+
+A smoother knows C and hands out its columns in blocks of rows of X (one row of X, one column
+of C), so that nothing that uses it depends on C being held in memory. y never comes here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from cloakgp.checks import FloatArray
+from cloakgp.rows.merging import Inputs, distinct
+
+Rows = NDArray[np.intp]
+
+BLOCK = 8192
+"""Rows of X handled at a time."""
+
+_SAMPLE = 256  # rows on which a kernel is tested for positive semi-definiteness
+
+
+class Smoother(Protocol):
+    """What designs and plans need to know of a smoother."""
+
+    n_rows: int
+    n_outputs: int
+    jitter: float
+    scale: float
+    """The mean diagonal that a jitter is a power of ten of; 0 if there is never any."""
+    posterior_variance: FloatArray
+    """(P,) variance of f(X*) given y."""
+    explained_variance: FloatArray
+    """(P,) variance of C y: what y can tell of f(X*)."""
+
+    @property
+    def cross(self) -> FloatArray:
+        """(N, P) prior covariance of y and f(X*)."""
+        ...
+
+    def times_covariance(self, B: FloatArray) -> FloatArray:
+        """B (q, N) times the prior covariance of y."""
+        ...
+
+    def columns(self, rows: slice | Rows) -> FloatArray:
+        """Columns of C, shape (n_outputs, number of rows), that belong to these rows of X."""
+        ...
+
+
+Solver = Callable[[Any, float | FloatArray, FloatArray, FloatArray], Smoother]
+"""From kernel, noise, X and X* to the exact GP: on the processor, or on a GPU."""
+
+
+def blocks(n_rows: int) -> Iterator[slice]:
+    """Consecutive slices that cover the rows."""
+    for start in range(0, n_rows, BLOCK):
+        yield slice(start, min(start + BLOCK, n_rows))
+
+
+class ExactGP:
+    """C = K*f (Kff + S)^-1 by Cholesky (Rasmussen & Williams 2006, algorithm 2.1).
+
+    Parameters
+    ----------
+    kernel : callable
+        k(X, Z) -> matrix.
+    noise : float or (N,) array
+        Observation-noise variances S.
+    X, X_star : (N, D) and (P, D) arrays
+    """
+
+    def __init__(self, kernel: Any, noise: float | FloatArray, X: FloatArray, X_star: FloatArray) -> None:
+        self.n_rows, self.n_outputs = len(X), len(X_star)
+        gram = kernel_matrix(kernel, X, X, "X, X")
+        check_covariance(gram)
+        some = np.vstack([sample(X), sample(X_star)])
+        check_covariance(kernel_matrix(kernel, some, some, "X and X_star together"))
+        self.cross = cross = kernel_matrix(kernel, X, X_star, "X, X_star")
+        factor, self.jitter = gentle_cholesky(gram, noise)
+        self.scale = mean_diagonal(gram, noise)
+        self._transposed: FloatArray = cho_solve(factor, cross, check_finite=False)  # C^T
+        prior = diagonal(kernel, X_star)
+        self.explained_variance = np.einsum("ij,ij->j", cross, self._transposed)
+        if (self.explained_variance > prior * (1 + 1e-6) + 1e-12).any():
+            raise ValueError(NOT_PSD)
+        self.posterior_variance = np.maximum(prior - self.explained_variance, 0.0)
+        self._gram, self._noise = gram, noise
+
+    def times_covariance(self, B: FloatArray) -> FloatArray:
+        """B (Kff + S)."""
+        product: FloatArray = B @ self._gram + B * self._noise
+        return product
+
+    def columns(self, rows: slice | Rows) -> FloatArray:
+        """Columns of C that belong to these rows of X."""
+        return np.ascontiguousarray(self._transposed[rows].T)
+
+
+class Merged:
+    """An exact GP on the distinct inputs, seen through the sums of y over groups of equal rows.
+
+    At one input, groups of n_g rows with noise variance S_g act as one outcome: their mean weighted by
+    1 / S_g, with variance S = 1 / sum_g n_g / S_g. So a row of group g has the input's column times S / S_g.
+    """
+
+    def __init__(self, kernel: Any, inputs: Inputs, X_star: FloatArray, solver: Solver) -> None:
+        sites = distinct(inputs.X, 0.0)  # groups may share an input, with other noise
+        n, own, self.n_rows, self.n_outputs = inputs.counts, inputs.variances, len(inputs), len(X_star)
+        self._site = np.arange(len(inputs)) if sites.groups is None else sites.groups.labels
+        noise = 1 / np.bincount(self._site, weights=n / own)
+        self._inner = inner = solver(kernel, noise, sites.X, X_star)
+        self._share, self._n, self._own, self._noise = noise[self._site] / own, n, own, noise
+        self.jitter, self.scale = inner.jitter, inner.scale
+        self.posterior_variance, self.explained_variance = inner.posterior_variance, inner.explained_variance
+        self.cross = inner.cross[self._site] * n[:, None]
+
+    def times_covariance(self, B: FloatArray) -> FloatArray:
+        """B times the covariance of the sums."""
+        spread = B * self._n
+        at_sites = np.zeros((len(B), len(self._noise)))
+        np.add.at(at_sites.T, self._site, spread.T)
+        smooth = self._inner.times_covariance(at_sites) - at_sites * self._noise
+        product: FloatArray = smooth[:, self._site] * self._n + spread * self._own
+        return product
+
+    def columns(self, rows: slice | Rows) -> FloatArray:
+        """Columns of C, each of any one row of a group."""
+        columns: FloatArray = self._inner.columns(self._site[rows]) * self._share[rows]
+        return columns
+
+
+NOT_PSD = (
+    "kernel must return a positive semi-definite matrix; it does not on these inputs. "
+    "Check the kernel's formula, or use one from cloakgp.kernels."
+)
+
+
+def kernel_matrix(kernel: Any, X: FloatArray, Z: FloatArray, called: str) -> FloatArray:
+    """kernel(X, Z) as a float64 matrix, checked."""
+    values = np.asarray(kernel(X, Z))
+    if values.shape != (len(X), len(Z)):
+        raise ValueError(
+            f"kernel({called}) must return a matrix of shape {(len(X), len(Z))}; got {values.shape}. "
+            "A kernel takes two input matrices and returns one value per pair of their rows."
+        )
+    if values.dtype.kind not in "iuf":
+        raise TypeError(f"kernel({called}) must return real numbers; got dtype {values.dtype}.")
+    values = values.astype(np.float64, copy=False)
+    if not np.isfinite(values).all():
+        raise ValueError(
+            f"kernel({called}) must return finite values; it returned NaN or infinity. "
+            "Check the kernel's parameters and the scale of the inputs."
+        )
+    return values
+
+
+def diagonal(kernel: Any, X: FloatArray) -> FloatArray:
+    """k(x, x) at each row of X."""
+    if hasattr(kernel, "diag"):
+        return np.asarray(kernel.diag(X), dtype=np.float64)
+    return np.array([kernel_matrix(kernel, x[None], x[None], "x, x")[0, 0] for x in X])
+
+
+def check_covariance(gram: FloatArray) -> None:
+    """Refuse what cannot be a covariance matrix, by conditions necessary on any sample of the rows."""
+    part = sample(sample(gram).T)
+    size = max(float(np.abs(part).max()), np.finfo(float).tiny)
+    if not np.allclose(part, part.T, rtol=0, atol=1e-8 * size):
+        raise ValueError(
+            "kernel(X, X) must be symmetric; it is not on these inputs. Check the kernel's formula."
+        )
+    try:  # a principal submatrix of a positive semi-definite matrix is one too
+        cho_factor(part + 1e-8 * size * np.eye(len(part)), overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        raise ValueError(NOT_PSD) from None
+
+
+def sample(rows: FloatArray) -> FloatArray:
+    """Up to so many rows, evenly spread."""
+    sample: FloatArray = rows[np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(int)]
+    return sample
+
+
+def jitters(scale: float) -> list[float]:
+    """What to add to a diagonal of this size until a factorisation works, from nothing upwards."""
+    return [0.0, *(scale * 10.0**power for power in range(-15, -5))]
+
+
+def mean_diagonal(gram: FloatArray, noise: float | FloatArray) -> float:
+    return float(np.mean(np.diag(gram) + noise))
+
+
+def gentle_cholesky(gram: FloatArray, noise: float | FloatArray) -> tuple[tuple[FloatArray, bool], float]:
+    """Cholesky factor of gram + S + jitter I with the smallest jitter, from none upwards, that works."""
+    for jitter in jitters(mean_diagonal(gram, noise)):
+        attempt = gram.T.copy(order="F")  # Fortran order lets LAPACK work in place
+        attempt[np.diag_indices_from(attempt)] += noise + jitter
+        try:
+            return cho_factor(attempt, lower=True, overwrite_a=True, check_finite=False), jitter
+        except LinAlgError:
+            continue
+    raise ValueError(NOT_PSD)

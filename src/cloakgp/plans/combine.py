@@ -1,0 +1,81 @@
+"""Predict from several releases of the same data at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from cloakgp.measurements.lattice import IntArray, Measurement
+from cloakgp.plans.functions import FunctionPlan, FunctionRelease
+from cloakgp.plans.predictions import Plan, Release
+from cloakgp.posterior.conditioning import Posterior
+
+
+def combine(releases: Iterable[Release | FunctionRelease]) -> Posterior:
+    """Condition the GP on several releases of the same outcomes: free, like all post-processing.
+
+    Parameters
+    ----------
+    releases : iterable of Release or FunctionRelease
+        Of the same y at the same X, under the same model. What they spent adds up as it does anyway.
+
+    Returns
+    -------
+    Posterior
+        With `predict`, `uncertainty` and `sample`.
+    """
+    if not isinstance(releases, Iterable):
+        raise TypeError(f"releases must be a list of releases; got {type(releases).__name__}.")
+    releases = list(releases)
+    if not releases:
+        raise ValueError("releases must hold at least one release.")
+    if not all(isinstance(release, (Release, FunctionRelease)) for release in releases):
+        raise TypeError("releases must hold nothing but releases.")
+    first = releases[0].plan
+    if len({isinstance(release.plan.measurement, Measurement) for release in releases}) > 1:
+        raise ValueError(
+            "releases: some hold their measurement as a matrix, others as a recipe; combine like with like."
+        )
+    shown = [_inputs(release.plan) for release in releases]
+    if any(inputs is None for inputs in shown):
+        raise ValueError("releases: one of them does not show X, which combining needs.")
+    for i, release in enumerate(releases):
+        if any(_same(release, other) for other in releases[:i]):
+            raise ValueError("releases must be different; one is given twice, and would count twice.")
+        plan = release.plan
+        same_noise = np.array_equal(np.asarray(plan.gp.noise), np.asarray(first.gp.noise))
+        same_model = plan.gp.kernel == first.gp.kernel and plan.gp.mean == first.gp.mean and same_noise
+        same_places = (plan.gp.inducing is None) == (first.gp.inducing is None) and np.array_equal(
+            np.asarray(plan.gp.inducing), np.asarray(first.gp.inducing)
+        )
+        same_model = same_model and same_places and plan.gp.approximation == first.gp.approximation
+        if not _equal(shown[i], shown[0]):
+            raise ValueError("releases must all be of the same data; these have different inputs X.")
+        if not same_model or plan.gp.bounds != first.gp.bounds:
+            raise ValueError(
+                "releases must all have the same kernel, noise, mean and bounds, and places; these differ."
+            )
+    return Posterior(first.gp, first.X, [(release.plan.measurement, release.z) for release in releases])
+
+
+def _same(one: Release | FunctionRelease, other: Release | FunctionRelease) -> bool:
+    """Whether two releases hold the very same measurements, not only of the same data."""
+    return np.array_equal(one.z, other.z) and np.array_equal(_numbers(one), _numbers(other))
+
+
+def _numbers(release: Release | FunctionRelease) -> IntArray:
+    measurement = release.plan.measurement
+    return measurement.matrix if isinstance(measurement, Measurement) else measurement.recipe.factors
+
+
+def _inputs(plan: Plan | FunctionPlan) -> Any:
+    """What tells X: itself, or its digest."""
+    return plan.X if isinstance(plan.measurement, Measurement) else plan.measurement.digest
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return isinstance(one, type(other)) and one == other
+    return np.array_equal(one, other)

@@ -1,0 +1,198 @@
+"""How a plan and its measurements become the arrays and words of a release file, and back."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from cloakgp.checks import FloatArray
+from cloakgp.files import container, schema, signing
+from cloakgp.files.container import Array, ReleaseFileError
+from cloakgp.files.reading import plan_digest, read
+from cloakgp.files.schema import DENSE, DTYPES, FACTORED, FORMAT, SCHEMA, WITHHELD
+from cloakgp.kernels import as_kernel
+from cloakgp.ledger.charge import Receipt
+from cloakgp.measurements.certificate import Certificate
+from cloakgp.measurements.lattice import IntArray, Measurement
+from cloakgp.measurements.recipes import FactoredMeasurement, Recipe
+from cloakgp.model.gp import GP
+from cloakgp.model.inducing import Features
+from cloakgp.rows.merging import Groups, distinct
+
+LARGEST_INPUTS = 2**26
+"""Bytes of X up to which a file with a recipe holds it, and not only its digest."""
+
+
+class Encodable(Protocol):
+    """What every plan has that a file holds."""
+
+    @property
+    def gp(self) -> GP: ...
+    @property
+    def X(self) -> Any: ...
+    @property
+    def measurement(self) -> Measurement | FactoredMeasurement: ...
+    @property
+    def reconstruction(self) -> FloatArray: ...
+    @property
+    def certificate(self) -> Certificate: ...
+    def own_contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Words and arrays that plans of this kind have, and others have not."""
+        ...
+
+
+def encode(plan: Encodable, z: IntArray, receipt: Receipt | None = None, sign_with: Any = None) -> bytes:
+    """The bytes of a release file."""
+    manifest, arrays = _described(plan)
+    manifest["ledger"] = None if receipt is None else {"entry": receipt.entry, "head": receipt.head}
+    manifest[schema.CUSTODIANS_WORDS] = {} if receipt is None else {"dataset": receipt.dataset}
+    arrays["z"] = np.asarray(z, dtype=DTYPES["z"][0])
+    signature = None
+    if sign_with is not None:
+        signature = signing.sign(container.sealed(manifest, arrays)["sha256"], sign_with)
+    return container.pack(manifest, arrays, signature)
+
+
+def digest(plan: Encodable) -> str:
+    """SHA-256 of what the plan's release file will hold, without the answer and the receipt."""
+    return plan_digest(*_described(plan))
+
+
+def _described(plan: Encodable) -> tuple[dict[str, Any], dict[str, Array]]:
+    """A plan as words and arrays."""
+    words, own = plan.own_contents()
+    arrays: dict[str, Array] = {"reconstruction": plan.reconstruction, **own}
+    manifest: dict[str, Any] = {"format": FORMAT, "schema": SCHEMA, "unit": plan.certificate.unit, **words}
+    noise, measurement = plan.gp.noise, plan.measurement
+    if not isinstance(noise, float):
+        arrays["noise"] = noise
+    if isinstance(measurement, FactoredMeasurement):
+        kind, recipe = {"kind": FACTORED} | _recipe_words(measurement), measurement.recipe
+        arrays |= {"features": recipe.features.W, "factors": recipe.factors}
+        arrays |= {"information": measurement.information, "sums": measurement.centre}
+        if isinstance(plan.X, np.ndarray) and plan.X.nbytes <= LARGEST_INPUTS:
+            arrays["X"] = plan.X
+    elif plan.X is None:
+        kind = {"kind": WITHHELD}
+    else:
+        kind = {"kind": DENSE}
+        arrays |= {"X": plan.X, "matrix": measurement.matrix}
+        if measurement.groups is not None:
+            arrays["labels"] = measurement.groups.labels
+    if plan.gp.inducing is not None:
+        arrays["inducing"] = np.asarray(plan.gp.inducing)
+    manifest |= {
+        "certificate": plan.certificate.to_dict(),
+        "measurement": kind,
+        "model": {
+            "kernel": plan.gp.kernel.to_spec(),
+            "noise": noise if isinstance(noise, float) else "per row",
+            "bounds": list(plan.gp.bounds),
+            "mean": plan.gp.mean,
+            "approximation": None if plan.gp.inducing is None else plan.gp.approximation,
+        },
+    }
+    return manifest, {name: np.asarray(array, dtype=DTYPES[name][0]) for name, array in arrays.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What a release file holds, whichever plan it is of."""
+
+    manifest: dict[str, Any]
+    arrays: dict[str, Array]
+    gp: GP
+    measurement: Measurement | FactoredMeasurement
+    certificate: Certificate
+    receipt: Receipt | None
+
+    @property
+    def z(self) -> IntArray:
+        """The noisy measurements."""
+        return self.arrays["z"]
+
+    @property
+    def kind(self) -> str:
+        """Whether it is a release of predictions or of a function."""
+        return str(self.manifest["release"])
+
+
+def read_contents(path: str | os.PathLike[str], kernel: Any = None) -> Contents:
+    """What is in a release file."""
+    manifest, arrays, _ = read(path)
+    return contents_of(manifest, arrays, kernel)
+
+
+def contents_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> Contents:
+    """What a manifest and arrays that fit the schema describe."""
+    certificate, model = Certificate(**manifest["certificate"]), manifest["model"]
+    words = manifest[schema.CUSTODIANS_WORDS]
+    receipt = None if manifest["ledger"] is None else Receipt(words["dataset"], **manifest["ledger"])
+    given = None if kernel is None else as_kernel(kernel)
+    if given is None or not schema.is_custom(model["kernel"]):
+        given = schema.stored_kernel(model["kernel"])
+    try:
+        gp = GP(
+            given,
+            arrays["noise"] if model["noise"] == "per row" else model["noise"],
+            model["bounds"],
+            model["mean"],
+            *([] if model["approximation"] is None else [arrays["inducing"], model["approximation"]]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise ReleaseFileError(f"release file has a model that makes no sense: {error}") from None
+    measurement = _measurement(manifest, arrays, certificate, gp)
+    return Contents(manifest, arrays, gp, measurement, certificate, receipt)
+
+
+def _measurement(
+    manifest: dict[str, Any], arrays: dict[str, Array], certificate: Certificate, gp: GP
+) -> Measurement | FactoredMeasurement:
+    lattice: dict[str, Any] = {
+        "y_bits": certificate.y_bits,
+        "sigma": certificate.sigma,
+        "lower": gp.bounds[0],
+        "upper": gp.bounds[1],
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "declared": certificate.sensitivity_steps,
+    }
+    words = manifest["measurement"]
+    if words["kind"] != FACTORED:
+        return Measurement(
+            matrix=arrays.get("matrix", np.zeros((len(arrays["z"]), 0), dtype=np.int64)),
+            matrix_bits=certificate.matrix_bits,
+            groups=_groups(arrays),
+            **lattice,
+        )
+    features = Features(gp.kernel, arrays["inducing"], arrays["features"])
+    return FactoredMeasurement(
+        recipe=Recipe(
+            features, gp.approximation, arrays["factors"], words["factor_bits"], certificate.matrix_bits
+        ),
+        inputs=distinct(arrays["X"], gp.noise) if "X" in arrays else None,
+        information=arrays["information"],
+        rows=certificate.n_rows,
+        digest=words["inputs_sha256"],
+        sums=arrays["sums"],
+        extent=words["extent"],
+        **lattice,
+    )
+
+
+def _recipe_words(measurement: FactoredMeasurement) -> dict[str, Any]:
+    return {
+        "factor_bits": measurement.recipe.factor_bits,
+        "inputs_sha256": measurement.digest,
+        "extent": measurement.extent,
+    }
+
+
+def _groups(arrays: dict[str, Array]) -> Groups | None:
+    if "labels" not in arrays:
+        return None
+    labels = arrays["labels"].astype(np.intp)
+    return Groups(labels, np.bincount(labels, minlength=arrays["matrix"].shape[1]).astype(np.int64))

@@ -1,0 +1,202 @@
+"""Release the whole function: ask anywhere, as often as you like, after one spend.
+
+The GP's posterior mean lies in the span of k(., x_i), so the whole function is one more set of
+measurements of y (lemma 7 of ``docs/proofs.md``). With Z the inputs that span it (chosen by pivoted
+Cholesky: far fewer than N for a smooth kernel) and K_ZZ = R'R,
+
+    B = R^-T K_ZX (Kff + S)^-1,      f(x) = m0 + k(x, Z) R^-1 B (y - m0),
+
+and the norm of column i of B is how far row i of y can move the function in the kernel's own
+space: the sensitivity of the paper's "standard" method, exactly, where the paper has bounds.
+Nothing of y is kept but the noisy measurements, and no queries are counted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+from cloakgp import calibration as calibrate
+from cloakgp import checks
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.measurements.certificate import CLOSED_FORM, certify
+from cloakgp.measurements.lattice import to_integers
+from cloakgp.model.prior_draws import draw_prior
+from cloakgp.model.smoothers import ExactGP, check_covariance, gentle_cholesky, kernel_matrix
+from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.reconstruction import largest_bias
+
+if TYPE_CHECKING:
+    from cloakgp.model.gp import GP
+
+
+BOUNDS = ("exact", "infinity", "paper", "input-free", "varah")
+HIDES_INPUTS = ("input-free", "varah")
+UNBIASED = 1e-3  # share of the bounds' width up to which the function counts as the GP's own mean
+_RANK_CUT = 1e-11  # relative to the largest k(x, x)
+_KIND = "function"
+
+
+def make_function_plan(
+    gp: GP,
+    X: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    bound: str,
+    calibration: str,
+    basis: Any,
+    margin: Any,
+    prior_noise: bool,
+) -> FunctionPlan:
+    """See :meth:`GP.plan_function`."""
+    epsilon, delta = calibrate.promise(epsilon, delta)
+    checks.choice(bound, "bound", BOUNDS)
+    calibrate.calibrate(epsilon, delta, calibration)
+    X = checks.matrix(X, "X")
+    gp.check_rows(len(X))
+    hidden = bound in HIDES_INPUTS
+    if hidden and basis is None:
+        raise ValueError(
+            f"basis: bound={bound!r} is for inputs that are not to be shown, so the function must stand on "
+            "public points. Give basis=, an array of inputs that covers where queries will be made."
+        )
+    if hidden and not gp.bounds[0] <= gp.mean <= gp.bounds[1]:
+        raise ValueError(
+            f"mean must lie within the bounds for bound={bound!r}; got {gp.mean:g}. Give GP another mean."
+        )
+    if (margin is not None) != (bound == "varah"):
+        raise ValueError("margin must be given for bound='varah', and only for that.")
+    B, R, points, exact, reach, jitter = _measured(gp, X, basis, bound, margin)
+    if exact > reach * (1 + 1e-9):
+        raise ValueError(
+            "margin: the inputs do not keep the promised margin (they are closer together than it says), "
+            "so its bound would not protect y. Promise a smaller margin, or use bound='input-free'."
+        )
+    if prior_noise:
+        draw_prior(gp.kernel, X.shape[1], 0)  # refuse a kernel without draws now, before anything is spent
+    mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
+    measurement = to_integers(
+        B / reach, gp.bounds, epsilon, delta, mu, full_scale=bound != "exact", hide_inputs=hidden
+    )
+    variance = (reach * measurement.noise_scale) ** 2
+    reconstruction = frozen(solve_triangular(R, np.eye(len(R))) * reach)
+    # Known where X is shown: the largest error at the points themselves, noise aside.
+    bias = 0.0
+    if not hidden:
+        smoother = ExactGP(gp.kernel, gp.noise, X, points)
+        bias = largest_bias(gp, smoother, measurement, np.asarray(gp.kernel(points)) @ reconstruction)
+    certificate = certify(
+        measurement,
+        calibration,
+        design=_KIND,
+        bound=bound,
+        objective=variance,
+        lower_bound=variance if hidden else variance * min(1.0, (exact / reach) ** 2),
+        iterations=0,
+        status=CLOSED_FORM,
+        jitter=0.0 if hidden else jitter,
+        bias=bias,
+        unbiased=not hidden and bias <= UNBIASED * (gp.bounds[1] - gp.bounds[0]),
+    )
+    return FunctionPlan(
+        gp=gp,
+        X=None if hidden else X,
+        points=points,
+        measurement=measurement,
+        reconstruction=reconstruction,
+        centre=frozen(measurement.midpoint),
+        reach=reach,
+        prior_seed=_public_seed() if prior_noise else None,
+        certificate=certificate,
+    )
+
+
+def _measured(
+    gp: GP, X: FloatArray, basis: Any, bound: str, margin: Any
+) -> tuple[FloatArray, FloatArray, FloatArray, float, float, float]:
+    """B, R and the points of the docstring above; the exact sensitivity, the bound's, and the jitter."""
+    gram = kernel_matrix(gp.kernel, X, X, "X, X")
+    check_covariance(gram)
+    factor, jitter = gentle_cholesky(gram, gp.noise)
+    if basis is None:
+        points = _spanning(gram, X, "X")
+    else:
+        basis = checks.matrix(basis, "basis", columns=X.shape[1])
+        points = _spanning(kernel_matrix(gp.kernel, basis, basis, "basis, basis"), basis, "basis")
+    R = _root(gp, points)
+    cross = kernel_matrix(gp.kernel, points, X, "points, X")
+    B = cho_solve(factor, solve_triangular(R, cross, trans="T").T, check_finite=False).T  # (q, N)
+    exact = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))
+    if exact < 1e-100 and bound not in HIDES_INPUTS:
+        raise ValueError(
+            "basis: the data have no influence on the function at these points, so there is nothing to "
+            "release. Choose points nearer to X, or a kernel that reaches further."
+        )
+    reach = exact if bound == "exact" else _bound(gp, bound, factor, margin)
+    return B, R, points, exact, reach, jitter
+
+
+def reaches(gp: GP, X: FloatArray, points: FloatArray, bound: str) -> tuple[float, float]:
+    """The exact sensitivity and the bound's, for a function that stands on these points."""
+    return _measured(gp, X, points, bound, None)[3:5]
+
+
+def _spanning(gram: FloatArray, X: FloatArray, name: str) -> FloatArray:
+    """Inputs whose kernels span all others', to rounding: the pivots of a pivoted Cholesky."""
+    largest = float(np.diag(gram).max())
+    if largest <= 0:
+        raise ValueError(
+            f"{name}: the kernel is zero at all of these inputs, so there is nothing to release."
+        )
+    _, pivots, rank, _ = dpstrf(gram, tol=_RANK_CUT * largest)
+    return frozen(X[np.sort(pivots[:rank] - 1)])
+
+
+def _root(gp: GP, points: FloatArray) -> FloatArray:
+    """R with R'R = the kernel matrix at the points, upper triangular."""
+    gram = kernel_matrix(gp.kernel, points, points, "points, points")
+    try:
+        root: FloatArray = cholesky(gram, check_finite=False)
+    except LinAlgError:
+        raise ValueError(
+            "basis: some of these points are too close together for this kernel. Use fewer, further apart."
+        ) from None
+    return root
+
+
+def _bound(gp: GP, bound: str, factor: Any, margin: Any) -> float:
+    """A bound on how far one unit of y moves f in the kernel's space (proofs: lemma 8)."""
+    if bound == "input-free":
+        return 1 / (2 * math.sqrt(float(np.min(gp.noise))))
+    low, high = _kernel_range(gp, bound)
+    size = math.sqrt(max(abs(low), high))
+    if bound == "varah":
+        return size / checks.positive(margin, "margin")
+    inverse = cho_solve(factor, np.eye(len(factor[0])), check_finite=False)
+    if bound == "infinity":
+        return size * float(np.abs(inverse).sum(axis=0).max())
+    positive, negative = np.maximum(inverse, 0).sum(axis=0), np.maximum(-inverse, 0).sum(axis=0)
+    return size * float(np.maximum(positive, negative).max())
+
+
+def _kernel_range(gp: GP, bound: str) -> tuple[float, float]:
+    if gp.kernel.range is None:
+        raise ValueError(
+            f"bound={bound!r} needs a kernel whose values are known to lie in a range; {gp.kernel!r} has "
+            "none. Use bound='exact', which needs no such thing."
+        )
+    if bound == "paper" and gp.kernel.range[0] < 0:
+        raise ValueError(
+            "bound='paper' needs kernel values in [0, v]; this kernel can be negative. Use bound='exact'."
+        )
+    return gp.kernel.range
+
+
+def _public_seed() -> int:
+    """Public randomness for a picture: never for privacy noise."""
+    return int(np.random.default_rng().integers(2**53))

@@ -1,0 +1,257 @@
+"""A plan to release the whole function, and that release: ask anywhere, after one spend."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloakgp import checks, testing
+from cloakgp.accounting import Gaussian
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.files import atomic, schema
+from cloakgp.files.container import ReleaseFileError
+from cloakgp.ledger.charge import Account, Charge, Receipt
+from cloakgp.ledger.charging import as_ledger, charged
+from cloakgp.measurements.certificate import Certificate
+from cloakgp.measurements.lattice import IntArray, Measurement
+from cloakgp.model.prior_draws import draw_prior
+from cloakgp.plans import encoding
+from cloakgp.posterior.conditioning import Posterior, Uncertainty
+from cloakgp.posterior.links import batches
+
+if TYPE_CHECKING:
+    from cloakgp.model.gp import GP
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FunctionPlan:
+    """A public plan to release f everywhere. Made by :meth:`GP.plan_function`."""
+
+    gp: GP
+    X: FloatArray | None
+    """The inputs; None where the plan is made not to show them."""
+    points: FloatArray
+    """Where the released function's kernels stand: some of X's rows, or the public basis."""
+    measurement: Measurement
+    reconstruction: FloatArray  # (n points, q)
+    centre: IntArray
+    """The measurements of y = midpoint of the bounds."""
+    reach: float
+    """Sensitivity in the kernel's own space, for y moving by 1."""
+    prior_seed: int | None
+    """Seed of the public remainder of the prior draw, if that is added."""
+    certificate: Certificate
+
+    def weights(self, X: Any) -> FloatArray:
+        """(n, q): how f at `X` is made of the measurements."""
+        X = checks.matrix(X, "X", columns=self.points.shape[1])
+        weights: FloatArray = np.asarray(self.gp.kernel(X, self.points)) @ self.reconstruction
+        return weights
+
+    def noise_std(self, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise that a query at `X` will have; public and free."""
+        X = checks.matrix(X, "X", columns=self.points.shape[1])
+        if self.prior_seed is None:
+            std = np.empty(len(X))
+            for rows in batches(len(X), len(self.points)):
+                std[rows] = np.linalg.norm(self.weights(X[rows]), axis=1)
+            return self.measurement.noise_scale * std
+        prior: FloatArray = np.asarray(self.gp.kernel.diag(X))
+        return self.reach * self.measurement.noise_scale * np.sqrt(prior)
+
+    @property
+    def cost(self) -> Gaussian:
+        """What a release will spend, for :mod:`cloakgp.accounting` and a ledger."""
+        return Gaussian(self.measurement.mu(), self.measurement.n_measurements)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of what the plan shows: the same settings and inputs give the same."""
+        return encoding.digest(self._shown())
+
+    def own_contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What its file holds that other kinds of plans have not: words, and arrays."""
+        words = {
+            "release": schema.FUNCTION,
+            "function": {"reach": self.reach, "prior_seed": self.prior_seed},
+        }
+        return words, {"centre": self.centre, "points": self.points}
+
+    @classmethod
+    def from_contents(cls, contents: encoding.Contents) -> FunctionPlan:
+        """The plan that a file holds."""
+        arrays, words = contents.arrays, contents.manifest["function"]
+        assert isinstance(contents.measurement, Measurement)
+        return cls(
+            gp=contents.gp,
+            X=arrays.get("X"),
+            points=arrays["points"],
+            measurement=contents.measurement,
+            reconstruction=arrays["reconstruction"],
+            centre=arrays["centre"],
+            reach=words["reach"],
+            prior_seed=words["prior_seed"],
+            certificate=contents.certificate,
+        )
+
+    def release(
+        self,
+        y: Any,
+        *,
+        missing: str = "error",
+        ledger: Any = None,
+        dataset: str | None = None,
+        why: str = "",
+        request: str | None = None,
+    ) -> FunctionRelease:
+        """Release the function: the one private step. Each call is a new spend.
+
+        Parameters
+        ----------
+        y : (N,) array
+            Private outcomes, in the order of X's rows; clipped to the bounds.
+        missing, ledger, dataset, why, request
+            As for :meth:`Plan.release`.
+        """
+        from cloakgp.private.room import measure
+
+        with charged(self, Account(ledger, dataset, why, request)) as charge:
+            if charge.answer is None:
+                charge.answer = self._shown_answer(measure(self.measurement, y, missing))
+        return self._released(charge)
+
+    def recover(self, ledger: Any, entry: int) -> FunctionRelease:
+        """The release that an entry of the ledger paid for, as for :meth:`Plan.recover`."""
+        return self._released(as_ledger(ledger).fetch(entry, self))
+
+    def _released(self, charge: Charge) -> FunctionRelease:
+        assert charge.answer is not None
+        insecure = charge.receipt is None and testing.insecure_generator() is not None
+        plan = replace(self._shown(), certificate=replace(self.certificate, insecure=insecure))
+        return FunctionRelease(plan, frozen(charge.answer), charge.receipt)
+
+    def values(self, X: FloatArray, z: IntArray) -> FloatArray:
+        """The function at `X` for these measurements: the same for an input whatever it is asked with."""
+        coefficients = self.reconstruction @ self.heights(z)
+        values = np.empty(len(X))
+        for rows in batches(len(X), len(self.points)):
+            covariances = np.asarray(self.gp.kernel(X[rows], self.points))
+            values[rows] = np.einsum("ij,j->i", covariances, coefficients)  # row by row, unlike BLAS
+            values[rows] += self.gp.mean + self.remainder(X[rows])
+        return values
+
+    def heights(self, z: IntArray) -> FloatArray:
+        """The measurements less what the prior mean predicts for them, in y's unit."""
+        low, high = self.gp.bounds
+        m = self.measurement
+        shift = low + (high - low) / 2 - self.gp.mean
+        sums = np.ldexp(self.centre.astype(np.float64), -(m.y_bits - 1 + m.matrix_bits))  # B 1
+        result: FloatArray = (z - self.centre).astype(np.float64) * m.step + sums * shift
+        return result
+
+    def _shown(self) -> FunctionPlan:
+        """The plan as published: without its matrix, which shows X, where X is not to be shown."""
+        if self.X is not None:
+            return self
+        bare = replace(self.measurement, matrix=frozen(self.measurement.matrix[:, :0]))
+        return replace(self, measurement=bare, centre=frozen(np.zeros_like(self.centre)))
+
+    def _shown_answer(self, z: IntArray) -> IntArray:
+        """z as published: about the prior mean, where the middle of the bounds would show X."""
+        if self.X is not None:
+            return z
+        moved: IntArray = np.rint(self.heights(z) / self.measurement.step).astype(np.int64)
+        return moved
+
+    def remainder(self, X: FloatArray) -> FloatArray:
+        """The public part of the noise at `X`: zero unless `prior_noise` was asked for.
+
+        A draw of the prior less its projection on the points, which the measurements carry already.
+        """
+        if self.prior_seed is None:
+            return np.zeros(len(X))
+        draw = draw_prior(self.gp.kernel, self.points.shape[1], self.prior_seed)
+        inverse_root = self.reconstruction / self.reach  # R^-1
+        fitted = inverse_root @ (inverse_root.T @ draw(self.points))
+        rest = draw(X) - np.asarray(self.gp.kernel(X, self.points)) @ fitted
+        values: FloatArray = self.reach * self.measurement.noise_scale * rest
+        return values
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        return (
+            f"<FunctionPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.bound} bound, "
+            f"{c.n_rows} rows, {c.n_measurements} measurements>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class FunctionRelease:
+    """A function that may be published whole. Made by :meth:`FunctionPlan.release`."""
+
+    plan: FunctionPlan
+    z: IntArray
+    """(q,) noisy integer measurements: all that y left behind."""
+    receipt: Receipt | None = None
+    """Where the release stands in the ledger that paid for it."""
+
+    def query(self, X: Any, *, return_std: bool = False) -> Any:
+        """The released function at `X`, with the std of its privacy noise if asked.
+
+        Any number of queries, in any order, cost nothing and agree with each other: they are
+        values of one function.
+        """
+        X = checks.matrix(X, "X", columns=self.plan.points.shape[1])
+        values = self.plan.values(X, self.z)
+        return (values, self.plan.noise_std(X)) if return_std else values
+
+    @property
+    def certificate(self) -> Certificate:
+        """The guarantee, and how it was reached."""
+        return self.plan.certificate
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The GP given what was released: behind `predict`, `uncertainty` and `sample`."""
+        if self.plan.X is None:
+            raise ValueError(
+                "predict: denoised predictions need the inputs X, which this release does not show. "
+                "Use query."
+            )
+        return Posterior(self.plan.gp, self.plan.X, [(self.plan.measurement, self.z)])
+
+    def predict(self, X: Any, **options: Any) -> Any:
+        """Denoised predictions, as for :meth:`Release.predict`."""
+        return self.posterior.predict(X, **options)
+
+    def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
+        """Std at `X` by its causes, for denoised predictions."""
+        return self.posterior.uncertainty(X, include_noise=include_noise)
+
+    def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
+        """(n, len(X)) draws of f from its posterior, by public randomness; free."""
+        return self.posterior.sample(X, n, seed)
+
+    def save(self, path: str | os.PathLike[str], *, sign_with: Any = None) -> None:
+        """Write the release file, as for :meth:`Release.save`."""
+        atomic.write(path, encoding.encode(self.plan, self.z, self.receipt, sign_with))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> FunctionRelease:
+        """Read a release file, as for :meth:`Release.load`."""
+        contents = encoding.read_contents(path, kernel)
+        if contents.kind != schema.FUNCTION:
+            raise ReleaseFileError("path: this file holds predictions; read it with Release.load.")
+        return cls(FunctionPlan.from_contents(contents), contents.z, contents.receipt)
+
+    def __repr__(self) -> str:
+        c = self.certificate
+        mark = "INSECURE " if c.insecure else ""
+        return (
+            f"<{mark}FunctionRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.n_rows} rows, "
+            f"{c.n_measurements} measurements>"
+        )

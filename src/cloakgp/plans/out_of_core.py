@@ -1,0 +1,308 @@
+"""A plan for more rows than fit into memory: three passes over X, and nothing of its length is kept.
+
+The first pass sums what the rows tell the model. The noise is then designed for a pilot: rows spread
+evenly over X, and those that stand most alone. The second pass makes every row's integer column and
+finds the longest, exactly: that is the sensitivity, whatever the pilot missed. Where the pilot missed too
+much, the rows with the longest columns join it, and design and pass are repeated. (A pilot alone would
+understate the sensitivity: a lone row that it lacks may have a column many times longer than any in it.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from cloakgp import calibration as calibrate
+from cloakgp import designs
+from cloakgp.calibration import SIGMA_FLOOR
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.designs.solution import Solution
+from cloakgp.measurements.certificate import certify
+from cloakgp.measurements.lattice import NOISE_REACH, integer_float_at_least
+from cloakgp.measurements.recipes import (
+    FactoredMeasurement,
+    Recipe,
+    Scan,
+    bias,
+    chunk_digest,
+    combined_digest,
+    declared_sensitivity,
+    recipe,
+    scan,
+    summed,
+)
+from cloakgp.model.inducing import Features, SparseGP, SparseRows, pick, unexplained
+from cloakgp.model.smoothers import Rows, diagonal
+from cloakgp.plans.predictions import Plan
+from cloakgp.plans.reconstruction import noise_objective, offset
+from cloakgp.rows.chunks import one_blas_thread, steps
+from cloakgp.rows.merging import Inputs
+from cloakgp.rows.passes import sweep
+
+if TYPE_CHECKING:
+    from cloakgp.model.gp import GP
+    from cloakgp.plans.planner import Planner
+
+DENSE = 2**24
+"""Entries of a measurement matrix that are written down; larger ones are kept as a recipe."""
+_PILOT = 2**23  # entries of the pilot's columns
+_LONERS = 2**13  # rows that stand most alone near their place
+_ROUNDS = 5  # of design and pass
+_PART = 2**20  # rows
+_LOOSE = 64  # times that a bound may be too large before it is worth another pass
+_Y_BITS, _MATRIX_BITS = 24, 26  # finest lattice
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What the first pass over X tells."""
+
+    features: Features
+    information: FloatArray
+    pilot: Inputs
+    digest: str
+
+
+def survey(planner: Planner) -> Survey:
+    """The first pass."""
+    with one_blas_thread():
+        return _surveyed(planner)
+
+
+def _surveyed(planner: Planner) -> Survey:
+    gp, inputs = planner.gp, planner.inputs
+    assert isinstance(gp.inducing, np.ndarray)
+    features = Features(gp.kernel, gp.inducing)
+    even = pick(inputs, max(2**12, _PILOT // len(planner.X_star)))
+    crowd = np.zeros(len(features.Z))  # the rows' share of each place, going by the pilot
+    for rows in steps(len(even)):
+        near = np.abs(features.kernel_rows(even.X[rows]))
+        crowd += (near / np.maximum(near.sum(axis=1, keepdims=True), 1e-300)).sum(axis=0)
+    total = np.zeros((len(features.W),) * 2)
+    digests = []
+    function = partial(_survey, features, gp.approximation, crowd)
+    most = max(4, _LONERS // len(features.Z))
+    lone = np.empty((0, 3 + planner.X_star.shape[1]))
+    for part in sweep(function, inputs.X, inputs.noise, inputs.group_counts, label="summing over rows"):
+        total += part.information
+        lone = np.vstack([lone, part.loners])
+        lone = lone[_first_of_each(lone[:, 0], lone[:, 1], most)]
+        digests.append(part.digest)
+    pilot = Inputs(np.vstack([even.X, lone[:, 3:]]), np.concatenate([even.variances, lone[:, 2]]), None)
+    return Survey(features, total, pilot, combined_digest(digests, inputs.groups))
+
+
+class _Surveyed(NamedTuple):
+    """What one chunk of rows tells."""
+
+    information: FloatArray
+    loners: (
+        FloatArray  # each with its nearest place, how much it stands alone, its noise variance, its inputs
+    )
+    digest: bytes
+
+
+def _survey(
+    features: Features, approximation: str, crowd: FloatArray, X: FloatArray, noise: Any, counts: Any
+) -> _Surveyed:
+    total, alone, place = np.zeros((len(features.W),) * 2), np.empty(len(X)), np.empty(len(X))
+    for rows in steps(len(X)):
+        K = features.kernel_rows(X[rows])
+        nearest = place[rows] = K.argmax(axis=1)
+        alone[rows] = K[np.arange(len(K)), nearest] / np.maximum(np.abs(K @ crowd), 1e-300)
+        phi = features.W @ K.T
+        S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
+        phi *= np.sqrt(n / unexplained(features, approximation, X[rows], phi, S))
+        total += phi @ phi.T
+    S = np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(X),))
+    first = _first_of_each(place, alone, 4)
+    loners = np.column_stack([place, alone, S, X])[first]
+    return _Surveyed(total, loners, chunk_digest(X, noise, counts))
+
+
+def _first_of_each(kind: FloatArray, score: FloatArray, n: int) -> Rows:
+    """Indices of the `n` largest scores of each kind."""
+    order = np.lexsort((-score, kind))
+    start = np.searchsorted(kind[order], kind[order])  # where a kind begins
+    return order[np.arange(len(order)) - start < n]
+
+
+class _Pilot(SparseRows):
+    """The pilot's columns, kept, since a design asks for them often; and those of all rows together.
+
+    With G at most the sum of c c' over all N columns of C, the columns of G^(1/2) / sqrt(N) join the pilot's.
+    What keeps c' M^-1 c <= 1 for every row keeps it for them (their sum is at most the rows' mean), so they
+    forbid nothing. But no direction that matters to a row can be missing from the design.
+    """
+
+    def __init__(self, planner: Planner, model: SparseGP, pilot: Inputs) -> None:
+        super().__init__(model, pilot)
+        own = super().columns(slice(None))
+        values, vectors = np.linalg.eigh(model.information)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        common = model.T @ root / np.sqrt(_largest_rest(planner.gp, pilot) * len(planner.X))
+        self._C = np.hstack([own, common])
+        self.n_rows = self._C.shape[1]
+
+    def columns(self, rows: slice | Rows) -> FloatArray:
+        columns: FloatArray = self._C[:, rows]
+        return columns
+
+
+def _largest_rest(gp: GP, pilot: Inputs) -> float:
+    """At least any row's D."""
+    largest = float(np.max(gp.noise))
+    if gp.approximation == "fitc":
+        highest = gp.kernel.range
+        largest += 100 * float(diagonal(gp.kernel, pilot.X).max()) if highest is None else highest[1]
+    return largest
+
+
+def plan_streamed(
+    planner: Planner, epsilon: float, delta: float, design: str, calibration: str, gap: float
+) -> Plan:
+    """As :meth:`Planner.plan`, with a measurement that is a recipe."""
+    if design == "posterior":
+        raise ValueError(
+            f"design: 'posterior' searches a column for each row, and {len(planner.inputs)} rows are too "
+            "many for that. Use 'mse'; release.predict denoises its answer too."
+        )
+    found = planner.survey
+    with one_blas_thread():  # for a plan that is the same to the last bit whatever the machine's cores
+        return _plan(planner, found, epsilon, delta, design, calibration, gap)
+
+
+def _plan(
+    planner: Planner,
+    found: Survey,
+    epsilon: float,
+    delta: float,
+    design: str,
+    calibration: str,
+    gap: float,
+) -> Plan:
+    gp = planner.gp
+    model = SparseGP(found.features, gp.approximation, found.information, planner.X_star)
+    pilot = found.pilot
+    solution = _solution(planner, model, pilot, design, gap / 4)
+    lower, iterations = solution.lower_bound, solution.iterations
+    # Most of what the pilot lacks shows on a part of the rows already.
+    few = [pick(planner.inputs, _PART)] if len(planner.inputs) > 4 * _PART else []
+    for rows in [*few, planner.inputs]:
+        best: tuple[float, Solution, FactoredMeasurement, Scan] | None = None
+        for _ in range(_ROUNDS):
+            measurement, seen = _measured(planner, model, solution, rows, epsilon, delta, calibration)
+            length = measurement.sensitivity() * 2.0 ** -(measurement.y_bits + measurement.matrix_bits)
+            if best is None or solution.objective * length**2 < best[0]:
+                best = solution.objective * length**2, solution, measurement, seen
+            if best[0] <= lower * (1 + gap):
+                break
+            pilot = Inputs(
+                np.vstack([pilot.X, seen.worst.X]),
+                np.concatenate([pilot.variances, seen.worst.variances]),
+                None,
+            )
+            solution = _solution(planner, model, pilot, design, gap / 4)
+            lower, iterations = max(lower, solution.lower_bound), iterations + solution.iterations
+    assert best is not None
+    objective, solution, measurement, seen = best
+    reconstruction = frozen(solution.reconstruction)
+    unit = (measurement.upper - measurement.lower) / measurement.mu()  # std of the noise for unit columns
+    certificate = certify(
+        measurement,
+        calibration,
+        design=design,
+        bound="exact",
+        objective=noise_objective(
+            design, planner.weights_for(design), reconstruction, measurement.noise_scale
+        ),
+        lower_bound=min(lower, objective) * unit**2,
+        iterations=iterations,
+        status="converged" if objective <= lower * (1 + gap) else "stopped before the gap was reached",
+        jitter=0.0,
+        bias=float(bias(gp, model, measurement, reconstruction, seen.rounding).max()),
+        unbiased=True,
+    )
+    return Plan(
+        gp=gp,
+        X=planner.X,
+        X_star=planner.X_star,
+        weights=planner.weights_for(design),
+        measurement=measurement,
+        reconstruction=reconstruction,
+        offset=frozen(offset(gp, measurement, reconstruction)),
+        gp_std=frozen(np.sqrt(model.posterior_variance)),
+        certificate=certificate,
+    )
+
+
+def _solution(planner: Planner, model: SparseGP, pilot: Inputs, design: str, gap: float) -> Solution:
+    """The design for the pilot, which does not depend on the promise: solved once."""
+    key = (design, gap, hashlib.sha256(pilot.X.tobytes() + pilot.variances.tobytes()).hexdigest())
+    if key not in planner.solved:
+        weights = planner.weights_for(design)
+        planner.solved[key] = designs.solve(design, _Pilot(planner, model, pilot), weights, gap)
+    return planner.solved[key]
+
+
+def _measured(
+    planner: Planner,
+    model: SparseGP,
+    solution: Solution,
+    inputs: Inputs,
+    epsilon: float,
+    delta: float,
+    calibration: str,
+) -> tuple[FactoredMeasurement, Scan]:
+    """Quantise the measurements, look at every column of the inputs, and scale the noise to the longest."""
+    assert solution.reduce is not None
+    gp, n_rows = planner.gp, len(planner.X)
+    mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(solution.reduce))
+    reduced = solution.reduce @ model.T
+
+    def look(sums: float) -> tuple[int, Recipe, Scan]:
+        """On a lattice for columns whose absolute values sum to this at most."""
+        # Bits such that sums of |column| y_int and 64 sigma stay below 2^60, also for columns of norm 2.
+        total = math.floor(60 - math.log2(sums + 2 * NOISE_REACH / mu))
+        y_bits = min(_Y_BITS, total * 4 // 9)
+        bits = min(_MATRIX_BITS, total - y_bits)
+        made = recipe(model.features, model.approximation, reduced @ model.features.W, bits)
+        return y_bits, made, scan(made, inputs)
+
+    sums = float(summed(gp, model, reduced, n_rows).max())
+    y_bits, made, seen = look(sums)
+    found = (float(seen.reach.max()) + n_rows / 2) * 2.0**-made.matrix_bits
+    if inputs is planner.inputs and found < sums / _LOOSE:  # uneven noise: there is room for more bits
+        y_bits, made, seen = look(found)
+    measurement = FactoredMeasurement(
+        recipe=made,
+        inputs=inputs,
+        information=model.information,
+        rows=n_rows,
+        digest=planner.survey.digest,
+        declared=declared_sensitivity(seen.longest, y_bits),
+        sums=frozen(seen.centre),
+        extent=int(seen.reach.max()),
+        y_bits=y_bits,
+        sigma=0,
+        lower=gp.bounds[0],
+        upper=gp.bounds[1],
+        epsilon=epsilon,
+        delta=delta,
+    )
+    sigma = integer_float_at_least(Fraction(measurement.sensitivity()) / Fraction(mu))
+    if sigma < SIGMA_FLOOR or made.matrix_bits < 8:
+        remedy = "smaller epsilon" if sigma < SIGMA_FLOOR else "larger epsilon or delta"
+        raise ValueError(
+            f"epsilon={epsilon:g} and delta={delta:g} with {n_rows} rows leave too few bits for exact noise; "
+            f"use a {remedy}."
+        )
+    measurement = replace(measurement, sigma=sigma)
+    measurement.check()
+    return measurement, seen

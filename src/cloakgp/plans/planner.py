@@ -1,0 +1,156 @@
+"""Many plans over the same inputs and test points: what does not depend on the promise is done once."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloakgp import calibration as calibrate
+from cloakgp import checks, designs
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.designs.posterior import denoised_error, denoising_gain
+from cloakgp.designs.solution import Solution
+from cloakgp.measurements.certificate import certify
+from cloakgp.measurements.lattice import to_integers
+from cloakgp.model.arrays import on_host
+from cloakgp.model.build import OnDevice, smoother_for, torch_device
+from cloakgp.model.smoothers import Smoother, blocks
+from cloakgp.plans import out_of_core
+from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
+from cloakgp.plans.predictions import Plan
+from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
+from cloakgp.rows.merging import Inputs, distinct
+from cloakgp.rows.sources import as_source, is_lazy
+
+if TYPE_CHECKING:
+    from cloakgp.model.gp import GP
+
+
+class Planner:
+    """Plans for one model, X and X*, for any promise and design. Made by :meth:`GP.planner`.
+
+    The covariances and their factor are computed once and kept (N^2 numbers), and so are the noise
+    designs that do not depend on the promise.
+    """
+
+    def __init__(self, gp: GP, X: Any, X_star: Any, weights: Any = None, device: Any = None) -> None:
+        self.device, X, X_star = torch_device(device, X, X_star)
+        if gp.inducing is not None and self.device is not None:
+            raise ValueError("device: a GP with inducing inputs runs on the processor; leave device out.")
+        self.X = as_source(X, "X")
+        self.X_star = checks.matrix(X_star, "X_star", columns=self.X.shape[1])
+        gp.check_rows(len(self.X))
+        self.gp = gp.with_places(self.X)
+        if weights is None:
+            weights = np.ones(len(self.X_star))
+        remedy = "To ignore a test point, leave it out of X_star."
+        weights = checks.vector(weights, "weights", len(self.X_star), positive=True, remedy=remedy)
+        self.weights = frozen(relative_weights(weights))
+        if is_lazy(self.X) and not self.streamed:  # held whole, so that it cannot be changed behind a plan
+            self.X = checks.matrix(np.asarray(self.X[:]), "X")
+            del self.inputs
+        self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """X without its repetitions."""
+        return distinct(self.X, self.gp.noise)
+
+    @property
+    def streamed(self) -> bool:
+        """Whether there are too many rows for a matrix that has a column for each."""
+        return self._many(len(self.inputs))
+
+    def _many(self, n_rows: int) -> bool:
+        if self.gp.inducing is None:
+            return False
+        return n_rows * min(len(self.X_star), len(np.atleast_1d(self.gp.inducing))) > out_of_core.DENSE
+
+    @cached_property
+    def survey(self) -> Survey:
+        """What a first pass over many rows tells."""
+        return survey(self)
+
+    @cached_property
+    def smoother(self) -> Smoother:
+        """How y becomes predictions."""
+        return smoother_for(self.gp, self.inputs, self.X_star, self.device)
+
+    def plan(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        design: str = "mse",
+        calibration: str = "analytic",
+        gap: float = 0.01,
+    ) -> Plan:
+        """A plan, as :meth:`GP.plan` makes it."""
+        epsilon, delta = calibrate.promise(epsilon, delta)
+        gap = checks.positive(gap, "gap")
+        checks.choice(design, "design", designs.DESIGNS)
+        # Refuses a bad promise before the heavy work.
+        expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
+        if self.streamed:
+            return plan_streamed(self, epsilon, delta, design, calibration, gap)
+        gp, smoother = self.gp, self.smoother
+        solution = self._solution(design, gap, ((gp.bounds[1] - gp.bounds[0]) / expected_mu) ** 2)
+        parts = [on_host(solution.columns(smoother, block)) for block in blocks(len(self.inputs))]
+        B, solution = np.hstack(parts), solution.on_host()
+        smoother = smoother.on_host() if isinstance(smoother, OnDevice) else smoother
+        mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
+        measurement = to_integers(B, gp.bounds, epsilon, delta, mu, groups=self.inputs.groups)
+        noise_variance = measurement.noise_scale**2
+        reconstruction = frozen(
+            solution.reconstruction
+            if solution.unbiased
+            else denoising_gain(smoother, measurement.real_matrix(), noise_variance)
+        )
+        if solution.unbiased:
+            objective = noise_objective(
+                design, self.weights_for(design), reconstruction, measurement.noise_scale
+            )
+        else:
+            objective = denoised_error(smoother, self.weights, measurement.real_matrix(), reconstruction)
+        certificate = certify(
+            measurement,
+            calibration,
+            design=design,
+            bound="exact",
+            objective=objective,
+            lower_bound=solution.lower_bound * noise_variance,
+            iterations=solution.iterations,
+            status=solution.status,
+            jitter=smoother.jitter,
+            bias=largest_bias(gp, smoother, measurement, reconstruction),
+            unbiased=solution.unbiased,
+        )
+        return Plan(
+            gp=gp,
+            X=self.X,
+            X_star=self.X_star,
+            weights=self.weights_for(design),
+            measurement=measurement,
+            reconstruction=reconstruction,
+            offset=frozen(offset(gp, measurement, reconstruction)),
+            gp_std=frozen(np.sqrt(smoother.posterior_variance)),
+            certificate=certificate,
+        )
+
+    def weights_for(self, design: str) -> FloatArray:
+        """The weights that a design looks at: `volume` looks at none."""
+        return frozen(np.ones_like(self.weights)) if design == "volume" else self.weights
+
+    def _solution(self, design: str, gap: float, noise_variance: float) -> Solution:
+        """The design; only `posterior` depends on the noise to come."""
+        weights = self.weights_for(design)
+        if design == "posterior":
+            return designs.solve(design, self.smoother, weights, gap, noise_variance)
+        if (design, gap, "") not in self.solved:
+            self.solved[design, gap, ""] = designs.solve(design, self.smoother, weights, gap, noise_variance)
+        return self.solved[design, gap, ""]
+
+    def __repr__(self) -> str:
+        return f"<Planner: {self.gp!r}, {len(self.X)} rows, {len(self.X_star)} test points>"

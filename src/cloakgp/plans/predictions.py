@@ -1,0 +1,300 @@
+"""A plan of predictions, which is public, and its release, which is what comes out of the private step.
+
+The plan is everything about a release that can be known before y is touched. The release is computed from the
+plan and the noisy integers.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloakgp import testing
+from cloakgp.accounting import Gaussian
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.files import atomic, schema
+from cloakgp.files.container import ReleaseFileError
+from cloakgp.ledger.charge import Account, Charge, Receipt
+from cloakgp.ledger.charging import as_ledger, charged
+from cloakgp.measurements.certificate import Certificate
+from cloakgp.measurements.lattice import IntArray, Measurement
+from cloakgp.measurements.recipes import FactoredMeasurement
+from cloakgp.plans import encoding
+from cloakgp.posterior.conditioning import Posterior, Uncertainty
+
+if TYPE_CHECKING:
+    from cloakgp.model.gp import GP
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Plan:
+    """What will be measured, and the noise that it will have. Made by :meth:`GP.plan`.
+
+    A plan never saw y, so it can be printed, plotted, published and compared with others at no
+    cost. Only :meth:`release` spends.
+    """
+
+    gp: GP
+    X: Any
+    """(N, D) public inputs: an array, or what gives slices of one; None if a file holds only its digest."""
+    X_star: FloatArray
+    weights: FloatArray
+    """(P,) how much the noise at each test point matters, 1 on average."""
+    measurement: Measurement | FactoredMeasurement
+    reconstruction: FloatArray  # (P, q): predictions from measurements
+    offset: FloatArray  # (P,): the prediction if every y were the middle of the bounds
+    gp_std: FloatArray
+    """(P,) posterior std of the GP itself at X*, without privacy noise; to four digits in a file."""
+    certificate: Certificate
+
+    @property
+    def noise_std(self) -> FloatArray:
+        """(P,) std of the privacy noise at each test point."""
+        std: FloatArray = self.measurement.noise_scale * np.linalg.norm(self.reconstruction, axis=1)
+        return std
+
+    @property
+    def noise_cov(self) -> FloatArray:
+        """(P, P) covariance of the privacy noise over the test points."""
+        scaled = self.measurement.noise_scale * self.reconstruction
+        cov: FloatArray = scaled @ scaled.T
+        return cov
+
+    @property
+    def cost(self) -> Gaussian:
+        """What a release will spend, for :mod:`cloakgp.accounting` and a ledger."""
+        return Gaussian(self.measurement.mu(), self.measurement.n_measurements)
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan: the same settings and inputs give the same."""
+        return encoding.digest(self)
+
+    def own_contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """What its file holds that other kinds of plans have not: words, and arrays."""
+        names = ("X_star", "weights", "offset")
+        arrays = {name: getattr(self, name) for name in names} | {"gp_std": schema.rounded_std(self.gp_std)}
+        return {"release": schema.PREDICTIONS}, arrays
+
+    @classmethod
+    def from_contents(cls, contents: encoding.Contents) -> Plan:
+        """The plan that a file holds."""
+        arrays = contents.arrays
+        return cls(
+            gp=contents.gp,
+            X=arrays.get("X"),
+            X_star=arrays["X_star"],
+            weights=arrays["weights"],
+            measurement=contents.measurement,
+            reconstruction=arrays["reconstruction"],
+            offset=arrays["offset"],
+            gp_std=arrays["gp_std"],
+            certificate=contents.certificate,
+        )
+
+    def release(
+        self,
+        y: Any,
+        *,
+        missing: str = "error",
+        ledger: Any = None,
+        dataset: str | None = None,
+        why: str = "",
+        request: str | None = None,
+    ) -> Release:
+        """Release predictions from the private outcomes: the one private step.
+
+        Each call draws fresh noise and is a new spend of the certificate's (epsilon, delta), also
+        when called twice on the same plan with the same y.
+
+        Parameters
+        ----------
+        y : (N,) array
+            Private outcomes, in the order of X's rows. Values outside the bounds are clipped;
+            how many is not told, since that would leak.
+        missing : {"error", "midpoint"}
+            NaN and infinities are refused before anything is spent, or replaced row by row by the
+            middle of the bounds, which protects missingness too.
+        ledger : Ledger or its URL, optional
+            Pays for the release: refused before y is read if it does not fit, and on record, answer
+            included, before this returns. See :class:`cloakgp.Ledger`.
+        dataset : str
+            Which of the ledger's data sets pays.
+        why : str
+            For the record.
+        request : str, optional
+            A name for this request, unlike any other of the data set's. Asked again after a crash, the
+            ledger gives the same answer for nothing.
+        """
+        from cloakgp.private.room import measure
+
+        with charged(self, Account(ledger, dataset, why, request)) as charge:
+            if charge.answer is None:
+                charge.answer = measure(self.measurement, y, missing)
+        return self._released(charge)
+
+    def recover(self, ledger: Any, entry: int) -> Release:
+        """The release that an entry of the ledger paid for, once more and for nothing; y is not needed.
+
+        For when a program died after the charge: ``ledger.entries(dataset)`` shows the number.
+        """
+        return self._released(as_ledger(ledger).fetch(entry, self))
+
+    def _released(self, charge: Charge) -> Release:
+        assert charge.answer is not None
+        insecure = charge.receipt is None and testing.insecure_generator() is not None
+        plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
+        return Release(plan, frozen(charge.answer), charge.receipt)
+
+    def __repr__(self) -> str:
+        std, c = self.noise_std, self.certificate
+        return (
+            f"<Plan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.design} design, "
+            f"{c.n_rows} rows, {len(std)} test points, noise std {std.min():.3g} to {std.max():.3g}>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Release:
+    """Predictions that may be published. Made by :meth:`Plan.release`, or :meth:`load`.
+
+    It holds the public plan and the noisy measurements `z`, and nothing else that depends on y:
+    printed, pickled or saved, it cannot give y back.
+    """
+
+    plan: Plan
+    z: IntArray
+    """(q,) noisy integer measurements: all that y left behind."""
+    receipt: Receipt | None = None
+    """Where the release stands in the ledger that paid for it."""
+
+    @property
+    def X_star(self) -> FloatArray:
+        """(P, D) test points."""
+        return self.plan.X_star
+
+    @property
+    def mean(self) -> FloatArray:
+        """(P,) released predictions: the GP's posterior mean plus the privacy noise.
+
+        For the `posterior` design, which has no unbiased answer, the same as ``predict(X_star)``.
+        """
+        m = self.plan.measurement
+        centred = (self.z - m.midpoint).astype(np.float64) * m.step
+        mean: FloatArray = self.plan.offset + self.plan.reconstruction @ centred
+        return mean
+
+    @property
+    def noise_std(self) -> FloatArray:
+        """(P,) std of the privacy noise in `mean`."""
+        return self.plan.noise_std
+
+    @property
+    def noise_cov(self) -> FloatArray:
+        """(P, P) covariance of the privacy noise in `mean`."""
+        return self.plan.noise_cov
+
+    @property
+    def gp_std(self) -> FloatArray:
+        """(P,) posterior std of the GP itself at X*, privacy noise not counted."""
+        return self.plan.gp_std
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether `mean` is the GP's own mean plus noise, and not a denoised one."""
+        return self.certificate.unbiased
+
+    @property
+    def certificate(self) -> Certificate:
+        """The guarantee, and how it was reached."""
+        return self.plan.certificate
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """The GP given what was released: behind `predict`, `uncertainty` and `sample`."""
+        return Posterior(self.plan.gp, self.plan.X, [(self.plan.measurement, self.z)])
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        include_noise: bool | float = False,
+    ) -> Any:
+        """Denoised predictions of f anywhere: free, deterministic, and without y.
+
+        The Bayesian posterior of f given the released measurements, at planned test points or any
+        others. Better than `mean` where the model is sensible, but shrunk towards the prior mean.
+
+        Parameters
+        ----------
+        X : (n, D) array
+        return_std, return_cov : bool
+            Return the posterior std (n,) or covariance (n, n) too. It counts the GP's uncertainty and the
+            privacy noise together; :meth:`uncertainty` takes them apart.
+        include_noise : bool or float
+            Add the observation noise, for intervals on a new outcome. Give its variance as a number
+            if the model has one per row.
+
+        Returns
+        -------
+        (n,) array, or a pair of arrays
+        """
+        return self.posterior.predict(
+            X, return_std=return_std, return_cov=return_cov, include_noise=include_noise
+        )
+
+    def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
+        """Std at `X` by its causes: privacy noise, GP posterior, observation; and in total.
+
+        `include_noise` as for :meth:`predict`: a variance, if the model has one per row.
+        """
+        return self.posterior.uncertainty(X, include_noise=include_noise)
+
+    def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
+        """(n, len(X)) draws of f from its posterior, by public randomness; free."""
+        return self.posterior.sample(X, n, seed)
+
+    def save(self, path: str | os.PathLike[str], *, sign_with: Any = None) -> None:
+        """Write the release file: all that an analyst or auditor needs, X included.
+
+        Parameters
+        ----------
+        path : path
+            Written whole or not at all; an existing file is replaced.
+        sign_with : Ed25519 private key, optional
+            From the `cryptography` package (extra ``sign``). The signature lets a reader check
+            that the custodian made this file: see :func:`cloakgp.verify`.
+        """
+        atomic.write(path, encoding.encode(self.plan, self.z, self.receipt, sign_with))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> Release:
+        """Read a release file. Nothing in it is executed.
+
+        Parameters
+        ----------
+        path : path
+        kernel : callable, optional
+            The kernel, needed for new predictions if the file was made with a custom one, which
+            no file can hold.
+        """
+        contents = encoding.read_contents(path, kernel)
+        if contents.kind != schema.PREDICTIONS:
+            raise ReleaseFileError(
+                "path: this file holds a whole function; read it with FunctionRelease.load."
+            )
+        return cls(Plan.from_contents(contents), contents.z, contents.receipt)
+
+    def __repr__(self) -> str:
+        c, std = self.certificate, self.noise_std
+        mark = "INSECURE " if c.insecure else ""
+        return (
+            f"<{mark}Release: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {len(std)} predictions, "
+            f"noise std {std.min():.3g} to {std.max():.3g}>"
+        )

@@ -1,0 +1,154 @@
+"""What can be said about f anywhere, given what was released: Bayes, free of charge.
+
+The law of the noise is public, so a reader can condition the GP on the released measurements as
+on any noisy data: with B the measurement matrix, K = Kff + S the prior covariance of y, z the
+released measurements and s their noise variances,
+
+    E[f(x) | z]   = m0 + k(x, X) B' D^-1 (z - B m0),      D = B K B' + diag(s),
+    Cov[f(x), f(x') | z] = k(x, x') - k(x, X) B' D^-1 B k(X, x').
+
+Nothing here sees y or spends anything. Several releases of the same data stack their rows.
+Clipping y to the bounds, and rounding it, are not modelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+
+from cloakgp import checks
+from cloakgp.checks import FloatArray
+from cloakgp.measurements.lattice import IntArray, Measurement
+from cloakgp.measurements.recipes import FactoredMeasurement
+from cloakgp.posterior.links import Links, batches, links
+
+if TYPE_CHECKING:
+    from cloakgp.model.gp import GP
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """Standard deviations at each input, by what causes them. Variances add up to `total`'s."""
+
+    privacy: FloatArray
+    """What the privacy noise adds to not knowing f."""
+    gp: FloatArray
+    """What would remain unknown of f if y itself were known."""
+    observation: FloatArray
+    """The scatter of a single new outcome around f."""
+    total: FloatArray
+    """All three together: how far a new outcome may be from the prediction."""
+
+
+class Posterior:
+    """The Gaussian process given released measurements of its data."""
+
+    def __init__(
+        self, gp: GP, X: Any, released: Sequence[tuple[Measurement | FactoredMeasurement, IntArray]]
+    ) -> None:
+        self.gp, self.X = gp, X
+        self._released = released
+        self._columns = X.shape[1] if X is not None else np.asarray(gp.inducing).shape[1]
+
+    @cached_property
+    def _links(self) -> Links:
+        return links(self.gp, self.X, [m for m, _ in self._released])
+
+    @cached_property
+    def _noise(self) -> FloatArray:
+        return np.concatenate([np.full(m.n_measurements, m.noise_scale**2) for m, _ in self._released])
+
+    @cached_property
+    def _surprise(self) -> FloatArray:
+        """z - B m0, in y's unit: the measurements less what the prior mean predicts for them."""
+        centred = [(z - m.midpoint).astype(np.float64) * m.step for m, z in self._released]
+        low, high = self.gp.bounds
+        shift = self.gp.mean - (low + (high - low) / 2)
+        result: FloatArray = np.concatenate(centred) - shift * np.concatenate(
+            [m.total for m, _ in self._released]
+        )
+        return result
+
+    @cached_property
+    def _factor(self) -> tuple[FloatArray, bool]:
+        """Cholesky factor of D."""
+        D = self._links.covariance
+        D = (D + D.T) / 2 + np.diag(self._noise)
+        factor: tuple[FloatArray, bool] = cho_factor(D, lower=True)
+        return factor
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        include_noise: bool | float = False,
+    ) -> Any:
+        """Posterior mean of f at `X`; with its std or covariance if asked."""
+        if return_std and return_cov:
+            raise ValueError("return_std and return_cov: ask for at most one of them.")
+        X = checks.matrix(X, "X", columns=self._columns)
+        extra = self._observation_variance(include_noise)
+        if return_cov:
+            link = np.vstack([self._links.at(X[rows]) for rows in batches(len(X), self._links.width)])
+            whitened = solve_triangular(self._factor[0], link.T, lower=True)
+            prior = np.asarray(self.gp.kernel(X))
+            return self._mean(link), prior - whitened.T @ whitened + extra * np.eye(len(X))
+        mean, variance = np.empty(len(X)), np.empty(len(X))
+        for rows in batches(len(X), self._links.width):
+            link = self._links.at(X[rows])
+            mean[rows] = self._mean(link)
+            if return_std:
+                variance[rows] = self._variance(X[rows], link)
+        return (mean, np.sqrt(variance + extra)) if return_std else mean
+
+    def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
+        """Std at `X` by its causes."""
+        X = checks.matrix(X, "X", columns=self._columns)
+        known = self._links.known_variance(X)
+        given = self.predict(X, return_std=True)[1] ** 2
+        observation = np.full(len(X), self._observation_variance(include_noise))
+        return Uncertainty(
+            privacy=np.sqrt(np.maximum(given - known, 0.0)),
+            gp=np.sqrt(known),
+            observation=np.sqrt(observation),
+            total=np.sqrt(given + observation),
+        )
+
+    def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
+        """(n, len(X)) draws of f at `X`, by public randomness."""
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
+            raise ValueError(f"n must be a whole number above 0; got {n!r}.")
+        mean, cov = self.predict(X, return_cov=True)
+        values, vectors = np.linalg.eigh(cov)
+        normals = np.random.default_rng(seed).normal(size=(n, len(mean)))
+        draws: FloatArray = mean + (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+        return draws
+
+    def _mean(self, link: FloatArray) -> FloatArray:
+        mean: FloatArray = self.gp.mean + link @ cho_solve(self._factor, self._surprise)
+        return mean
+
+    def _variance(self, X: FloatArray, link: FloatArray) -> FloatArray:
+        whitened = solve_triangular(self._factor[0], link.T, lower=True)
+        explained = np.einsum("ij,ij->j", whitened, whitened)
+        variance: FloatArray = np.maximum(np.asarray(self.gp.kernel.diag(X)) - explained, 0.0)
+        return variance
+
+    def _observation_variance(self, include_noise: bool | float) -> float:
+        if isinstance(include_noise, (bool, np.bool_)) and not include_noise:
+            return 0.0
+        if not isinstance(include_noise, (bool, np.bool_)):
+            return checks.positive(include_noise, "include_noise", "Give True, False or a variance.")
+        if not isinstance(self.gp.noise, float):
+            raise ValueError(
+                "include_noise: this model has one noise variance per row of X, so that of a new "
+                "outcome is not known. Give it as a number: include_noise=variance."
+            )
+        return self.gp.noise

@@ -1,0 +1,135 @@
+"""How the model links what was measured with f anywhere: prior covariances, for denoising.
+
+With B the measurement matrix, over the sums of y at the distinct rows of X, and K the prior covariance of
+these sums: Cov(f(x), B y) and B K B'. Public, like all that is not y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from cloakgp.checks import FloatArray
+from cloakgp.measurements.lattice import Measurement
+from cloakgp.measurements.recipes import FactoredMeasurement
+from cloakgp.model.build import smoother_for, sparse_model
+from cloakgp.model.inducing import SparseGP, SparseRows
+from cloakgp.rows.merging import Inputs, take
+
+if TYPE_CHECKING:
+    from cloakgp.model.gp import GP
+
+_ENTRIES = 2**22  # of a block of the kernel matrix: bounds memory, whatever is asked
+
+
+class Links(Protocol):
+    """Prior covariances of the measurements."""
+
+    covariance: FloatArray
+    """(q, q) of the measurements with each other, privacy noise not counted."""
+    width: int
+    """Numbers needed per input asked about."""
+
+    def at(self, X: FloatArray) -> FloatArray:
+        """(n, q) of f(X) with the measurements."""
+        ...
+
+    def known_variance(self, X: FloatArray) -> FloatArray:
+        """(n,) variance of f(X) if y itself were known."""
+        ...
+
+
+def links(gp: GP, X: Any, measured: Sequence[Measurement | FactoredMeasurement]) -> Links:
+    """For measurements of the same data, stacked."""
+    recipes = [m for m in measured if isinstance(m, FactoredMeasurement)]
+    if recipes and len(recipes) < len(measured):
+        raise ValueError(
+            "releases: some hold their measurement as a matrix, others as a recipe; combine like with like."
+        )
+    if recipes:
+        return FactoredLinks(gp, recipes)
+    measurements = [m for m in measured if isinstance(m, Measurement)]
+    groups = measurements[0].groups
+    if all(m.groups is groups or _same(m, measurements[0]) for m in measurements):
+        B = np.vstack([m.real_matrix() for m in measurements])
+    else:  # one counts the rows singly
+        groups = None
+        B = np.vstack([m.by_row() for m in measurements])
+    inputs = take(X, gp.noise, groups)
+    return ExactLinks(gp, inputs, B) if gp.inducing is None else SparseLinks(gp, inputs, B)
+
+
+def _same(one: Measurement, other: Measurement) -> bool:
+    if one.groups is None or other.groups is None:
+        return one.groups is other.groups
+    return np.array_equal(one.groups.labels, other.groups.labels)
+
+
+class ExactLinks:
+    """k(x, X) B' and B (Kff + S) B'."""
+
+    def __init__(self, gp: GP, inputs: Inputs, B: FloatArray) -> None:
+        self._gp, self._inputs, self._summed = gp, inputs, B * inputs.counts
+        self.width = len(inputs)
+        product = B * inputs.noise
+        for rows in batches(len(inputs), len(inputs)):
+            product += self._summed[:, rows] @ np.asarray(gp.kernel(inputs.X[rows], inputs.X))
+        self.covariance: FloatArray = product @ self._summed.T
+
+    def at(self, X: FloatArray) -> FloatArray:
+        link: FloatArray = np.asarray(self._gp.kernel(X, self._inputs.X)) @ self._summed.T
+        return link
+
+    def known_variance(self, X: FloatArray) -> FloatArray:
+        return smoother_for(self._gp, self._inputs, X).posterior_variance
+
+
+class SparseLinks:
+    """phi(x)' H' with H = B phi', and H H' + B D B'."""
+
+    def __init__(self, gp: GP, inputs: Inputs, B: FloatArray) -> None:
+        self._gp, self._inputs = gp, inputs
+        model = sparse_model(gp, inputs, inputs.X[:1])
+        self._features = model.features
+        self.width = len(model.features.Z)
+        self._H, own = SparseRows(model, inputs).measured(B)
+        self.covariance: FloatArray = self._H @ self._H.T + own
+
+    def at(self, X: FloatArray) -> FloatArray:
+        link: FloatArray = self._features.at(X).T @ self._H.T
+        return link
+
+    def known_variance(self, X: FloatArray) -> FloatArray:
+        variance: FloatArray = sparse_model(self._gp, self._inputs, X).posterior_variance
+        return variance
+
+
+class FactoredLinks:
+    """The same from a recipe, B = R phi / D: H = R I and B D B' = R I R', with I the rows' information."""
+
+    def __init__(self, gp: GP, measurements: Sequence[FactoredMeasurement]) -> None:
+        first = measurements[0]
+        self._features, self._approximation = first.recipe.features, gp.approximation
+        self._information = first.information
+        self.width = len(self._features.Z)
+        R = np.vstack([m.recipe.reduced_to(self._features) for m in measurements])
+        self._H: FloatArray = R @ self._information
+        self.covariance: FloatArray = self._H @ self._H.T + self._H @ R.T
+
+    def at(self, X: FloatArray) -> FloatArray:
+        link: FloatArray = self._features.at(X).T @ self._H.T
+        return link
+
+    def known_variance(self, X: FloatArray) -> FloatArray:
+        model = SparseGP(self._features, self._approximation, self._information, X)
+        variance: FloatArray = model.posterior_variance
+        return variance
+
+
+def batches(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Slices of rows such that a block has a bounded number of entries."""
+    step = max(1, _ENTRIES // n_columns)
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))

@@ -1,0 +1,99 @@
+"""Passes over rows that need not fit into memory: a chunk at a time, in threads, added up in order.
+
+A source is anything with a length and slices of rows: an array, a memory map, a Parquet file, a Dask
+array. What is computed does not depend on who computes it: chunks have a fixed size, each is worked
+through by one thread with one BLAS thread, and results come back in the order of the rows, so sums are
+the same to the last bit with two threads, with twenty, or on a cluster.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, TypeVar
+
+from cloakgp.progress import Progress
+from cloakgp.rows.parquet import joined
+
+CHUNK = 2**16
+"""Rows of one task."""
+STEP = 2**12
+"""Rows of a task that are worked on at once."""
+
+T = TypeVar("T")
+
+
+def is_dask(source: Any) -> bool:
+    """Whether a source is a Dask collection; true of nothing else, and without importing Dask."""
+    return hasattr(source, "__dask_graph__")
+
+
+def n_rows(sources: tuple[Any, ...]) -> int:
+    """How many rows the sources have."""
+    return next(len(source) for source in sources if hasattr(source, "__len__"))
+
+
+def chunks(rows: int) -> list[slice]:
+    """Consecutive chunks of so many rows."""
+    return [slice(start, min(start + CHUNK, rows)) for start in range(0, rows, CHUNK)]
+
+
+def steps(rows: int) -> Iterator[slice]:
+    """Consecutive steps through the rows of a chunk."""
+    for start in range(0, rows, STEP):
+        yield slice(start, min(start + STEP, rows))
+
+
+def sweep_threads(function: Callable[..., T], sources: tuple[Any, ...], label: str) -> Iterator[T]:
+    tasks = chunks(n_rows(sources))
+    workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4, len(tasks))
+
+    def work(rows: slice) -> T:
+        # In one layout, since BLAS may add in another order for another.
+        return function(
+            *(joined([source[rows]]) if hasattr(source, "__len__") else source for source in sources)
+        )
+
+    waiting: deque[Future[T]] = deque()
+    pool = ThreadPoolExecutor(workers)
+    try:
+        with one_blas_thread(), Progress(label, len(tasks)) as progress:
+            for task in tasks:
+                waiting.append(pool.submit(work, task))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+                    progress.advance()
+            while waiting:
+                yield waiting.popleft().result()
+                progress.advance()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+_lock, _inside, _limits = Lock(), 0, None
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """One BLAS thread, for sums that are the same everywhere.
+
+    The limit holds for a whole process, so the first who asks for it sets it and the last one lifts it.
+    """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
+
+    global _inside, _limits
+    with _lock:
+        if not _inside:
+            _limits = threadpool_limits(1, user_api="blas")
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if not _inside and _limits is not None:
+                _limits.restore_original_limits()

@@ -1,0 +1,194 @@
+"""The rows of X as the model sees them: equal rows as one.
+
+Rows with the same inputs and the same noise variance tell the model nothing but the sum of their
+outcomes (THEORY: n rows with variance D act as their mean with variance D/n). So a model is built on the
+distinct rows, with the sums as its outcomes: fewer rows, the same predictions. One person still moves a sum
+by no more than the width of the bounds, so privacy is counted as before: ``docs/proofs.md``, lemma 13.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.rows.passes import sweep
+
+Labels = NDArray[np.intp]
+MOST_DISTINCT = 2**20
+"""Distinct rows up to which rows are merged: more are passed over as they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Which rows of y are summed."""
+
+    labels: Labels  # (N,): the group of each row
+    counts: NDArray[np.int64]  # (U,): how many rows a group has
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.labels)
+
+    @property
+    def first(self) -> Labels:
+        """(U,) the first row of each group."""
+        first = np.empty(len(self.counts), dtype=np.intp)
+        first[self.labels[::-1]] = np.arange(len(self.labels) - 1, -1, -1)
+        return first
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Distinct rows of X, in the order in which they first appear."""
+
+    X: Any  # (U, D)
+    noise: float | FloatArray  # variance of one outcome, or one for each distinct row
+    groups: Groups | None
+    """None if all rows are distinct."""
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def by_row(self) -> Inputs:
+        """The same with every row as often as it occurs, without a copy of them."""
+        if self.groups is None:
+            return self
+        noise = self.noise if isinstance(self.noise, float) else self.noise[self.groups.labels]
+        return Inputs(_Repeated(self.X, self.groups.labels), noise, None)
+
+    @property
+    def group_counts(self) -> FloatArray | float:
+        """How many rows of y each stands for; 1 if all are distinct."""
+        return 1.0 if self.groups is None else self.groups.counts.astype(np.float64)
+
+    @property
+    def variances(self) -> FloatArray:
+        """(U,) noise variance of one outcome at each."""
+        return np.broadcast_to(np.asarray(self.noise, dtype=np.float64), (len(self.X),))
+
+    @property
+    def counts(self) -> FloatArray:
+        """(U,) how many rows of y each stands for."""
+        return np.broadcast_to(self.group_counts, (len(self.X),))
+
+
+class _Repeated:
+    """Rows of X as often as the labels name them."""
+
+    def __init__(self, X: FloatArray, labels: Labels) -> None:
+        self._X, self._labels = X, labels
+        self.shape = (len(labels), X.shape[1])
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def __getitem__(self, rows: Any) -> FloatArray:
+        chosen: FloatArray = self._X[self._labels[rows]]
+        return chosen
+
+
+def distinct(X: Any, noise: float | FloatArray) -> Inputs:
+    """X without its repetitions; as it is if it has more than `MOST_DISTINCT` distinct rows."""
+    if len(X) > MOST_DISTINCT or not isinstance(X, np.ndarray):
+        return _distinct_streamed(X, noise)
+    return take(X, noise, group(X if isinstance(noise, float) else _table(X, noise)))
+
+
+def take(X: FloatArray, noise: float | FloatArray, groups: Groups | None) -> Inputs:
+    """The first row of each group."""
+    if groups is None:
+        return Inputs(X, noise, None)
+    first = groups.first
+    # 0.0 for -0.0, as a pass over chunks has it.
+    return Inputs(X[first] + 0.0, noise if isinstance(noise, float) else noise[first], groups)
+
+
+def _distinct_streamed(X: Any, noise: float | FloatArray) -> Inputs:
+    """The same a chunk at a time: a pass for the distinct rows, and one for each row's place among them."""
+    known = np.empty((0, X.shape[1] + (not isinstance(noise, float))))
+    found: list[FloatArray] = []
+    for rows in sweep(_distinct_rows, X, noise, label="looking for equal rows"):
+        found.append(rows)
+        if len(known) + sum(map(len, found)) > 2 * MOST_DISTINCT:
+            known, found = _first_of_equal(np.vstack([known, *found])), []
+            if len(known) > MOST_DISTINCT:
+                return Inputs(X, noise, None)
+    known = _first_of_equal(np.vstack([known, *found]))
+    if len(known) > MOST_DISTINCT:
+        return Inputs(X, noise, None)
+    hashes = _hashes(known)
+    if len(known) == len(X):
+        return Inputs(X, noise, None)
+    order = np.argsort(hashes)
+    function = partial(_places, known, hashes[order], order)
+    parts = list(sweep(function, X, noise, label="merging equal rows"))
+    labels = np.concatenate(parts)
+    if labels.min() < 0:  # unequal rows with one hash: never seen, and no harm in leaving rows as they are
+        return Inputs(X, noise, None)
+    groups = Groups(frozen(labels), frozen(np.bincount(labels).astype(np.int64)))
+    columns = X.shape[1]
+    return Inputs(known[:, :columns], noise if isinstance(noise, float) else known[:, columns], groups)
+
+
+def _table(X: FloatArray, noise: float | FloatArray) -> FloatArray:
+    """What makes rows equal, with 0.0 for -0.0."""
+    table = X if isinstance(noise, float) else np.column_stack([X, noise])
+    result: FloatArray = table + 0.0
+    return result
+
+
+def _distinct_rows(X: FloatArray, noise: float | FloatArray) -> FloatArray:
+    """The distinct rows of a chunk, in the order in which they first appear."""
+    table = _table(X, noise)
+    found = group(table)
+    return table if found is None else table[found.first]
+
+
+def _first_of_equal(rows: FloatArray) -> FloatArray:
+    """Rows without repetitions, by their hashes."""
+    return rows[np.sort(np.unique(_hashes(rows), return_index=True)[1])]
+
+
+def _places(
+    known: FloatArray, hashes: NDArray[np.uint64], order: Labels, X: FloatArray, noise: float | FloatArray
+) -> Labels:
+    """Which of the known rows, ordered by their hashes, each row of a chunk is; -1 if none."""
+    table = _table(X, noise)
+    found = np.searchsorted(hashes, _hashes(table))
+    labels = order[np.minimum(found, len(order) - 1)]
+    return np.where((known[labels] == table).all(axis=1), labels, -1)
+
+
+def group(table: FloatArray) -> Groups | None:
+    """The groups of equal rows, in the order of their first rows; None if no two rows are equal."""
+    hashes = _hashes(table)
+    ordered = np.sort(hashes)
+    if (ordered[1:] != ordered[:-1]).all():
+        return None
+    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+    if len(first) == len(table):
+        return None
+    if not np.array_equal(table[first][inverse], table):  # unequal rows with one hash: never seen
+        _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        if len(first) == len(table):
+            return None
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    labels = place[inverse.reshape(-1)]
+    return Groups(frozen(labels), frozen(np.bincount(labels).astype(np.int64)))
+
+
+def _hashes(table: FloatArray) -> NDArray[np.uint64]:
+    """Equal rows have equal hashes, and others hardly ever: far faster to sort than rows."""
+    result = np.zeros(len(table), dtype=np.uint64)
+    for column in table.T:
+        bits = (column + 0.0).view(np.uint64)  # of 0.0 for -0.0, as the two are equal
+        result = (result ^ bits) * np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio, odd
+        result ^= result >> np.uint64(29)
+    return result

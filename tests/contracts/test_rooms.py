@@ -1,0 +1,228 @@
+"""The house has rooms in an order, and no room calls back into an earlier one that it serves.
+
+Read from the source, imports inside functions included: a module may import from its own room and from rooms
+above its own in the table of ``docs/architecture.md``, and nowhere does a chain of imports lead back to where
+it began. Two doors are the exception: ``GP.planner`` and ``GP.plan_function`` lead from the model to its
+planners. Imports for type checkers alone do not count, since nothing runs for them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+import cloakgp
+
+SOURCE = Path(cloakgp.__file__).parent
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PACKAGE = "cloakgp"
+# (importer, imported): the function that may
+DOORS = {
+    ("cloakgp.model.gp", "cloakgp.plans.planner"): "planner",
+    ("cloakgp.model.gp", "cloakgp.plans.function_planner"): "plan_function",
+}
+DOOR_OF_Y = "cloakgp.private.room"  # what others may import of the private room
+
+
+class Import(NamedTuple):
+    """Who imports what, and in which function, if in one."""
+
+    importer: str
+    imported: str
+    line: int
+    function: str
+
+
+def rooms():
+    """The rooms in their order, from the table that readers see."""
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| `([a-z_]+)/?` \|", text, re.MULTILINE)
+
+
+def sources():
+    """Every module's source, by its dotted name; a package's own with a mark."""
+    found = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = [PACKAGE, *path.relative_to(SOURCE).with_suffix("").parts]
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path.read_text(encoding="utf-8")
+    return found
+
+
+def imports_of(module, source, modules):
+    """What a module imports of the package, wherever it does; for type checkers alone does not count."""
+    found = []
+
+    def visit(node, function):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+                for other in child.orelse:
+                    visit(ast.Module([other], []), function)
+                continue
+            for name in named(child):
+                found.append(Import(module, name, child.lineno, function))
+            inside = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+            visit(child, child.name if inside else function)
+
+    def named(node):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}, line {node.lineno}: imports are written in full"
+            whole = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in modules else node.module for name in whole]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            names = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+        return [name for name in names if name in modules and name != module]
+
+    visit(ast.parse(source), "")
+    return found
+
+
+def graph(files):
+    return [found for module, source in files.items() for found in imports_of(module, source, files)]
+
+
+def room_of(module):
+    return module.split(".")[1] if "." in module else module
+
+
+def is_door(found):
+    return DOORS.get((found.importer, found.imported)) == found.function != ""
+
+
+def check_order(imports, order):
+    """No module imports from a room below its own, but through the doors."""
+    for found in imports:
+        for module in (found.importer, found.imported):
+            assert room_of(module) in order, (
+                f"{module}: {room_of(module)} has no line in docs/architecture.md"
+            )
+        if not is_door(found):
+            above = order.index(room_of(found.imported)) <= order.index(room_of(found.importer))
+            assert above, f"{found.importer}, line {found.line}: imports {found.imported}, which comes later"
+
+
+def check_no_cycle(imports):
+    """Modules without imports of their own are taken away until none is left; those in a ring would stay."""
+    left = {}
+    for found in imports:
+        if not is_door(found):
+            left.setdefault(found.importer, set()).add(found.imported)
+    while left:
+        free = {imported for group in left.values() for imported in group} - left.keys()
+        left = {module: group - free for module, group in left.items()}
+        done = {module for module, group in left.items() if not group}
+        assert done or free, f"these import each other: {sorted(left)}"
+        left = {module: group for module, group in left.items() if group}
+
+
+def check_private_room(imports):
+    """Outside of private/, nothing imports how y is read, or the noise."""
+    for found in imports:
+        if room_of(found.imported) == "private" and room_of(found.importer) != "private":
+            where = f"{found.importer}, line {found.line}"
+            assert found.imported == DOOR_OF_Y, f"{where}: imports {found.imported}, past the door"
+
+
+# ----------------------------------------------------------------------------------------- tests
+
+
+def test_no_room_calls_back():
+    files = sources()
+    assert len(files) > 100
+    assert sum(bool(found.function) for found in graph(files)) > 5  # those inside functions were seen
+    check_order(graph(files), rooms())
+
+
+def test_no_imports_in_a_ring():
+    check_no_cycle(graph(sources()))
+
+
+def test_every_door_is_used_and_every_room_is_there():
+    imports = graph(sources())
+    assert {(found.importer, found.imported) for found in imports if is_door(found)} == DOORS.keys()
+    assert {room_of(module) for module in sources()} == set(rooms())
+    assert len(rooms()) == len(set(rooms()))
+
+
+def test_how_y_is_read_stays_in_the_private_room():
+    assert {path.name for path in (SOURCE / "private").glob("*.py")} == {
+        "__init__.py",
+        "room.py",
+        "outcomes.py",
+        "noise.py",
+    }
+    check_private_room(graph(sources()))
+
+
+def test_what_downloaded_scripts_import_is_public():
+    """Every name that the app's scripts import is among those that docs/index.md lists."""
+    listed = (DOCS / "index.md").read_text(encoding="utf-8")
+    text = sources()["cloakgp.app.scripts"]
+    written = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+    code = "\n".join(part for part in written if isinstance(part, str))
+    lines = re.findall(r"^from (cloakgp[\w.]*) import ([\w, ]+)$", code, re.MULTILINE)
+    assert lines
+    for module, names in lines:
+        for name in names.split(", "):
+            if f"{module}.{name}" in sources():  # a module: what is called of it
+                called = set(re.findall(rf"\b{name}\.(\w+)\(", code))
+                assert called
+                for function in called:
+                    assert f"{module}.{name}.{function}" in listed, f"{module}.{name}.{function}"
+            else:
+                block = listed.partition(f"automodule:: {module}\n")[2].partition("```")[0]
+                assert re.search(rf"\b{name}\b", block), f"{module}.{name}"
+
+
+# ---------------------------------------------------------------------------------- planted bugs
+
+HOUSE = {
+    "cloakgp": "from cloakgp.plans.planner import Planner",
+    "cloakgp.model": "",
+    "cloakgp.model.gp": "def planner(self):\n    from cloakgp.plans.planner import Planner",
+    "cloakgp.model.other": "",
+    "cloakgp.private": "",
+    "cloakgp.private.room": "from cloakgp.private import outcomes",
+    "cloakgp.private.outcomes": "",
+    "cloakgp.plans": "",
+    "cloakgp.plans.planner": "from cloakgp.model.gp import GP\nfrom cloakgp.private.room import measure",
+}
+ORDER = ["model", "private", "plans", "cloakgp"]
+
+
+def check(files):
+    imports = graph(files)
+    check_order(imports, ORDER)
+    check_no_cycle(imports)
+    check_private_room(imports)
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("cloakgp.model.other", "from cloakgp.plans.planner import Planner"),
+        ("cloakgp.model.other", "def planner(self):\n    from cloakgp.plans.planner import Planner"),
+        ("cloakgp.model.other", "import cloakgp.plans.planner"),
+        ("cloakgp.model.other", "from cloakgp.plans import planner"),
+        ("cloakgp.model.other", "from cloakgp import GP"),
+        ("cloakgp.model.other", "importlib.import_module('cloakgp.plans.planner')"),
+        ("cloakgp.model.gp", "from cloakgp.plans.planner import Planner"),
+        ("cloakgp.model.gp", "def fit(self):\n    from cloakgp.plans.planner import Planner"),
+        ("cloakgp.private.outcomes", "def f():\n    from cloakgp.private.room import measure"),
+        ("cloakgp.plans.planner", "from cloakgp.private.outcomes import numeric"),
+        ("cloakgp.plans.planner", "def f():\n    from cloakgp.private import outcomes"),
+        ("cloakgp.attic", "import cloakgp.model"),
+    ],
+)
+def test_planted_imports_are_caught(module, line):
+    """Later rooms, in functions too; another function than the door; rings; past the door; a new room."""
+    check(HOUSE)
+    check(HOUSE | {"cloakgp.model.other": "if TYPE_CHECKING:\n    from cloakgp.plans.planner import Planner"})
+    with pytest.raises(AssertionError):
+        check(HOUSE | {module: line})

@@ -1,0 +1,492 @@
+"""Inducing inputs: the textbook's sparse GPs, the same places every time, and refusals in plain words."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cloakgp import GP, Release, ReleaseFileError, VerificationError, combine, plan_selection, verify
+from cloakgp.designs import DESIGNS
+from cloakgp.files import reading
+from cloakgp.kernels import EQ, Constant, Linear, Matern12, Matern32
+from cloakgp.model.inducing import APPROXIMATIONS, Features, information, places
+from cloakgp.rows.merging import distinct
+
+RNG = np.random.default_rng(4)
+X = RNG.uniform(0, 10, size=(40, 2))
+X_STAR = RNG.uniform(0, 10, size=(5, 2))
+NEW = RNG.uniform(-2, 12, size=(7, 2))
+Z = RNG.uniform(0, 10, size=(8, 2))
+Y = RNG.normal(1.5, 2.0, size=40)
+BOUNDS = (-1.0, 4.0)
+PER_ROW = np.geomspace(0.1, 4.0, 40)
+PROMISE = {"epsilon": 1.0, "delta": 0.01}
+
+KERNELS = {
+    "EQ": EQ(2.0, variance=1.5),
+    "a lengthscale per column": Matern32([2.0, 6.0], variance=0.7),
+    "sum": Matern12(3.0) + Constant(2.0),
+    "function": lambda X, Z: np.exp(-np.abs(X[:, :1] - Z[:, :1].T) - np.abs(X[:, 1:] - Z[:, 1:].T) / 3),
+}
+NOISE = {"one noise": 0.4, "noise per row": PER_ROW}
+every_kernel = pytest.mark.parametrize("kernel", KERNELS.values(), ids=KERNELS)
+every_noise = pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE)
+every_approximation = pytest.mark.parametrize("approximation", APPROXIMATIONS)
+every_design = pytest.mark.parametrize("design", DESIGNS)
+
+
+def model(approximation: str = "dtc", kernel: Any = None, noise: Any = 0.4, inducing: Any = Z) -> GP:
+    return GP(kernel or KERNELS["EQ"], noise, BOUNDS, 0.7, inducing, approximation)
+
+
+# The textbook
+
+
+@every_kernel
+@every_noise
+@every_approximation
+def test_columns_and_variances_are_the_textbooks(by_the_book, approximation, noise, kernel):
+    gp = model(approximation, kernel, noise)
+    smoother, book = gp.planner(X, X_STAR).smoother, by_the_book(gp, X, X_STAR)
+    np.testing.assert_allclose(smoother.columns(slice(None)), book.C, atol=1e-9)
+    np.testing.assert_allclose(smoother.columns(slice(5, 9)), book.C[:, 5:9], atol=1e-9)
+    np.testing.assert_allclose(smoother.posterior_variance, book.variance, atol=1e-9)
+    np.testing.assert_allclose(smoother.explained_variance, book.explained, atol=1e-9)
+    np.testing.assert_allclose(smoother.cross, book.cross, atol=1e-9)
+    B = np.random.default_rng(1).normal(size=(3, 40))
+    np.testing.assert_allclose(smoother.times_covariance(B), B @ book.K, atol=1e-8)
+    assert (smoother.n_rows, smoother.n_outputs, smoother.jitter) == (40, 5, 0.0)
+
+
+def test_the_two_approximations_differ(by_the_book):
+    """So that what agrees above is not one formula under two names."""
+    one, other = (by_the_book(model(name), X, X_STAR) for name in APPROXIMATIONS)
+    assert np.abs(one.C - other.C).max() > 0.01
+    assert np.abs(one.variance - other.variance).max() > 0.01
+
+
+@every_noise
+@every_approximation
+@every_design
+def test_releases_are_the_textbooks(by_the_book, noiseless, design, approximation, noise):
+    gp = model(approximation, noise=noise)
+    plan = gp.plan(X, X_STAR, design=design, **PROMISE)
+    at_star, at_new = by_the_book(gp, X, X_STAR), by_the_book(gp, X, NEW)
+    np.testing.assert_allclose(plan.gp_std, np.sqrt(at_star.variance), rtol=1e-9)
+    assert plan.certificate.gap <= 0.0101
+    assert plan.certificate.design == design
+    away = np.abs(noiseless(plan, Y).mean - at_star.mean(np.clip(Y, *BOUNDS))).max()
+    assert away <= plan.certificate.bias + 1e-9
+    assert away < 1e-5 or not plan.certificate.unbiased
+    release = plan.release(Y)
+    mean, cov = at_new.denoised([release])
+    got, std = release.predict(NEW, return_std=True)
+    np.testing.assert_allclose(got, mean, atol=1e-8)
+    np.testing.assert_allclose(std, np.sqrt(np.diag(cov)), rtol=1e-8)
+    got, full = release.predict(NEW, return_cov=True)
+    np.testing.assert_allclose(got, mean, atol=1e-8)
+    np.testing.assert_allclose(full, cov, atol=1e-8)
+    parts = release.uncertainty(NEW, include_noise=0.3)
+    np.testing.assert_allclose(parts.gp, np.sqrt(at_new.variance), rtol=1e-8)
+    np.testing.assert_allclose(parts.privacy**2, np.diag(cov) - at_new.variance, atol=1e-8)
+    np.testing.assert_allclose(parts.total**2, np.diag(cov) + 0.3, rtol=1e-8)
+    if design == "posterior":
+        np.testing.assert_allclose(release.mean, release.predict(X_STAR), atol=1e-9)
+
+
+@every_approximation
+def test_samples_have_the_textbooks_mean_and_covariance(by_the_book, approximation):
+    gp, n = model(approximation), 20_000
+    release = gp.plan(X, X_STAR, **PROMISE).release(Y)
+    mean, cov = by_the_book(gp, X, NEW).denoised([release])
+    draws, std = release.sample(NEW, n, seed=3), np.sqrt(np.diag(cov))
+    np.testing.assert_array_less(np.abs(draws.mean(axis=0) - mean), 5 * std / np.sqrt(n))
+    scale = np.outer(std, std)
+    np.testing.assert_allclose(np.cov(draws.T) / scale, cov / scale, atol=5 * np.sqrt(2 / n))
+
+
+@every_kernel
+@every_noise
+@every_approximation
+def test_places_at_every_row_are_the_exact_gp(by_the_book, noiseless, approximation, noise, kernel):
+    exact = GP(kernel, noise, BOUNDS, 0.7)
+    book, at_new = by_the_book(exact, X, X_STAR), by_the_book(exact, X, NEW)
+    plan = model(approximation, kernel, noise, X).plan(X, X_STAR, **PROMISE)
+    np.testing.assert_allclose(plan.gp_std, np.sqrt(book.variance), rtol=1e-6)
+    away = np.abs(noiseless(plan, Y).mean - book.mean(np.clip(Y, *BOUNDS))).max()
+    assert away <= plan.certificate.bias + 1e-6
+    release = plan.release(Y)
+    mean, cov = at_new.denoised([release])
+    np.testing.assert_allclose(release.predict(NEW), mean, atol=1e-6)
+    np.testing.assert_allclose(release.predict(NEW, return_std=True)[1], np.sqrt(np.diag(cov)), rtol=1e-6)
+    plain = exact.plan(X, X_STAR, **PROMISE)
+    assert plan.certificate.objective == pytest.approx(plain.certificate.objective, rel=0.0101)
+
+
+@every_approximation
+def test_repeated_and_nearly_equal_places_add_nothing(by_the_book, approximation):
+    book = by_the_book(model(approximation), X, X_STAR)
+    for more in (Z[:3], Z[:3] + 1e-9):
+        smoother = model(approximation, inducing=np.vstack([Z, more])).planner(X, X_STAR).smoother
+        np.testing.assert_allclose(smoother.columns(slice(None)), book.C, atol=1e-5)
+        np.testing.assert_allclose(smoother.posterior_variance, book.variance, atol=1e-5)
+    plan = model(approximation, inducing=np.vstack([Z, Z])).plan(X, X_STAR, **PROMISE)
+    assert np.isfinite(plan.release(Y).predict(NEW)).all()
+
+
+def test_a_kernel_of_few_directions_is_exact_with_few_places(by_the_book):
+    """A linear kernel has two directions here: places that span them lose nothing."""
+    exact = GP(Linear(3.0), 0.4, BOUNDS, 0.7)
+    book = by_the_book(exact, X, X_STAR)
+    for approximation in APPROXIMATIONS:
+        smoother = model(approximation, Linear(3.0)).planner(X, X_STAR).smoother
+        np.testing.assert_allclose(smoother.columns(slice(None)), book.C, atol=1e-8)
+        np.testing.assert_allclose(smoother.posterior_variance, book.variance, atol=1e-8)
+
+
+@every_approximation
+def test_blocks_and_chunks_change_nothing(monkeypatch, approximation):
+    gp = model(approximation, noise=PER_ROW)
+    whole = gp.planner(X, X_STAR).smoother
+    B = np.random.default_rng(1).normal(size=(3, 40))
+    wanted = whole.times_covariance(B), whole.cross, whole.columns(slice(None))
+    monkeypatch.setattr("cloakgp.model.smoothers.BLOCK", 7)
+    monkeypatch.setattr("cloakgp.rows.chunks.CHUNK", 11)
+    monkeypatch.setattr("cloakgp.rows.chunks.STEP", 3)
+    parts = gp.planner(X, X_STAR).smoother
+    got = parts.times_covariance(B), parts.cross, parts.columns(slice(None))
+    for one, other in zip(wanted, got, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+@every_approximation
+def test_information_is_the_sum_over_rows_of_y(approximation):
+    """Rows that are repeated count as often as they are."""
+    repeated = np.repeat(X[:5], 3, axis=0)
+    features = Features(KERNELS["EQ"], Z)
+    phi = features.at(repeated)
+    D = 0.4 + (1.5 - (phi**2).sum(axis=0) if approximation == "fitc" else np.zeros(15))
+    inputs = distinct(repeated, 0.4)
+    assert len(inputs) == 5
+    np.testing.assert_allclose(information(features, approximation, inputs), (phi / D) @ phi.T, rtol=1e-10)
+
+
+def test_features_are_white_at_the_places():
+    phi = Features(KERNELS["EQ"], Z).at(Z)
+    np.testing.assert_allclose(phi.T @ phi, KERNELS["EQ"](Z), atol=1e-9)
+
+
+def test_a_row_far_from_every_place_has_no_say():
+    """A lone outlier shows in predictions near it, unless no place is near (the paper's last remark)."""
+    data = np.vstack([X, [[100.0, 100.0]]])
+    gp = model()
+    C = gp.planner(data, [[100.0, 100.0], *X_STAR[:2].tolist()]).smoother.columns(slice(None))
+    assert np.abs(C[:, -1]).max() < 1e-12
+
+
+# Places
+
+
+def test_places_are_the_same_every_time_and_whatever_the_threads():
+    code = (
+        "import numpy as np, hashlib; from cloakgp.model.inducing import places;"
+        "X = np.random.default_rng(0).normal(size=(3000, 3)) * [1, 100, 1e-3];"
+        "print(hashlib.sha256(places(X, 50).tobytes()).hexdigest())"
+    )
+    found = set()
+    for threads in ("1", "2", "4"):
+        settings = {"OPENBLAS_NUM_THREADS": threads, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+        run = subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, **settings}, capture_output=True, text=True
+        )
+        assert run.returncode == 0, run.stderr
+        found.add(run.stdout)
+    assert len(found) == 1
+
+
+def test_a_number_of_places_is_chosen_from_X(by_the_book):
+    plan = model(inducing=6).plan(X, X_STAR, **PROMISE)
+    chosen = plan.gp.inducing
+    assert chosen.shape == (6, 2)
+    np.testing.assert_array_equal(chosen, places(X, 6))
+    assert plan.digest == model(inducing=6).plan(X, X_STAR, **PROMISE).digest
+    assert plan.digest == model(inducing=chosen).plan(X, X_STAR, **PROMISE).digest
+    assert (chosen.min(axis=0) >= X.min(axis=0)).all()
+    assert (chosen.max(axis=0) <= X.max(axis=0)).all()
+    book = by_the_book(plan.gp, X, X_STAR)
+    np.testing.assert_allclose(plan.gp_std, np.sqrt(book.variance), rtol=1e-7)
+
+
+def test_places_do_not_depend_on_the_unit_of_a_column():
+    np.testing.assert_allclose(places(X * [1.0, 1024.0], 6), places(X, 6) * [1.0, 1024.0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("asked", [3, 4, 500, np.int64(7)])
+def test_with_few_distinct_rows_all_of_them_are_places(by_the_book, asked):
+    few = X[[0, 1, 2, 1, 0, 2, 2, 0]]
+    np.testing.assert_array_equal(places(few, asked), X[:3])
+    gp = model(inducing=asked)
+    plan = gp.plan(few, X_STAR, **PROMISE)
+    assert plan.gp.inducing.shape == (3, 2)
+    exact = by_the_book(GP(KERNELS["EQ"], 0.4, BOUNDS, 0.7), few, X_STAR)
+    np.testing.assert_allclose(plan.gp_std, np.sqrt(exact.variance), rtol=1e-9)
+
+
+def test_one_place_and_constant_columns_are_fine():
+    assert places(X, 1) == pytest.approx(X.mean(axis=0)[None], rel=1e-9)
+    flat = np.column_stack([X[:, 0], np.full(40, 3.0)])
+    assert np.isfinite(places(flat, 5)).all()
+    np.testing.assert_allclose(places(flat, 5)[:, 1], 3.0, rtol=1e-12)
+    model(inducing=1).plan(X, X_STAR, **PROMISE)
+
+
+def test_rows_too_alike_to_tell_apart_are_no_cause_for_a_warning():
+    found = places(np.array([[0.0], [1e-300], [2e-300], [1.0]]), 3)
+    assert sorted(set(found[:, 0].round(6))) == [0.0, 1.0]
+    GP(EQ(1.0), 0.4, BOUNDS, inducing=3).plan([0.0, 1e-300, 2e-300, 1.0], [0.5], **PROMISE)
+
+
+def test_places_follow_the_bulk_not_a_lone_outlier():
+    bulk = np.random.default_rng(0).normal(size=(5000, 1))
+    found = places(np.vstack([bulk, [[30.0]]]), 5)
+    assert np.sum(np.abs(found) < 3) >= 4
+
+
+def test_a_vector_of_places_is_one_column():
+    plan = GP(EQ(2.0), 0.4, BOUNDS, inducing=[1.0, 5.0, 9.0]).plan(X[:, 0], [2.0], **PROMISE)
+    assert plan.gp.inducing.shape == (3, 1)
+
+
+def test_the_model_says_that_it_is_sparse():
+    assert repr(model(inducing=6)).endswith("mean=0.7, inducing=6, approximation='dtc')")
+    assert repr(model("fitc")).endswith("inducing=<8 places>, approximation='fitc')")
+    assert "inducing" not in repr(GP(EQ(1.0), 0.4, BOUNDS))
+
+
+def test_a_model_with_a_number_of_places_may_be_used_for_other_data():
+    gp = model(inducing=6)
+    one, other = gp.plan(X, X_STAR, **PROMISE), gp.plan(X[:20], X_STAR, **PROMISE)
+    assert gp.inducing == 6
+    assert not np.array_equal(one.gp.inducing, other.gp.inducing)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "words"),
+    [
+        (0, ValueError, "inducing must be at least 1; got 0.*exact GP"),
+        (-1, ValueError, "inducing must be at least 1; got -1"),
+        (2.5, TypeError, r"inducing must be a number of places or an array of them; got 2\.5.*whole number"),
+        (True, TypeError, "inducing must be a number of places or an array of them; got True"),
+        ("many", TypeError, "inducing must be a number of places or an array of them; got 'many'"),
+        (np.zeros((0, 2)), ValueError, "inducing must be a matrix with at least one row"),
+        (np.zeros((2, 2, 1)), ValueError, "inducing must be a matrix"),
+        ([[np.nan, 0.0]], ValueError, "inducing must be finite"),
+        ([["a", "b"]], TypeError, "inducing must hold real numbers"),
+    ],
+)
+def test_bad_places_are_refused(bad, error, words):
+    with pytest.raises(error, match=words):
+        model(inducing=bad)
+
+
+def test_places_with_other_columns_than_X_are_refused():
+    with pytest.raises(ValueError, match=r"inducing must have 2 column\(s\)"):
+        model(inducing=np.zeros((3, 1))).plan(X, X_STAR, **PROMISE)
+
+
+@pytest.mark.parametrize("bad", ["foo", "DTC", "", None])
+def test_unknown_approximations_are_refused(bad):
+    with pytest.raises((ValueError, TypeError), match=r"approximation must be .*dtc.*fitc"):
+        model(bad)
+
+
+def test_a_function_needs_an_exact_gp():
+    with pytest.raises(ValueError, match=r"inducing: a function release needs an exact GP.*plan\(\)"):
+        model().plan_function(X, **PROMISE)
+
+
+@pytest.mark.parametrize("sparse", [0, 1])
+def test_a_selection_does_not_pass_over_inducing_inputs(sparse):
+    """Candidates are compared as exact GPs, so a sparse one would be judged by another model's errors."""
+    candidates = [GP(EQ(2.0), 0.4, BOUNDS, 0.7), GP(EQ(3.0), 0.4, BOUNDS, 0.7)]
+    plan_selection(candidates, X, epsilon=1.0)
+    candidates[sparse] = model()
+    with pytest.raises(ValueError, match=rf"candidates\[{sparse}\] has inducing inputs.*exact GP"):
+        plan_selection(candidates, X, epsilon=1.0)
+
+
+def test_a_kernel_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        model(kernel=lambda X, Z: -np.exp(-((X[:, :1] - Z[:, :1].T) ** 2))).plan(X, X_STAR, **PROMISE)
+    with pytest.raises(ValueError, match="symmetric"):
+        model(kernel=lambda X, Z: np.exp(X[:, :1] - 2 * Z[:, :1].T)).plan(X, X_STAR, **PROMISE)
+
+
+# Files
+
+
+@pytest.fixture(params=APPROXIMATIONS)
+def sparse(request, tmp_path):
+    """A sparse release and its file."""
+    release = model(request.param, noise=PER_ROW).plan(X, X_STAR, **PROMISE).release(Y)
+    release.save(tmp_path / "sparse.cloak")
+    return SimpleNamespace(release=release, path=tmp_path / "sparse.cloak", approximation=request.param)
+
+
+def test_files_keep_the_places_and_the_approximation(sparse, tmp_path):
+    loaded, release = Release.load(sparse.path), sparse.release
+    assert loaded.plan.gp.approximation == sparse.approximation
+    np.testing.assert_array_equal(loaded.plan.gp.inducing, Z)
+    for name in ("mean", "noise_std"):
+        np.testing.assert_array_equal(getattr(loaded, name), getattr(release, name))
+    np.testing.assert_array_equal(loaded.predict(NEW), release.predict(NEW))
+    assert loaded.certificate == release.certificate
+    assert loaded.plan.digest == release.plan.digest
+    loaded.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == sparse.path.read_bytes()
+    manifest, arrays, _ = reading.read(sparse.path)
+    assert manifest["model"]["approximation"] == sparse.approximation
+    np.testing.assert_array_equal(arrays["inducing"], Z)
+
+
+@every_design
+@every_noise
+@every_approximation
+def test_sparse_files_are_verified(tmp_path, approximation, noise, design):
+    gp = model(approximation, noise=noise, inducing=9)
+    gp.plan(X, X_STAR, design=design, **PROMISE).release(Y).save(tmp_path / "file")
+    assert verify(tmp_path / "file").complete
+
+
+def test_sparse_files_with_a_custom_kernel_are_verified_by_who_has_it(tmp_path):
+    kernel = KERNELS["function"]
+    model(kernel=kernel).plan(X, X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
+    assert verify(tmp_path / "file").unchecked == (
+        "the predictions: the kernel is a custom one (give kernel=)",
+    )
+    assert verify(tmp_path / "file", kernel=kernel).complete
+    with pytest.raises(VerificationError):
+        verify(tmp_path / "file", kernel=EQ(0.1))
+
+
+def array(change):
+    def edit(manifest, arrays):
+        arrays["inducing"] = np.ascontiguousarray(change(arrays["inducing"]))
+
+    return edit
+
+
+def approximated(change):
+    def edit(manifest, arrays):
+        manifest["model"]["approximation"] = change(manifest["model"]["approximation"])
+
+    return edit
+
+
+def one_moved(places):
+    places[0, 0] += 0.1
+    return places
+
+
+def exact_instead(manifest, arrays):
+    manifest["model"]["approximation"] = None
+    del arrays["inducing"]
+
+
+def no_places(manifest, arrays):
+    del arrays["inducing"]
+
+
+def no_word(manifest, arrays):
+    del manifest["model"]["approximation"]
+
+
+LIES = {
+    "a place moved": array(one_moved),
+    "a place left out": array(lambda places: places[1:]),
+    "a place added": array(lambda places: np.vstack([places, [[3.0, 3.0]]])),
+    "other places": array(lambda places: places[:, ::-1]),
+    "one column": array(lambda places: places[:, :1]),
+    "no places": array(lambda places: places[:0]),
+    "NaN": array(lambda places: places * np.nan),
+    "single precision": array(lambda places: places.astype("<f4")),
+    "a vector": array(lambda places: places.ravel()),
+    "places missing": no_places,
+    "the other approximation": approximated(lambda word: {"dtc": "fitc", "fitc": "dtc"}[word]),
+    "an unknown approximation": approximated(lambda word: "vfe"),
+    "no approximation": approximated(lambda word: None),
+    "a number": approximated(lambda word: 1),
+    "a list": approximated(lambda word: [word]),
+    "word missing": no_word,
+    "said to be exact": exact_instead,
+}
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_lies_about_the_places_are_seen_through(sparse, tamper, lie):
+    verify(sparse.path)
+    tamper(sparse.path, lie)
+    with pytest.raises((VerificationError, ReleaseFileError)):
+        verify(sparse.path)
+
+
+@pytest.mark.parametrize("word", APPROXIMATIONS)
+def test_an_exact_file_that_is_said_to_be_sparse_is_seen_through(saved, tamper, word):
+    path = saved()
+
+    def lie(manifest, arrays):
+        manifest["model"]["approximation"] = word
+        arrays["inducing"] = np.array([[2.0], [8.0]])
+
+    tamper(path, lie)
+    with pytest.raises((VerificationError, ReleaseFileError)):
+        verify(path)
+    tamper(path, lambda manifest, arrays: arrays.pop("inducing"))
+    with pytest.raises(ReleaseFileError, match="inducing inputs must come with an approximation"):
+        verify(path)
+
+
+# Several together
+
+
+@every_noise
+@every_approximation
+def test_sparse_releases_are_combined(by_the_book, approximation, noise):
+    gp = model(approximation, noise=noise)
+    plans = [gp.plan(X, X_STAR, **PROMISE), gp.plan(X, X_STAR[:2], design="posterior", **PROMISE)]
+    releases = [plan.release(Y) for plan in plans]
+    mean, cov = by_the_book(gp, X, NEW).denoised(releases)
+    got, std = combine(releases).predict(NEW, return_std=True)
+    np.testing.assert_allclose(got, mean, atol=1e-8)
+    np.testing.assert_allclose(std, np.sqrt(np.diag(cov)), rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"inducing": None}, {"inducing": Z[:-1]}, {"inducing": Z + 0.1}, {"approximation": "fitc"}],
+    ids=["exact", "fewer places", "other places", "other approximation"],
+)
+def test_releases_of_different_models_are_not_combined(other):
+    """The answer would depend on which came first."""
+    plans = [gp.plan(X, X_STAR, **PROMISE) for gp in (model(), model(**other))]
+    releases = [plan.release(Y) for plan in plans]
+    for chosen in (releases, releases[::-1]):
+        with pytest.raises(ValueError, match="releases must all have the same kernel"):
+            combine(chosen)
+
+
+def test_equal_rows_of_a_sparse_model_are_combined(by_the_book):
+    data, gp = X[np.arange(40) % 13], model("fitc", inducing=6)
+    releases = [gp.plan(data, X_STAR, **PROMISE).release(Y) for _ in range(2)]
+    fixed = releases[0].plan.gp
+    mean, _ = by_the_book(fixed, data, NEW).denoised(releases)
+    np.testing.assert_allclose(combine(releases).predict(NEW), mean, atol=1e-8)

@@ -1,0 +1,184 @@
+"""The exact GP smoother: its C, its posterior variance, and the kernels that it refuses."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import kernels as sk
+
+from cloakgp.kernels import EQ, Constant, Linear, Matern32, as_kernel
+from cloakgp.model import smoothers
+from cloakgp.model.smoothers import ExactGP, blocks
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(1).normal(size=(15, 2))
+
+
+@pytest.fixture
+def X_star():
+    return np.random.default_rng(2).normal(size=(4, 2))
+
+
+def reference(kernel, noise, X, X_star):
+    k = as_kernel(kernel)
+    covariance = k(X) + np.diag(np.broadcast_to(noise, (len(X),)))
+    C = k(X_star, X) @ np.linalg.inv(covariance)
+    return C, k.diag(X_star) - np.diag(C @ k(X, X_star))
+
+
+@pytest.mark.parametrize("noise", [0.3, np.linspace(0.1, 2.0, 15)], ids=["one noise", "noise per row"])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        EQ([0.7, 2.0], variance=3.0),
+        Matern32(1.0) + Constant(5.0),
+        Linear(2.0),
+        2.0 * sk.RBF(1.3) + sk.WhiteKernel(0.2),
+        lambda X, Z: np.exp(-np.abs(X[:, :1] - Z[:, :1].T)),
+    ],
+    ids=["EQ", "sum", "Linear", "scikit-learn", "function"],
+)
+def test_columns_and_variance_are_the_textbooks(kernel, noise, X, X_star):
+    smoother = ExactGP(as_kernel(kernel), noise, X, X_star)
+    C, variance = reference(kernel, noise, X, X_star)
+    assert (smoother.n_rows, smoother.n_outputs, smoother.jitter) == (15, 4, 0.0)
+    np.testing.assert_allclose(smoother.columns(slice(0, 15)), C, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(smoother.posterior_variance, variance, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("noise", [0.3, np.linspace(0.1, 2.0, 15)], ids=["one noise", "noise per row"])
+def test_what_the_prior_says_of_data_and_predictions(noise, X, X_star):
+    """Covariances of y with itself and with f(X*), and the variance of C y."""
+    kernel = EQ([0.7, 2.0], variance=3.0)
+    smoother = ExactGP(kernel, noise, X, X_star)
+    C, _ = reference(kernel, noise, X, X_star)
+    covariance = kernel(X) + np.diag(np.broadcast_to(noise, (15,)))
+    B = np.random.default_rng(3).normal(size=(2, 15))
+    np.testing.assert_allclose(smoother.times_covariance(B), B @ covariance, rtol=1e-12)
+    np.testing.assert_allclose(smoother.cross, kernel(X, X_star), rtol=1e-12)
+    np.testing.assert_allclose(smoother.explained_variance, np.diag(C @ covariance @ C.T), rtol=1e-9)
+    total = smoother.explained_variance + smoother.posterior_variance
+    np.testing.assert_allclose(total, kernel.diag(X_star), rtol=1e-12)
+
+
+def test_columns_are_the_same_for_slices_and_for_chosen_rows(X, X_star):
+    smoother = ExactGP(EQ(1.0), 0.1, X, X_star)
+    everything = smoother.columns(slice(0, 15))
+    np.testing.assert_array_equal(smoother.columns(slice(3, 7)), everything[:, 3:7])
+    np.testing.assert_array_equal(smoother.columns(np.array([9, 0, 9])), everything[:, [9, 0, 9]])
+
+
+@pytest.mark.parametrize(("n", "size"), [(1, 4), (4, 4), (5, 4), (8, 4), (9, 1)])
+def test_blocks_cover_the_rows_in_order(monkeypatch, n, size):
+    monkeypatch.setattr(smoothers, "BLOCK", size)
+    covered = [row for block in blocks(n) for row in range(n)[block]]
+    assert covered == list(range(n))
+    assert all(block.stop - block.start <= size for block in blocks(n))
+
+
+# Jitter
+
+
+def test_jitter_rescues_a_singular_gram_matrix(X, X_star):
+    twice = np.vstack([X, X])
+    smoother = ExactGP(EQ(1.0), 1e-300, twice, X_star)
+    assert 0 < smoother.jitter < 1e-6
+    assert np.isfinite(smoother.columns(slice(0, 30))).all()
+    assert np.isfinite(smoother.posterior_variance).all()
+
+
+def test_jitter_scales_with_the_kernel(X, X_star):
+    twice = np.vstack([X, X])
+    small, large = (ExactGP(EQ(1.0, variance=v), 1e-300, twice, X_star).jitter for v in (1.0, 2.0**20))
+    assert 0.01 <= large / small / 2.0**20 <= 100
+
+
+def test_no_jitter_where_the_noise_suffices(X, X_star):
+    assert ExactGP(EQ(1.0), 1e-3, np.vstack([X, X]), X_star).jitter == 0.0
+
+
+# Refusals
+
+
+def refusal(kernel, X, X_star, noise=0.1):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        ExactGP(as_kernel(kernel), noise, X, X_star)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda X, Z: -EQ(1.0)(X, Z),
+        lambda X, Z: EQ(1.0)(X, Z) - 0.5,
+        lambda X, Z: np.linalg.norm(X[:, None] - Z[None], axis=2),
+        lambda X, Z: (np.linalg.norm(X[:, None] - Z[None], axis=2) < 1.2) * 1.0,
+        lambda X, Z: np.tanh(X @ Z.T - 3.0),
+    ],
+    ids=["negative", "shifted", "distance", "indicator", "tanh"],
+)
+@pytest.mark.parametrize("noise", [1e-3, 1.0, 1e6])
+@pytest.mark.parametrize("n", [6, 15])
+def test_kernels_that_are_not_positive_semi_definite(kernel, noise, n, X, X_star):
+    assert np.linalg.eigvalsh(kernel(X[:n], X[:n]))[0] < -1e-3, "the example must be indefinite"
+    message = refusal(kernel, X[:n], X_star, noise)
+    assert "kernel must return a positive semi-definite matrix" in message
+    assert "Check the kernel's formula" in message
+
+
+@pytest.mark.parametrize("noise", [1e-3, 1.0, 1e6])
+def test_a_kernel_that_is_indefinite_only_between_data_and_test_points(noise):
+    """On one row any positive number is a covariance; |k(x, x*)|² > k(x, x) k(x*, x*) is not."""
+    message = refusal(lambda X, Z: 1.0 + np.abs(X - Z.T), np.zeros((1, 1)), np.array([[3.0]]), noise)
+    assert "positive semi-definite" in message
+
+
+def test_a_kernel_that_is_not_symmetric(X, X_star):
+    message = refusal(lambda X, Z: EQ(1.0)(X, Z) * (1 + 0.01 * X[:, :1]), X, X_star)
+    assert "kernel(X, X) must be symmetric" in message
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda X, Z: np.ones(len(X)),
+        lambda X, Z: np.ones((len(X), len(Z), 1)),
+        lambda X, Z: EQ(1.0)(Z, X)[:, :2],
+        lambda X, Z: 1.0,
+    ],
+    ids=["vector", "cube", "too few columns", "number"],
+)
+def test_a_kernel_that_returns_the_wrong_shape(kernel, X, X_star):
+    message = refusal(kernel, X, X_star)
+    assert "kernel" in message
+    assert "must return" in message
+    assert "(15, 15)" in message
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_kernel_that_returns_no_finite_numbers(value, X, X_star):
+    message = refusal(lambda X, Z: np.full((len(X), len(Z)), value), X, X_star)
+    assert "kernel" in message
+    assert "finite" in message
+
+
+def test_a_kernel_that_returns_nothing(X, X_star):
+    assert "kernel must return real numbers" in refusal(lambda X, Z: None, X, X_star)
+
+
+@pytest.mark.parametrize("value", [1j, "a", np.datetime64("2020-01-01")], ids=["complex", "str", "datetime"])
+def test_a_kernel_that_returns_no_real_numbers(value, X, X_star):
+    message = refusal(lambda X, Z: np.full((len(X), len(Z)), value), X, X_star)
+    assert "kernel" in message
+    assert "real numbers" in message
+
+
+def test_a_kernel_may_return_integers_or_lists(X, X_star):
+    smoother = ExactGP(as_kernel(lambda X, Z: np.ones((len(X), len(Z)), dtype=int)), 1.0, X, X_star)
+    np.testing.assert_allclose(smoother.columns(slice(0, 15)), np.full((4, 15), 1 / 16))
+    listed = ExactGP(as_kernel(lambda X, Z: np.ones((len(X), len(Z))).tolist()), 1.0, X, X_star)
+    np.testing.assert_allclose(listed.columns(slice(0, 15)), np.full((4, 15), 1 / 16))

@@ -1,0 +1,246 @@
+"""The exact GP on torch tensors: the same C as numpy's, block by block and in place."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import kernels as sk
+
+from cloakgp.designs import DESIGNS, multipliers, solve
+from cloakgp.kernels import EQ, Constant, Linear, Matern32, Periodic, as_kernel
+from cloakgp.model.smoothers import ExactGP
+
+torch = pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
+
+from cloakgp.designs.posterior import denoising_gain  # noqa: E402
+from cloakgp.model import torch_gp  # noqa: E402
+from cloakgp.model.torch_gp import TorchExactGP  # noqa: E402
+
+N, P = 40, 9
+DEVICES = [
+    "cpu",
+    pytest.param(
+        "cuda",
+        marks=pytest.mark.skipif(
+            not torch.cuda.is_available(), reason="no CUDA device here: run this file on a machine with one"
+        ),
+    ),
+]
+
+
+@pytest.fixture
+def X():
+    return np.random.default_rng(1).normal(size=(N, 2))
+
+
+@pytest.fixture
+def X_star():
+    return np.random.default_rng(2).normal(size=(P, 2))
+
+
+@pytest.fixture(params=DEVICES)
+def device(request):
+    return request.param
+
+
+def on(device, kernel, noise, X, X_star):
+    return TorchExactGP(kernel, noise, torch.tensor(X, device=device), torch.tensor(X_star, device=device))
+
+
+def close(actual, expected, rtol=1e-10):
+    """Within so much of the largest entry."""
+    actual = np.asarray(actual.cpu() if isinstance(actual, torch.Tensor) else actual)
+    assert actual.shape == expected.shape
+    assert np.abs(actual - expected).max() <= rtol * np.abs(expected).max()
+
+
+# The same as numpy's
+
+
+@pytest.mark.parametrize("block", [1, 7, 20, 39, 40, 41, 2048])
+@pytest.mark.parametrize("noise", [0.3, np.linspace(0.1, 2.0, N)], ids=["one noise", "noise per row"])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        EQ([0.7, 2.0], variance=3.0),
+        Matern32(1.0) + Constant(5.0),
+        Linear(2.0) * Periodic(1.0, period=3.0),
+        as_kernel(2.0 * sk.RBF(1.3) + sk.WhiteKernel(0.2)),
+    ],
+    ids=["EQ", "sum", "product", "scikit-learn"],
+)
+def test_it_is_the_exact_gp(kernel, noise, block, device, X, X_star, monkeypatch):
+    monkeypatch.setattr(torch_gp, "BLOCK", block)
+    host, there = ExactGP(kernel, noise, X, X_star), on(device, kernel, noise, X, X_star)
+    assert (there.n_rows, there.n_outputs, there.jitter) == (N, P, 0.0)
+    close(there.columns(slice(0, N)), host.columns(slice(0, N)))
+    for name in ("cross", "explained_variance", "posterior_variance"):
+        close(getattr(there, name), getattr(host, name))
+    B = np.random.default_rng(3).normal(size=(2, N))
+    close(there.times_covariance(torch.tensor(B, device=device)), host.times_covariance(B))
+
+
+def test_columns_of_slices_and_of_chosen_rows(device, X, X_star):
+    there = on(device, EQ(1.0), 0.1, X, X_star)
+    everything = there.columns(slice(0, N)).cpu()
+    assert torch.equal(there.columns(slice(3, 7)).cpu(), everything[:, 3:7])
+    assert torch.equal(there.columns(np.array([9, 0, 9])).cpu(), everything[:, [9, 0, 9]])
+
+
+@pytest.mark.parametrize(
+    "noise", [np.full(N, 0.2), torch.full((N,), 0.2), 0.2], ids=["array", "tensor", "number"]
+)
+def test_noise_of_any_kind(noise, X, X_star):
+    close(on("cpu", EQ(1.0), noise, X, X_star).cross, ExactGP(EQ(1.0), 0.2, X, X_star).cross)
+
+
+def test_seen_from_the_host(device, X, X_star):
+    """What a plan needs after the design, in numpy."""
+    host, seen = ExactGP(EQ(1.0), 0.1, X, X_star), on(device, EQ(1.0), 0.1, X, X_star).on_host()
+    assert (seen.n_rows, seen.n_outputs, seen.jitter) == (N, P, 0.0)
+    B = np.random.default_rng(3).normal(size=(2, N))
+    pairs = [
+        (seen.cross, host.cross),
+        (seen.explained_variance, host.explained_variance),
+        (seen.posterior_variance, host.posterior_variance),
+        (seen.times_covariance(B), host.times_covariance(B)),
+        (seen.columns(slice(2, 9)), host.columns(slice(2, 9))),
+        (denoising_gain(seen, B, 2.0), denoising_gain(host, B, 2.0)),
+    ]
+    for actual, expected in pairs:
+        assert isinstance(actual, np.ndarray)
+        close(actual, expected)
+
+
+# Matrices that are nearly singular, or no covariances
+
+
+def test_jitter_where_rows_repeat_and_there_is_no_noise(device, X, X_star):
+    again = np.vstack([X[:6], X[:6]])
+    host, there = (ExactGP(EQ(1.0), 0.0, again, X_star), on(device, EQ(1.0), 0.0, again, X_star))
+    assert 0 < there.jitter <= 1e-6
+    assert host.jitter > 0
+    prediction = there.columns(slice(0, 12)).cpu().numpy() @ np.tile(np.arange(6.0), 2)
+    expected = EQ(1.0)(X_star, X[:6]) @ np.linalg.solve(EQ(1.0)(X[:6]), np.arange(6.0))
+    np.testing.assert_allclose(prediction, expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("failures", [1, 2, 10])
+def test_the_ladder_of_jitters(failures, X, X_star, monkeypatch):
+    """As in gentle_cholesky, and the matrix is filled again after each failure."""
+    really, left = torch_gp.cholesky_in_place, [False] * failures
+
+    def failing(matrix):
+        worked = really(matrix)
+        return left.pop() if left else worked
+
+    monkeypatch.setattr(torch_gp, "cholesky_in_place", failing)
+    there = on("cpu", EQ(1.0, variance=3.0), 0.5, X, X_star)
+    assert there.jitter == pytest.approx(3.5 * 10.0 ** (failures - 16), rel=1e-12)
+    close(
+        there.columns(slice(0, N)),
+        ExactGP(EQ(1.0, variance=3.0), 0.5 + there.jitter, X, X_star).columns(slice(0, N)),
+    )
+
+
+def test_no_jitter_helps(X, X_star, monkeypatch):
+    monkeypatch.setattr(torch_gp, "cholesky_in_place", lambda matrix: False)
+    with pytest.raises(ValueError, match="kernel must return a positive semi-definite matrix"):
+        on("cpu", EQ(1.0), 0.5, X, X_star)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda X, Z: X[:, :1] - Z[:, :1].T,
+        lambda X, Z: -((X[:, :1] - Z[:, :1].T) ** 2) - 1.0,
+        lambda X, Z: X[:, :1] * Z[:, :1].T * float("nan"),
+        lambda X, Z: X[:, 0],
+    ],
+    ids=["not symmetric", "not positive", "not finite", "not a matrix"],
+)
+def test_kernels_are_refused_in_the_same_words(kernel, X, X_star):
+    with pytest.raises(ValueError, match="kernel") as here:
+        ExactGP(as_kernel(kernel), 0.1, X, X_star)
+    with pytest.raises(ValueError, match="kernel") as there:
+        on("cpu", kernel, 0.1, X, X_star)
+    assert str(there.value) == str(here.value)
+
+
+def test_only_float64_tensors_on_one_device(X, X_star):
+    with pytest.raises(
+        TypeError, match=r"X and X_star must be float64 tensors on one device; got torch\.float32"
+    ):
+        TorchExactGP(EQ(1.0), 0.1, torch.tensor(X, dtype=torch.float32), torch.tensor(X_star))
+
+
+# The factorisation
+
+
+@pytest.mark.parametrize("n", [1, 6, 7, 8, 14, 30])
+def test_cholesky_in_place_and_its_solve(n, device, monkeypatch):
+    """What is above the diagonal blocks is never looked at."""
+    monkeypatch.setattr(torch_gp, "BLOCK", 7)
+    A = np.random.default_rng(n).normal(size=(n, n + 2))
+    A = A @ A.T + np.eye(n)
+    matrix = torch.tensor(A, device=device)
+    for row in range(0, n, 7):
+        matrix[row : row + 7, row + 7 :] = torch.nan
+    assert torch_gp.cholesky_in_place(matrix)
+    close(matrix.tril(), np.linalg.cholesky(A), rtol=1e-13)
+    right = np.random.default_rng(0).normal(size=(n, 3))
+    close(
+        torch_gp.cholesky_solve(matrix, torch.tensor(right, device=device)), np.linalg.solve(A, right), 1e-11
+    )
+
+
+@pytest.mark.parametrize("where", [0, 8, 19])
+def test_cholesky_says_that_a_matrix_is_not_positive_definite(where, monkeypatch):
+    monkeypatch.setattr(torch_gp, "BLOCK", 7)
+    matrix = torch.eye(20, dtype=torch.float64)
+    matrix[where, where] = -1.0
+    assert not torch_gp.cholesky_in_place(matrix)
+
+
+# Designs
+
+
+@pytest.fixture(params=["everything", "working sets"])
+def searched(request, monkeypatch):
+    if request.param == "working sets":
+        monkeypatch.setattr(multipliers, "WORKING_SET", 60)
+        monkeypatch.setattr(multipliers, "WORKING_SET_ON_GPU", 60)
+
+
+@pytest.mark.usefixtures("searched")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_every_design_runs_on_torch_tensors(design, weighted, device):
+    rng = np.random.default_rng(5)
+    X, X_star = rng.uniform(0, 6, (300, 2)), rng.uniform(0, 6, (12, 2))
+    weights = np.linspace(0.5, 2.0, 12) if weighted else np.ones(12)
+    gap, noise = 0.01, 20.0
+    host, there = ExactGP(EQ(1.0), 0.3, X, X_star), on(device, EQ(1.0), 0.3, X, X_star)
+    theirs, ours = solve(design, host, weights, gap, noise), solve(design, there, weights, gap, noise)
+    assert isinstance(ours.objective, float)
+    assert ours.reconstruction.device == there.cross.device
+    assert ours.status == "converged"
+    assert 0 < ours.lower_bound <= ours.objective <= ours.lower_bound * (1 + gap) * (1 + 1e-9)
+    assert ours.objective <= theirs.objective * (1 + gap)
+    assert theirs.objective <= ours.objective * (1 + gap)
+    assert max(ours.lower_bound, theirs.lower_bound) <= min(ours.objective, theirs.objective)
+    B = ours.columns(there, slice(0, 300))
+    assert float((B**2).sum(axis=0).max()) == pytest.approx(1.0, abs=1e-9)
+    if ours.unbiased:
+        close(ours.reconstruction @ B, host.columns(slice(0, 300)), 1e-5)
+    moved = ours.on_host()
+    assert isinstance(moved.reconstruction, np.ndarray)
+    close(moved.columns(there.on_host(), slice(0, 300)), B.cpu().numpy(), 1e-12)
+
+
+def test_importing_the_library_does_not_import_torch():
+    code = "import cloakgp, cloakgp.plans.planner, sys; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

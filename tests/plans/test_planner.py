@@ -1,0 +1,42 @@
+"""Many plans from one planner are the plans that one would make one by one."""
+
+import numpy as np
+import pytest
+
+import cloakgp
+from cloakgp import designs
+from cloakgp.kernels import EQ
+
+X = np.linspace(0.0, 10.0, 30)
+GP = cloakgp.GP(EQ(2.0), 0.3, (-1.0, 1.0))
+
+
+@pytest.mark.parametrize("design", designs.DESIGNS)
+def test_a_planner_makes_the_same_plan_whatever_it_made_before(design):
+    planner = GP.planner(X, X[:7], weights=np.arange(1.0, 8.0))
+    for epsilon in (2.0, 0.5):
+        planner.plan(epsilon=epsilon, delta=0.01, design=design)
+    alone = GP.plan(X, X[:7], epsilon=0.5, delta=0.01, design=design, weights=np.arange(1.0, 8.0))
+    assert planner.plan(epsilon=0.5, delta=0.01, design=design).digest == alone.digest
+
+
+def test_what_does_not_depend_on_the_promise_is_done_once(monkeypatch):
+    solved = []
+    solve = designs.solve
+    monkeypatch.setattr(designs, "solve", lambda name, *rest: solved.append(name) or solve(name, *rest))
+    planner = GP.planner(X, X[:7])
+    smoother = planner.smoother
+    for epsilon in (1.0, 0.5):
+        planner.plan(epsilon=epsilon, delta=0.01)
+        planner.plan(epsilon=epsilon, delta=0.01, design="posterior")
+    planner.plan(epsilon=1.0, delta=0.01, gap=0.1)
+    assert planner.smoother is smoother
+    assert solved == ["mse", "posterior", "posterior", "mse"]
+
+
+def test_a_bad_promise_is_refused_before_the_heavy_work(monkeypatch):
+    monkeypatch.setattr("cloakgp.plans.planner.smoother_for", None)
+    with pytest.raises(ValueError, match="epsilon"):
+        GP.planner(X, X).plan(epsilon=-1.0, delta=0.01)
+    with pytest.raises(ValueError, match="classic"):
+        GP.planner(X, X).plan(epsilon=2.0, delta=0.01, calibration="classic")

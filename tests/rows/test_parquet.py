@@ -1,0 +1,181 @@
+"""Columns of Parquet files, read as they are asked for: the same rows as the whole table has."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from cloakgp.rows import parquet
+from cloakgp.rows.parquet import ParquetColumns, spans
+
+pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is optional: pip install cloakgp[cli]")
+from pyarrow import parquet as pq  # noqa: E402
+
+SIZES = (100, 1, 37, 262)
+
+
+@pytest.fixture
+def rows():
+    table = np.random.default_rng(5).normal(size=(sum(SIZES), 3))
+    table[:, 1] = np.rint(1000 * table[:, 1])
+    return table
+
+
+def table_of(rows):
+    return pyarrow.table(
+        {"a": rows[:, 0], "b": rows[:, 1].astype(np.int32), "c": rows[:, 2], "text": ["x"] * len(rows)}
+    )
+
+
+@pytest.fixture(params=["file", "folder"])
+def path(request, rows, tmp_path):
+    """The rows in one file with several row groups, or in several files."""
+    if request.param == "file":
+        pq.write_table(table_of(rows), tmp_path / "x.parquet", row_group_size=64)
+        return tmp_path / "x.parquet"
+    parts = np.split(rows, np.cumsum(SIZES)[:-1])
+    for number, part in zip((0, 2, 9, 10), parts, strict=True):  # 10 comes last, not after 0
+        pq.write_table(table_of(part), tmp_path / f"part.{number}.parquet", row_group_size=50)
+    (tmp_path / "_metadata.parquet").write_bytes(b"not rows")
+    (tmp_path / "README.txt").write_text("not rows")
+    return tmp_path
+
+
+def test_it_looks_like_a_matrix(path, rows):
+    X = ParquetColumns(path, ["c", "b"])
+    assert X.shape == (400, 2)
+    assert len(X) == 400
+    assert (X.dtype, X.ndim) == (np.float64, 2)
+    np.testing.assert_array_equal(np.asarray(X), rows[:, [2, 1]])
+    assert "400 rows" in repr(X)
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        slice(None),
+        slice(0, 1),
+        slice(99, 102),
+        slice(120, 333),
+        slice(-5, None),
+        slice(390, 1000),
+        slice(50, 50),
+        slice(60, 20),
+        slice(3, 300, 7),
+        slice(300, 3, -7),
+        [5],
+        [399, 0, 100, 100, -1],
+        np.arange(0, 400, 13),
+        np.array([], dtype=int),
+        [],
+        7,
+        -1,
+        np.int64(100),
+    ],
+    ids=str,
+)
+def test_any_rows_are_those_of_the_table(path, rows, part):
+    got = ParquetColumns(path, ["a", "c"])[part]
+    wanted = rows[:, [0, 2]][part if not isinstance(part, list) else np.array(part, dtype=int)]
+    np.testing.assert_array_equal(got, wanted)
+    assert got.dtype == np.float64
+
+
+@pytest.mark.parametrize("bad", [400, -401, [0, 400], [-401]])
+def test_rows_beyond_the_end_are_refused(path, bad):
+    with pytest.raises(IndexError, match="below 400"):
+        ParquetColumns(path, ["a"])[bad]
+
+
+@pytest.mark.parametrize("bad", [1.5, [0.0], [True, False], "a", (slice(None), 0)])
+def test_what_is_no_row_is_refused(path, bad):
+    with pytest.raises((IndexError, ValueError)):
+        ParquetColumns(path, ["a"])[bad]
+
+
+def test_missing_values_are_nan(tmp_path):
+    pq.write_table(
+        pyarrow.table({"a": pyarrow.array([1, None, 3]), "b": [0.5, None, None]}), tmp_path / "x.pq"
+    )
+    X = ParquetColumns(tmp_path / "x.pq", ["a", "b"])[:]
+    np.testing.assert_array_equal(X, [[1, 0.5], [np.nan, np.nan], [3, np.nan]])
+
+
+def test_each_row_group_is_read_once_by_a_pass_and_few_are_kept(path, monkeypatch):
+    X = ParquetColumns(path, ["a"])
+    loaded = []
+    load = X.load
+    monkeypatch.setattr(X, "load", lambda block: loaded.append(block) or load(block))
+    for start in range(0, 400, 10):
+        X[start : start + 10]
+    assert loaded == sorted(set(loaded)) == list(range(len(X.ends)))
+    assert len(X._kept) <= parquet._KEPT
+
+
+def test_threads_share_what_is_read(path, rows, monkeypatch):
+    X = ParquetColumns(path, ["a", "b", "c"])
+    loaded = []
+    load = X.load
+    monkeypatch.setattr(X, "load", lambda block: loaded.append(block) or load(block))
+    with ThreadPoolExecutor(8) as pool:
+        parts = list(pool.map(lambda start: X[start : start + 7], range(0, 400, 7)))
+    np.testing.assert_array_equal(np.vstack(parts), rows)
+    assert len(loaded) < 2 * len(X.ends)
+
+
+def test_a_failed_read_is_tried_again(path, rows, monkeypatch):
+    X = ParquetColumns(path, ["a"])
+    with monkeypatch.context() as patch:
+        patch.setattr(X, "load", lambda block: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            X[0]
+    np.testing.assert_array_equal(X[0], rows[0, :1])
+
+
+def test_a_pickle_holds_the_path_and_not_the_rows(path, rows):
+    X = ParquetColumns(path, ["a"])
+    X[:]
+    stored = pickle.dumps(X)
+    assert len(stored) < 500
+    np.testing.assert_array_equal(pickle.loads(stored)[:], rows[:, :1])  # noqa: S301
+
+
+def test_a_column_that_holds_no_numbers_is_named(path):
+    with pytest.raises(ValueError, match="'text' must hold numbers; it holds string"):
+        ParquetColumns(path, ["a", "text"])
+
+
+def test_a_column_that_is_not_there_is_named(path):
+    with pytest.raises(ValueError, match="one column 'd'"):
+        ParquetColumns(path, ["a", "d"])
+
+
+def test_every_file_of_a_folder_is_checked(tmp_path):
+    pq.write_table(pyarrow.table({"a": [1.0]}), tmp_path / "1.parquet")
+    pq.write_table(pyarrow.table({"a": ["1.0"]}), tmp_path / "2.parquet")
+    with pytest.raises(ValueError, match=r"2\.parquet: column 'a'"):
+        ParquetColumns(tmp_path, ["a"])
+
+
+def test_other_bad_arguments(tmp_path):
+    with pytest.raises(ValueError, match=r"no \.parquet or \.pq file"):
+        ParquetColumns(tmp_path, ["a"])
+    with pytest.raises(FileNotFoundError):
+        ParquetColumns(tmp_path / "x.parquet", ["a"])
+    (tmp_path / "x.parquet").write_bytes(b"PAR0")
+    with pytest.raises(ValueError, match="damaged"):
+        ParquetColumns(tmp_path / "x.parquet", ["a"])
+    pq.write_table(pyarrow.table({"a": pyarrow.array([], pyarrow.float64())}), tmp_path / "x.parquet")
+    with pytest.raises(ValueError, match="no rows"):
+        ParquetColumns(tmp_path / "x.parquet", ["a"])
+    with pytest.raises(ValueError, match="at least one column"):
+        ParquetColumns(tmp_path / "x.parquet", [])
+
+
+def test_spans_skip_empty_blocks():
+    assert list(spans([0, 3, 3, 5], 0, 5)) == [(1, slice(0, 3)), (3, slice(0, 2))]
+    assert list(spans([0, 3, 3, 5], 2, 4)) == [(1, slice(2, 3)), (3, slice(0, 1))]
+    assert list(spans([4, 8], 4, 4)) == []

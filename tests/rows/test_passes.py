@@ -1,0 +1,291 @@
+"""Passes over rows: every row once, in order, the same bits whatever the threads; and where X comes from."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from functools import partial
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from cloakgp import GP
+from cloakgp.kernels import EQ
+from cloakgp.measurements.recipes import digest_of
+from cloakgp.rows import chunks as streams
+from cloakgp.rows import merging, sources
+from cloakgp.rows.chunks import chunks, steps
+from cloakgp.rows.merging import distinct
+from cloakgp.rows.passes import sweep
+from cloakgp.rows.sources import as_source, is_lazy
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(1000, 3))
+WIDE = RNG.normal(size=(3, 40))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Many chunks of few rows."""
+    monkeypatch.setattr(streams, "CHUNK", 64)
+    monkeypatch.setattr(streams, "STEP", 16)
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """So many threads, whatever the machine has."""
+
+    def use(n):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(n), raising=False)
+
+    return use
+
+
+@pytest.fixture
+def mapped(tmp_path):
+    """An array as a memory map."""
+
+    def store(array, name="X.npy"):
+        np.save(tmp_path / name, array)
+        return np.load(tmp_path / name, mmap_mode="r+")
+
+    return store
+
+
+def gram(X, scale):
+    """Sums whose last bits depend on the order of adding, and on how the rows lie in memory."""
+    return X.T @ X * scale + (X @ WIDE).sum(), float(X.sum())
+
+
+def late(first, X):
+    """The earlier the rows, the longer it takes, so that they are finished in the wrong order."""
+    time.sleep(0.02 * (1 - first[0] / 1000))
+    return int(first[0]), len(X)
+
+
+# Passes
+
+
+@pytest.mark.parametrize("length", [1, 15, 16, 17, 63, 64, 65, 640, 641])
+def test_chunks_and_steps_cover_every_row_once_and_in_order(small, length):
+    assert np.concatenate([np.arange(length)[part] for part in chunks(length)]).tolist() == [*range(length)]
+    assert np.concatenate([np.arange(length)[part] for part in steps(length)]).tolist() == [*range(length)]
+    assert max(part.stop - part.start for part in chunks(length)) <= 64
+    assert max(part.stop - part.start for part in steps(length)) <= 16
+
+
+@pytest.mark.parametrize("n", [1, 2, 5])
+def test_answers_come_in_the_order_of_the_rows(small, workers, n):
+    workers(n)
+    answers = list(sweep(late, np.arange(1000), X))
+    assert answers == [(start, min(64, 1000 - start)) for start in range(0, 1000, 64)]
+
+
+def test_sums_have_the_same_bits_whatever_the_threads_and_wherever_the_rows_are(small, workers, mapped):
+    everything = []
+    for n in (1, 2, 5):
+        workers(n)
+        for source in (X, mapped(X), np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], mapped(X.T).T):
+            parts = list(sweep(gram, source, 0.3))
+            everything.append((sum(part[0] for part in parts).tobytes(), sum(part[1] for part in parts)))
+    assert len(set(everything)) == 1
+
+
+def test_numbers_and_none_are_handed_on_as_they_are(small):
+    def see(rows, number, nothing, more):
+        return len(rows), number, nothing, len(more)
+
+    assert set(sweep(see, X[:128], 0.25, None, np.arange(128))) == {(64, 0.25, None, 64)}
+
+
+def test_threads_are_as_many_as_there_are_processors_and_blas_has_one_each(small, workers):
+    workers(3)
+    seen, together, most, lock = set(), [0], [0], threading.Lock()
+
+    def look(part):
+        with lock:
+            together[0] += 1
+            most[0] = max(most[0], together[0])
+        time.sleep(0.005)
+        with lock:
+            together[0] -= 1
+        seen.add(threading.get_ident())
+        return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+    found = list(sweep(look, X))
+    assert found[0]
+    assert all(n == 1 for each in found for n in each)
+    assert 1 < len(seen) <= 3
+    assert most[0] <= 3
+
+
+def test_no_more_chunks_are_under_way_than_threads_can_use(small, workers):
+    """What was computed and not yet taken is bounded, however long the rows are."""
+    workers(2)
+    started = []
+
+    def begin(part):
+        started.append(int(part[0]))
+
+    parts = sweep(begin, np.arange(1000))
+    next(parts)
+    time.sleep(0.1)
+    assert len(started) <= 3
+    parts.close()
+    time.sleep(0.05)
+    assert len(started) <= 3
+
+
+def test_an_error_in_one_chunk_ends_the_pass_and_its_threads(small, workers):
+    workers(2)
+    before = threading.active_count()
+
+    def fail(part):
+        if part[0] == 128:
+            raise ValueError("this one")
+        return int(part[0])
+
+    parts, got = sweep(fail, np.arange(1000)), []
+    with pytest.raises(ValueError, match="this one"):
+        got.extend(parts)
+    assert threading.active_count() == before
+    assert list(sweep(fail, np.arange(100))) == [0, 64]
+
+
+def test_a_pass_without_affinities_runs_too(small, monkeypatch):
+    """Some systems do not tell which processors a program may use."""
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert list(sweep(len, X)) == [len(X[part]) for part in chunks(len(X))]
+
+
+# Where X comes from
+
+
+def test_arrays_are_copied_and_cannot_be_changed_behind_a_plans_back():
+    mine = X.copy()
+    source = as_source(mine, "X")
+    mine[0] = 7.0
+    np.testing.assert_array_equal(source, X)
+    with pytest.raises(ValueError, match="read-only"):
+        source[0] = 7.0
+
+
+def test_memory_maps_and_large_arrays_are_left_where_they_are(mapped, monkeypatch):
+    kept = mapped(X)
+    assert as_source(kept, "X") is kept
+    monkeypatch.setattr(sources, "_COPIED", X.nbytes)
+    assert not is_lazy(X)
+    assert as_source(X, "X") is not X
+    monkeypatch.setattr(sources, "_COPIED", X.nbytes - 1)
+    assert as_source(X, "X") is X
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.float16, ">f8"])
+def test_memory_maps_of_other_numbers_are_refused(mapped, dtype):
+    with pytest.raises(TypeError, match=r"X must hold float64 numbers .* got dtype"):
+        as_source(mapped(X.astype(dtype)), "X")
+
+
+@pytest.mark.parametrize("row", [0, 500, 999])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_memory_maps_with_a_hole_anywhere_are_refused(small, mapped, bad, row):
+    kept = mapped(X)
+    kept[row, 1] = bad
+    with pytest.raises(ValueError, match="X must be finite"):
+        as_source(kept, "X")
+    gp = GP(EQ(1.0), 0.1, (0.0, 1.0), 0.5, X[:4])
+    with pytest.raises(ValueError, match="X must be finite"):
+        gp.plan(kept, X[:2], epsilon=1.0, delta=0.01)
+
+
+@pytest.mark.parametrize("shape", [(10, 10, 10), (1, 1, 1000)])
+def test_memory_maps_that_are_no_matrix_are_refused(mapped, shape):
+    with pytest.raises(ValueError, match=r"X must be a matrix .* got shape"):
+        as_source(mapped(X[:, 0].reshape(shape)), "X")
+
+
+def test_a_vector_in_a_memory_map_is_one_column(mapped):
+    assert as_source(mapped(X[:, 0]), "X").shape == (len(X), 1)
+
+
+@pytest.mark.parametrize("inducing", [None, 4])
+def test_a_plan_that_is_not_made_in_passes_holds_its_rows(mapped, inducing):
+    """A memory map may be written to afterwards; what a plan predicts may not change with it."""
+    kept = mapped(X)
+    gp = GP(EQ(1.0), 0.1, (0.0, 1.0), 0.5, inducing)
+    release = gp.plan(kept, X[:3], epsilon=1.0, delta=0.01).release(np.full(len(X), 0.3))
+    before = release.predict(X[:5])
+    kept[:] = 0.0
+    np.testing.assert_array_equal(release.predict(X[:5]), before)
+    assert not isinstance(release.plan.X, np.memmap)
+
+
+def test_memory_maps_with_other_columns_are_refused(mapped):
+    with pytest.raises(ValueError, match=r"X must be a matrix with 2 column\(s\), as X has"):
+        as_source(mapped(X), "X", columns=2)
+    kept = mapped(X)
+    assert as_source(kept, "X", columns=3) is kept
+
+
+def test_an_exact_gp_takes_a_memory_map(mapped):
+    gp = GP(EQ(1.0), 0.1, (0.0, 1.0))
+    one = gp.plan(X[:40], X[:3], epsilon=1.0, delta=0.01)
+    other = gp.plan(mapped(X[:40]), X[:3], epsilon=1.0, delta=0.01)
+    assert one.digest == other.digest
+    assert other.release(np.zeros(40)).mean.shape == (3,)
+
+
+# Equal rows
+
+
+def in_both_ways(monkeypatch, X, noise, most=2**20):
+    """The distinct rows, at once and a chunk at a time."""
+    monkeypatch.setattr(streams, "CHUNK", 64)
+    whole = distinct(X, noise)
+    with monkeypatch.context() as patch:
+        patch.setattr(merging, "MOST_DISTINCT", most)
+        return whole, merging._distinct_streamed(X, noise)
+
+
+@pytest.mark.parametrize("n_sites", [1, 5, 70, 400])
+@pytest.mark.parametrize("noise", [0.4, np.resize([0.1, 0.2, 0.3], 1000)], ids=["one noise", "three noises"])
+def test_equal_rows_of_many_chunks_are_the_same_as_of_one(monkeypatch, n_sites, noise):
+    sites = RNG.normal(size=(n_sites, 2))
+    sites[0] = -0.0, 0.0
+    data = sites[RNG.integers(0, n_sites, size=1000)]
+    data[7] = 0.0, -0.0
+    whole, parts = in_both_ways(monkeypatch, data, noise)
+    assert parts.groups is not None
+    np.testing.assert_array_equal(parts.groups.labels, whole.groups.labels)
+    np.testing.assert_array_equal(parts.groups.counts, whole.groups.counts)
+    assert parts.X.tobytes() == whole.X.tobytes()  # also the zeros' signs
+    np.testing.assert_array_equal(parts.variances, whole.variances)
+    assert digest_of(parts) == digest_of(whole)
+
+
+def test_rows_are_left_as_they_are_if_too_many_are_distinct(monkeypatch):
+    data = np.repeat(RNG.normal(size=(200, 2)), 5, axis=0)
+    whole, parts = in_both_ways(monkeypatch, data, 0.4, most=200)
+    assert len(whole) == len(parts) == 200
+    _, parts = in_both_ways(monkeypatch, data, 0.4, most=199)
+    assert parts.groups is None
+    assert parts.X is data
+    _, parts = in_both_ways(monkeypatch, X, 0.4)
+    assert parts.groups is None
+    assert parts.X is X
+
+
+def test_a_long_array_is_looked_at_a_chunk_at_a_time(monkeypatch):
+    monkeypatch.setattr(merging, "MOST_DISTINCT", 999)
+    called = []
+    monkeypatch.setattr(merging, "_distinct_streamed", lambda *arguments: called.append(arguments))
+    distinct(X, 0.4)
+    assert len(called) == 1
+    distinct(X[:999], 0.4)
+    assert len(called) == 1
+
+
+def test_a_partial_function_is_called_with_its_own_arguments_first(small):
+    assert next(sweep(partial(np.multiply, 2), np.arange(64))).tolist() == [*range(0, 128, 2)]

@@ -57,7 +57,7 @@ def counts():
         plan = gp.plan_function(X, epsilon=epsilon, delta=1e-5)
         release = plan.release(y)
         errors = [np.sqrt(np.mean((f(X_star) - expected) ** 2)) for f in (release.query, release.predict)]
-        print(f"  {epsilon:8g}{plan.noise_std(X_star).max():24.4f}{errors[0]:16.4f}{errors[1]:18.4f}")
+        print(f"  {epsilon:8g}{plan.noise_at(X_star).max():24.4f}{errors[0]:16.4f}{errors[1]:18.4f}")
 
 
 if __name__ == "__main__":

@@ -246,7 +246,7 @@ def test_function_of_a_plan_is_its_noise_and_of_a_release_its_values(function_pl
     ages = np.array([60.0, 10.0, 95.0])
     inside = np.sort(ages)
     ax = plots.plot_function(function_plan, ages)
-    assert np.allclose(_line(ax, "privacy noise"), np.column_stack([inside, function_plan.noise_std(inside)]))
+    assert np.allclose(_line(ax, "privacy noise"), np.column_stack([inside, function_plan.noise_at(inside)]))
     release = function_plan.release(Y)
     ax = plots.plot_function(release, ages)
     values, std = release.query(inside, return_std=True)

@@ -77,7 +77,7 @@ def print_function(gp, X, y, at_women):
             plan = function_plan(gp, X, epsilon, bound)
             asked = common.released_function(plan, y, AGES).at(at_women).expected_rmse(y)
             words = f"{bound} bound, calibrated exactly, epsilon = {epsilon:g}"
-            print(f"  {words:62}{plan.noise_std(X).max():8.2f}{asked:8.1f}")
+            print(f"  {words:62}{plan.noise_at(X).max():8.2f}{asked:8.1f}")
         free = common.denoised(plan, y, AGES).at(at_women).expected_rmse(y)
         print(f"  {f'the last one denoised, epsilon = {epsilon:g}':62}{'':8}{free:8.1f}")
     reach = function_plan(gp, X, 1.0).reach * STD  # in the unit of b

@@ -15,18 +15,18 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import cho_solve
 
-from cloakgp import accounting, checks, testing
+from cloakgp import accounting, checks
 from cloakgp.calibration import EPSILON_LIMIT, promise
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import container
 from cloakgp.kernels import Boxes, Constant, Integral, Kernel, Points, Product, Sum, as_kernel
-from cloakgp.ledger.charge import Account, Charge, Receipt
-from cloakgp.ledger.charging import as_ledger, charged
+from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.bin_sums import MECHANISMS, BinSums, make_sums
 from cloakgp.measurements.certificate import NEIGHBOURS, SPEND, UNIT
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.model.gp import GP, check_bounds
 from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix
+from cloakgp.plans.base import PlanBase
 
 PREDICT = ("constant", "gp", "integral")
 _MOST_BINS = 2**62
@@ -150,7 +150,7 @@ class _Smooth:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BinningPlan:
+class BinningPlan(PlanBase["BinningRelease"]):
     """Which bins will be released, and with how much noise. Made by :func:`plan`; never saw y."""
 
     X: FloatArray
@@ -180,8 +180,7 @@ class BinningPlan:
     @cached_property
     def noise_std(self) -> FloatArray:
         """(P,) std of the privacy noise on the prediction at each test point."""
-        std: FloatArray = np.sqrt(self.predictor.gain(self.X_star) ** 2 @ self.bin_noise_std**2)
-        return std
+        return self.noise_at(self.X_star)
 
     @property
     def cost(self) -> accounting.Event:
@@ -204,41 +203,20 @@ class BinningPlan:
         sha256: str = container.sealed(words, arrays)["sha256"]
         return sha256
 
-    def release(
-        self,
-        y: Any,
-        *,
-        missing: str = "error",
-        ledger: Any = None,
-        dataset: str | None = None,
-        why: str = "",
-        request: str | None = None,
-    ) -> BinningRelease:
-        """Release the bins' noisy sums: the one private step. Each call is a new spend.
+    def noise_at(self, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise on a prediction at `X`."""
+        X = checks.matrix(X, "X", columns=self.X.shape[1])
+        std: FloatArray = np.sqrt(self.predictor.gain(X) ** 2 @ self.bin_noise_std**2)
+        return std
 
-        Parameters
-        ----------
-        y : (N,) array
-            Private outcomes, in the order of X's rows; clipped to the bounds.
-        missing, ledger, dataset, why, request
-            As for :meth:`cloakgp.Plan.release`.
-        """
+    def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure_sums
 
-        with charged(self, Account(ledger, dataset, why, request)) as charge:
-            if charge.answer is None:
-                charge.answer = measure_sums(self.sums, y, missing)
-        return self._released(charge)
+        return measure_sums(self.sums, y, missing)
 
-    def recover(self, ledger: Any, entry: int) -> BinningRelease:
-        """The release that an entry of the ledger paid for, as for :meth:`cloakgp.Plan.recover`."""
-        return self._released(as_ledger(ledger).fetch(entry, self))
-
-    def _released(self, charge: Charge) -> BinningRelease:
-        assert charge.answer is not None
-        insecure = charge.receipt is None and testing.insecure_generator() is not None
+    def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> BinningRelease:
         plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
-        return BinningRelease(plan, frozen(charge.answer), charge.receipt)
+        return BinningRelease(plan, answer, receipt)
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -286,7 +264,7 @@ class BinningRelease:
         if not return_std:
             return mean
         std = predictor.std(X)
-        return mean, np.sqrt(gain**2 @ self.plan.bin_noise_std**2) if std is None else std
+        return mean, self.plan.noise_at(X) if std is None else std
 
     def __repr__(self) -> str:
         c = self.certificate

@@ -169,7 +169,7 @@ def plot_function(plan_or_release: FunctionPlan | FunctionRelease, X: Any, ax: A
         _draw_bands(ax, X[:, 0], values, std, "released function")
         ax.set_ylabel("y")
     else:
-        std = plan.noise_std(X)
+        std = plan.noise_at(X)
         ax.plot(X[:, 0], std, color=_BLUE, linewidth=2, label="privacy noise")
         _from_zero(ax, std.max())
     _finish_curve(ax, plan)

@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import accounting, checks, designs, testing
+from cloakgp import accounting, checks, designs
 from cloakgp import calibration as calibrate
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import container
 from cloakgp.kernels import Kernel
 from cloakgp.kernels.base import Combination
-from cloakgp.ledger.charge import Account, Charge, Receipt
-from cloakgp.ledger.charging import as_ledger, charged
+from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import NEIGHBOURS, UNIT
 from cloakgp.measurements.folds import Fold, as_folds, weights
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.scores import FOLD_LIMIT, LOSSES, Scores, make_scores
 from cloakgp.model.gp import GP
+from cloakgp.plans.base import PlanBase
 from cloakgp.progress import Progress
 
 SPEND = "each selection made from a plan spends this once more"
@@ -130,7 +130,7 @@ class PrivateStudy:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SelectionPlan:
+class SelectionPlan(PlanBase[Selection]):
     """How a model will be chosen. Made by :func:`plan_selection`; never saw y, so it is public."""
 
     candidates: tuple[GP, ...]
@@ -212,22 +212,16 @@ class SelectionPlan:
         ledger, dataset, why, request
             As for :meth:`cloakgp.Plan.release`.
         """
+        return self.release(y, missing=missing, ledger=ledger, dataset=dataset, why=why, request=request)
+
+    def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import choose
 
-        with charged(self, Account(ledger, dataset, why, request)) as charge:
-            if charge.answer is None:
-                charge.answer = np.array([choose(self.scores, y, missing)])
-        return self._selected(charge)
+        return np.array([choose(self.scores, y, missing)])
 
-    def recover(self, ledger: Any, entry: int) -> Selection:
-        """The selection that an entry of the ledger paid for, as for :meth:`cloakgp.Plan.recover`."""
-        return self._selected(as_ledger(ledger).fetch(entry, self))
-
-    def _selected(self, charge: Charge) -> Selection:
-        assert charge.answer is not None
-        insecure = charge.receipt is None and testing.insecure_generator() is not None
+    def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Selection:
         certificate = replace(self.certificate, epsilon=self.scores.epsilon, insecure=insecure)
-        return Selection(self, int(charge.answer[0]), certificate, charge.receipt)
+        return Selection(self, int(answer[0]), certificate, receipt)
 
     def custodian_probabilities(self, y: Any, *, missing: str = "error") -> PrivateStudy:
         """NOT PRIVATE: with which probability each candidate would be chosen, computed from y itself.

@@ -99,7 +99,7 @@ def test_answers_agree_with_each_other(setting, plans, kind):
     np.testing.assert_allclose(many, whole, rtol=0, atol=1e-8 * scale)
     values, std = release.query(QUERIES, return_std=True)
     np.testing.assert_array_equal(values, whole)
-    np.testing.assert_array_equal(std, plans[kind].noise_std(QUERIES))
+    np.testing.assert_array_equal(std, plans[kind].noise_at(QUERIES))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -169,8 +169,8 @@ def test_the_noise_is_as_large_as_was_said(setting, plans, exact_z, seeded, kind
             noise.append(replace(plan, prior_seed=seed).release(setting.y).query(X_new) - exact)
     spread = np.sqrt(np.mean(np.square(noise), axis=0))
     # A std from n draws has a relative error of 1/√(2n).
-    np.testing.assert_allclose(spread / plan.noise_std(X_new), 1, atol=5 / math.sqrt(2 * n))
-    assert (np.abs(np.mean(noise, axis=0)) < 5 * plan.noise_std(X_new) / math.sqrt(n)).all()
+    np.testing.assert_allclose(spread / plan.noise_at(X_new), 1, atol=5 / math.sqrt(2 * n))
+    assert (np.abs(np.mean(noise, axis=0)) < 5 * plan.noise_at(X_new) / math.sqrt(n)).all()
 
 
 def test_prior_noise_has_the_kernels_covariance(setting, plans, seeded, exact_z):

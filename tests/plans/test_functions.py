@@ -85,9 +85,9 @@ def test_noise_std_is_that_of_a_prior_draw_given_nothing_outside_the_data(settin
     level = plan.reach * plan.measurement.noise_scale
     cross, K_ff = kernel(QUERIES, setting.X), kernel(setting.X)
     explained = np.einsum("ij,jk,ik->i", cross, np.linalg.pinv(K_ff, rcond=1e-12, hermitian=True), cross)
-    np.testing.assert_allclose(plan.noise_std(QUERIES), level * np.sqrt(explained), rtol=1e-4)
-    assert (plan.noise_std(QUERIES) <= level * np.sqrt(kernel.diag(QUERIES)) * (1 + 1e-9)).all()
-    at_data = plan.noise_std(setting.X)
+    np.testing.assert_allclose(plan.noise_at(QUERIES), level * np.sqrt(explained), rtol=1e-4)
+    assert (plan.noise_at(QUERIES) <= level * np.sqrt(kernel.diag(QUERIES)) * (1 + 1e-9)).all()
+    at_data = plan.noise_at(setting.X)
     np.testing.assert_allclose(at_data, level * np.sqrt(kernel.diag(setting.X)), rtol=1e-4)
 
 
@@ -96,7 +96,7 @@ def test_noise_on_a_basis(setting):
     k, level = setting.gp.kernel, plan.reach * plan.measurement.noise_scale
     cross = k(QUERIES, BASIS)
     explained = np.einsum("ij,ij->i", cross, np.linalg.solve(k(BASIS), cross.T).T)
-    np.testing.assert_allclose(plan.noise_std(QUERIES), level * np.sqrt(explained), rtol=1e-6)
+    np.testing.assert_allclose(plan.noise_at(QUERIES), level * np.sqrt(explained), rtol=1e-6)
     # Bessel: a projection is never longer.
     assert plan.reach <= math.sqrt(squared_norms(k, 0.4, setting.X).max()) * (1 + 1e-9)
 
@@ -151,7 +151,7 @@ def test_a_looser_bound_only_means_more_noise(setting, bound):
     loose = setting.gp.plan_function(setting.X, bound=bound, **PROMISE)
     ratio = loose.reach / exact.reach
     assert ratio > 1.05
-    np.testing.assert_allclose(loose.noise_std(QUERIES), ratio * exact.noise_std(QUERIES), rtol=1e-6)
+    np.testing.assert_allclose(loose.noise_at(QUERIES), ratio * exact.noise_at(QUERIES), rtol=1e-6)
     assert loose.certificate.gap == pytest.approx(ratio**2 - 1, rel=1e-4)
     assert loose.certificate.bound == bound
     assert loose.certificate.epsilon == 1.0
@@ -237,7 +237,7 @@ def test_a_basis_on_which_the_kernel_breaks_down_is_refused(setting):
 def test_a_crowded_basis_adds_no_noise_and_no_bias(setting, basis):
     plan = setting.gp.plan_function(setting.X, basis=basis, **PROMISE)
     top = plan.reach * plan.measurement.noise_scale * math.sqrt(1.5)
-    assert (plan.noise_std(QUERIES) <= top * (1 + 1e-6)).all()
+    assert (plan.noise_at(QUERIES) <= top * (1 + 1e-6)).all()
     assert plan.certificate.bias < 1e-5
 
 
@@ -283,7 +283,7 @@ def test_the_numbers_of_a_hiding_plan_tell_nothing_of_x(bound, noise):
         assert other.measurement.declared == one.measurement.declared
         np.testing.assert_array_equal(other.points, one.points)
         np.testing.assert_array_equal(other.reconstruction, one.reconstruction)
-        np.testing.assert_array_equal(other.noise_std(QUERIES), one.noise_std(QUERIES))
+        np.testing.assert_array_equal(other.noise_at(QUERIES), one.noise_at(QUERIES))
     assert one.certificate.bias == one.certificate.jitter == 0
 
 
@@ -323,9 +323,9 @@ def test_varahs_promise_kept_and_broken():
 def test_prior_noise_has_the_priors_std_everywhere(setting):
     plan = setting.gp.plan_function(setting.X, prior_noise=True, **PROMISE)
     scale = plan.reach * plan.measurement.noise_scale
-    np.testing.assert_allclose(plan.noise_std(QUERIES), scale * np.full(7, math.sqrt(1.5)), rtol=1e-12)
+    np.testing.assert_allclose(plan.noise_at(QUERIES), scale * np.full(7, math.sqrt(1.5)), rtol=1e-12)
     plain = setting.gp.plan_function(setting.X, **PROMISE)
-    assert (plain.noise_std(QUERIES) <= plan.noise_std(QUERIES) * (1 + 1e-9)).all()
+    assert (plain.noise_at(QUERIES) <= plan.noise_at(QUERIES) * (1 + 1e-9)).all()
     assert plain.prior_seed is None
     assert plan.prior_seed != setting.gp.plan_function(setting.X, prior_noise=True, **PROMISE).prior_seed
     assert plan.certificate == plain.certificate
@@ -334,7 +334,7 @@ def test_prior_noise_has_the_priors_std_everywhere(setting):
 def test_prior_noise_is_the_rest_of_a_prior_draw(setting):
     """Nothing is added where the measurements carry a whole draw: at the points themselves."""
     plan = setting.gp.plan_function(setting.X, prior_noise=True, **PROMISE)
-    np.testing.assert_allclose(plan.remainder(plan.points), 0, atol=1e-4 * plan.noise_std(plan.points).max())
+    np.testing.assert_allclose(plan.remainder(plan.points), 0, atol=1e-4 * plan.noise_at(plan.points).max())
     assert np.abs(plan.remainder(np.array([[60.0]])))[0] > 0
     plain = setting.gp.plan_function(setting.X, **PROMISE)
     np.testing.assert_array_equal(plain.remainder(QUERIES), np.zeros(7))

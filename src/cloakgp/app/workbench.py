@@ -200,7 +200,7 @@ def points_of(wanted: settings.Settings, X: FloatArray) -> FloatArray:
 
 def noise_of(plan: AnyPlan, where: FloatArray) -> FloatArray:
     """Std of the privacy noise at the test points."""
-    noise = plan.noise_std if isinstance(plan, Plan) else plan.noise_std(where)
+    noise = plan.noise_std if isinstance(plan, Plan) else plan.noise_at(where)
     if not np.isfinite(noise).all():
         raise bad_input("with these settings the noise is not a finite number.")
     return noise

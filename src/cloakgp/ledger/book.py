@@ -16,7 +16,6 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.accounting import Approximate, Event, Exponential, Gaussian, compose, from_spec, to_spec
 from cloakgp.budget import Budget
-from cloakgp.files import container
 from cloakgp.ledger.chain import BEFORE_ALL, CREATED, OPENED, SPENT, Entry, check_chain, sha256
 from cloakgp.ledger.charge import Charge, Chargeable, Receipt
 from cloakgp.ledger.errors import BudgetExceeded, LedgerError, LedgerTampered
@@ -202,10 +201,9 @@ class Ledger:
         why = _reason(why)
         if request is not None:
             checks.text(request, "request")
-        inputs = "" if plan.X is None else container.digest(plan.X)
         charge = Charge()
         try:
-            with self._spending(charge, dataset, why, plan.cost, plan.digest, inputs, request):
+            with self._spending(charge, dataset, why, plan.cost, plan.digest, plan.inputs_digest, request):
                 yield charge
                 if charge.answer is None:
                     raise LedgerError("ledger: no answer was given to the charge. Nothing was charged.")

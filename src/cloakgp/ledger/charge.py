@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from cloakgp import checks
 from cloakgp.accounting import Event
-from cloakgp.checks import FloatArray
 from cloakgp.measurements.lattice import IntArray
 
 
@@ -19,7 +18,7 @@ class Chargeable(Protocol):
     @property
     def digest(self) -> str: ...
     @property
-    def X(self) -> FloatArray | None: ...
+    def inputs_digest(self) -> str: ...
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloakgp import checks, testing
+from cloakgp import checks
 from cloakgp.accounting import Gaussian
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import atomic, schema
 from cloakgp.files.container import ReleaseFileError
-from cloakgp.ledger.charge import Account, Charge, Receipt
-from cloakgp.ledger.charging import as_ledger, charged
+from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.prior_draws import draw_prior
 from cloakgp.plans import encoding
+from cloakgp.plans.base import PlanBase
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FunctionPlan:
+class FunctionPlan(PlanBase["FunctionRelease"]):
     """A public plan to release f everywhere. Made by :meth:`GP.plan_function`."""
 
     gp: GP
@@ -52,7 +52,7 @@ class FunctionPlan:
         weights: FloatArray = np.asarray(self.gp.kernel(X, self.points)) @ self.reconstruction
         return weights
 
-    def noise_std(self, X: Any) -> FloatArray:
+    def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that a query at `X` will have; public and free."""
         X = checks.matrix(X, "X", columns=self.points.shape[1])
         if self.prior_seed is None:
@@ -98,41 +98,14 @@ class FunctionPlan:
             certificate=contents.certificate,
         )
 
-    def release(
-        self,
-        y: Any,
-        *,
-        missing: str = "error",
-        ledger: Any = None,
-        dataset: str | None = None,
-        why: str = "",
-        request: str | None = None,
-    ) -> FunctionRelease:
-        """Release the function: the one private step. Each call is a new spend.
-
-        Parameters
-        ----------
-        y : (N,) array
-            Private outcomes, in the order of X's rows; clipped to the bounds.
-        missing, ledger, dataset, why, request
-            As for :meth:`Plan.release`.
-        """
+    def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        with charged(self, Account(ledger, dataset, why, request)) as charge:
-            if charge.answer is None:
-                charge.answer = self._shown_answer(measure(self.measurement, y, missing))
-        return self._released(charge)
+        return self._shown_answer(measure(self.measurement, y, missing))
 
-    def recover(self, ledger: Any, entry: int) -> FunctionRelease:
-        """The release that an entry of the ledger paid for, as for :meth:`Plan.recover`."""
-        return self._released(as_ledger(ledger).fetch(entry, self))
-
-    def _released(self, charge: Charge) -> FunctionRelease:
-        assert charge.answer is not None
-        insecure = charge.receipt is None and testing.insecure_generator() is not None
+    def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> FunctionRelease:
         plan = replace(self._shown(), certificate=replace(self.certificate, insecure=insecure))
-        return FunctionRelease(plan, frozen(charge.answer), charge.receipt)
+        return FunctionRelease(plan, answer, receipt)
 
     def values(self, X: FloatArray, z: IntArray) -> FloatArray:
         """The function at `X` for these measurements: the same for an input whatever it is asked with."""
@@ -207,7 +180,7 @@ class FunctionRelease:
         """
         X = checks.matrix(X, "X", columns=self.plan.points.shape[1])
         values = self.plan.values(X, self.z)
-        return (values, self.plan.noise_std(X)) if return_std else values
+        return (values, self.plan.noise_at(X)) if return_std else values
 
     @property
     def certificate(self) -> Certificate:

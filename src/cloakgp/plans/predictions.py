@@ -13,17 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloakgp import testing
 from cloakgp.accounting import Gaussian
-from cloakgp.checks import FloatArray, frozen
+from cloakgp.checks import FloatArray
 from cloakgp.files import atomic, schema
 from cloakgp.files.container import ReleaseFileError
-from cloakgp.ledger.charge import Account, Charge, Receipt
-from cloakgp.ledger.charging import as_ledger, charged
+from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.plans import encoding
+from cloakgp.plans.base import PlanBase
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Plan:
+class Plan(PlanBase["Release"]):
     """What will be measured, and the noise that it will have. Made by :meth:`GP.plan`.
 
     A plan never saw y, so it can be printed, plotted, published and compared with others at no
@@ -96,59 +95,19 @@ class Plan:
             certificate=contents.certificate,
         )
 
-    def release(
-        self,
-        y: Any,
-        *,
-        missing: str = "error",
-        ledger: Any = None,
-        dataset: str | None = None,
-        why: str = "",
-        request: str | None = None,
-    ) -> Release:
-        """Release predictions from the private outcomes: the one private step.
+    def noise_at(self, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise that denoised predictions at `X` will have; public and free."""
+        nothing = np.zeros(self.measurement.n_measurements, dtype=np.int64)
+        return Posterior(self.gp, self.X, [(self.measurement, nothing)]).uncertainty(X).privacy
 
-        Each call draws fresh noise and is a new spend of the certificate's (epsilon, delta), also
-        when called twice on the same plan with the same y.
-
-        Parameters
-        ----------
-        y : (N,) array
-            Private outcomes, in the order of X's rows. Values outside the bounds are clipped;
-            how many is not told, since that would leak.
-        missing : {"error", "midpoint"}
-            NaN and infinities are refused before anything is spent, or replaced row by row by the
-            middle of the bounds, which protects missingness too.
-        ledger : Ledger or its URL, optional
-            Pays for the release: refused before y is read if it does not fit, and on record, answer
-            included, before this returns. See :class:`cloakgp.Ledger`.
-        dataset : str
-            Which of the ledger's data sets pays.
-        why : str
-            For the record.
-        request : str, optional
-            A name for this request, unlike any other of the data set's. Asked again after a crash, the
-            ledger gives the same answer for nothing.
-        """
+    def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        with charged(self, Account(ledger, dataset, why, request)) as charge:
-            if charge.answer is None:
-                charge.answer = measure(self.measurement, y, missing)
-        return self._released(charge)
+        return measure(self.measurement, y, missing)
 
-    def recover(self, ledger: Any, entry: int) -> Release:
-        """The release that an entry of the ledger paid for, once more and for nothing; y is not needed.
-
-        For when a program died after the charge: ``ledger.entries(dataset)`` shows the number.
-        """
-        return self._released(as_ledger(ledger).fetch(entry, self))
-
-    def _released(self, charge: Charge) -> Release:
-        assert charge.answer is not None
-        insecure = charge.receipt is None and testing.insecure_generator() is not None
+    def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Release:
         plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
-        return Release(plan, frozen(charge.answer), charge.receipt)
+        return Release(plan, answer, receipt)
 
     def __repr__(self) -> str:
         std, c = self.noise_std, self.certificate

@@ -164,4 +164,4 @@ def default_points(release: AnyRelease) -> FloatArray:
 
 def noise_at(release: AnyRelease, X: FloatArray) -> FloatArray:
     """Std of the privacy noise at the places of :func:`default_points`."""
-    return release.noise_std if isinstance(release, Release) else release.plan.noise_std(X)
+    return release.noise_std if isinstance(release, Release) else release.plan.noise_at(X)

@@ -1,0 +1,104 @@
+"""What every plan does, whatever it measures: release once, be charged and put on record, be recovered.
+
+A kind of plan says what it costs, how it measures y (through one door of the private room), and what it
+makes of the noisy integers. How these are paid for and marked is written here, once.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from cloakgp import testing
+from cloakgp.accounting import Event
+from cloakgp.checks import frozen
+from cloakgp.files import container
+from cloakgp.ledger.charge import Account, Charge, Receipt
+from cloakgp.ledger.charging import as_ledger, charged
+from cloakgp.measurements.lattice import IntArray
+
+Released = TypeVar("Released")
+
+
+class PlanBase(ABC, Generic[Released]):
+    """A public plan for one private step."""
+
+    X: Any
+    """Public inputs; None where the plan is made not to show them, or holds only their digest."""
+
+    @property
+    @abstractmethod
+    def cost(self) -> Event:
+        """What a release will spend, for :mod:`cloakgp.accounting` and a ledger."""
+
+    @property
+    @abstractmethod
+    def digest(self) -> str:
+        """SHA-256 of the plan: the same settings and inputs give the same."""
+
+    @cached_property
+    def inputs_digest(self) -> str:
+        """SHA-256 of the inputs, for the ledger; empty where the plan is made not to show them."""
+        return "" if self.X is None else container.digest(np.asarray(self.X))
+
+    @abstractmethod
+    def _measure(self, y: Any, missing: str) -> IntArray:
+        """The noisy integers: y goes through a door of the private room, and nowhere else."""
+
+    @abstractmethod
+    def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Released:
+        """What comes out, from the noisy integers."""
+
+    def release(
+        self,
+        y: Any,
+        *,
+        missing: str = "error",
+        ledger: Any = None,
+        dataset: str | None = None,
+        why: str = "",
+        request: str | None = None,
+    ) -> Released:
+        """Release from the private outcomes: the one private step.
+
+        Each call draws fresh noise and is a new spend of what the plan promises, also when called twice on
+        the same plan with the same y.
+
+        Parameters
+        ----------
+        y : (N,) array
+            Private outcomes, in the order of X's rows. Values outside the bounds are clipped;
+            how many is not told, since that would leak.
+        missing : {"error", "midpoint"}
+            NaN and infinities are refused before anything is spent, or replaced row by row by the
+            middle of the bounds, which protects missingness too.
+        ledger : Ledger or its URL, optional
+            Pays for the release: refused before y is read if it does not fit, and on record, answer
+            included, before this returns. See :class:`cloakgp.Ledger`.
+        dataset : str
+            Which of the ledger's data sets pays.
+        why : str
+            For the record.
+        request : str, optional
+            A name for this request, unlike any other of the data set's. Asked again after a crash, the
+            ledger gives the same answer for nothing.
+        """
+        with charged(self, Account(ledger, dataset, why, request)) as charge:
+            if charge.answer is None:
+                charge.answer = self._measure(y, missing)
+        return self._released(charge)
+
+    def recover(self, ledger: Any, entry: int) -> Released:
+        """What an entry of the ledger paid for, once more and for nothing; y is not needed.
+
+        For when a program died after the charge: ``ledger.entries(dataset)`` shows the number.
+        """
+        return self._released(as_ledger(ledger).fetch(entry, self))
+
+    def _released(self, charge: Charge) -> Released:
+        assert charge.answer is not None
+        insecure = charge.receipt is None and testing.insecure_generator() is not None
+        return self._made_of(frozen(charge.answer), charge.receipt, insecure)

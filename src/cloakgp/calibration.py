@@ -12,6 +12,7 @@ lattice steps; :class:`Slack` holds the three numbers of that lemma.
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,9 +58,10 @@ def delta_of(mu: float, epsilon: float) -> float:
     b = -mu / 2 - epsilon / mu
     first = math.erfc(-a / math.sqrt(2)) / 2
     tail = math.erfc(-b / math.sqrt(2)) / 2
-    # Where the tail underflows, leaving it out only makes the bound larger.
+    # Where the tail underflows, or is subnormal and has lost its digits, leaving it out only makes the
+    # bound larger.
     second = 0.0
-    if tail > 0:
+    if tail >= sys.float_info.min:
         second = math.exp(epsilon) * tail if epsilon < 700 else math.exp(epsilon + math.log(tail))
     # erfc(x) is good to a few units in the last place, and a rounded x changes it by 2 x^2 units: each
     # term is within 1e-15 (1 + b^2) of itself, and the second is at most the first.

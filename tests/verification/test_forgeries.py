@@ -478,7 +478,7 @@ def test_squares_that_would_wrap(tmp_path, monkeypatch):
 
     rewrite(tmp_path / "file", forge)
     plan = opening.plan_of(*reading.read(tmp_path / "file")[:2])[0]
-    made = recipe._columns(plan.gp, plan.measurement, inputs, gp.noise)
+    made, _ = recipe._columns(plan.gp, plan.measurement, inputs, gp.noise)
     assert (made[:, 0] == 2**28 - 1).all()
     with pytest.raises(VerificationError) as caught:  # whatever the liar does to the other numbers
         recipe.check_columns(plan.gp, plan.measurement, plan.measurement.inputs)

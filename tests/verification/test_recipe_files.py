@@ -246,12 +246,15 @@ def test_a_unit_in_each_entry_is_allowed_for_and_three_are_not(saved, monkeypatc
         monkeypatch.setattr(
             recipe,
             "_columns",
-            lambda *arguments, units=units: right(*arguments) + units * np.sign(right(*arguments)),
+            lambda *arguments, units=units: (
+                right(*arguments)[0] + units * np.sign(right(*arguments)[0]),
+                right(*arguments)[1],
+            ),
         )
         if allowed:
             verify(path)
         else:
-            with pytest.raises(VerificationError, match="sensitivity is not that of its columns"):
+            with pytest.raises(VerificationError, match=r"(sensitivity|extent) is not that of its columns"):
                 verify(path)
 
 

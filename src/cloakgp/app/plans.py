@@ -13,8 +13,6 @@ import threading
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from cloakgp import checks
 from cloakgp.app import folder as stored
 from cloakgp.app import models
@@ -24,10 +22,9 @@ from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.workbench import AnyPlan, Workbench, noise_of
 from cloakgp.checks import FloatArray
-from cloakgp.measurements.recipes import FactoredMeasurement
+from cloakgp.files.container import ReleaseFileError
 from cloakgp.plans import encoding, opening
 from cloakgp.plans.predictions import Plan
-from cloakgp.rows.merging import distinct
 from cloakgp.workflow import tables, words
 from cloakgp.workflow.inputs import digest_of
 
@@ -93,15 +90,18 @@ class Plans:
         with self._lock:
             if plan_id in self._plans:
                 return self._plans[plan_id], False
-            stored.write(self._bits(plan_id), _encoded(plan))
+            stored.write(self._bits(plan_id), encoding.encode_plan(plan))
             stored.write_json(self._folder.plan(plan_id), kept)
             self._plans = {**self._plans, plan_id: kept}
         return kept, True
 
     def load(self, plan_id: str) -> AnyPlan:
         """The plan itself."""
-        plan, _, _ = opening.load(self._bits(plan_id))
-        return _marked(plan, insecure=False)
+        try:
+            return opening.load_plan(self._bits(plan_id))
+        except ReleaseFileError:  # kept by an earlier version: as a release of nothing, marked insecure
+            plan, _, _ = opening.load(self._bits(plan_id))
+            return replace(plan, certificate=replace(plan.certificate, insecure=False))
 
     def _bits(self, plan_id: str) -> Any:
         return self._folder.plan(plan_id).with_suffix(".plan")
@@ -114,20 +114,7 @@ def shown(plan: dict[str, Any]) -> dict[str, Any]:
 
 def with_inputs(plan: AnyPlan, X: FloatArray) -> AnyPlan:
     """A plan with the inputs that it was made for, if its own file was too small for them."""
-    if plan.X is not None or not isinstance(plan, Plan):
-        return plan
-    assert isinstance(plan.measurement, FactoredMeasurement)
-    return replace(plan, X=X, measurement=replace(plan.measurement, inputs=distinct(X, plan.gp.noise)))
-
-
-def _encoded(plan: AnyPlan) -> bytes:
-    """The plan in a release file's form, with zeros for an answer; marked, so that none takes it for one."""
-    nothing = np.zeros(plan.measurement.n_measurements, dtype=np.int64)
-    return encoding.encode(_marked(plan, insecure=True), nothing)
-
-
-def _marked(plan: AnyPlan, insecure: bool) -> AnyPlan:
-    return replace(plan, certificate=replace(plan.certificate, insecure=insecure))
+    return plan.with_inputs(X) if isinstance(plan, Plan) else plan
 
 
 def _digest(value: Any) -> str:

@@ -17,7 +17,7 @@ from cloakgp.plots import inducing_words
 from cloakgp.workflow import pictures, points, words
 from cloakgp.workflow.cluster import check_cluster, connected
 from cloakgp.workflow.inputs import check_columns, open_inputs
-from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.plan_file import PlanFile, beside
 from cloakgp.workflow.settings import Settings, check_output
 
 
@@ -81,7 +81,8 @@ def plan(
     columns = options.names(inputs)
     model = parse(kernel)
     check_output(columns, output)
-    options.check_writable(out, picture, reads=[data, at, *([] if inducing is None else [inducing])])
+    kept = None if out is None else beside(out)
+    options.check_writable(out, kept, picture, reads=[data, at, *([] if inducing is None else [inducing])])
     check_cluster(dask, inducing is not None)
     check_columns(data, columns, output, dask is not None)
     where = at if points.is_grid(at) else points.from_file(at, columns)
@@ -110,7 +111,7 @@ def plan(
         file = PlanFile.of(settings, made)
         drawn = None if picture is None else pictures.png(pictures.plan_picture(made, columns, output))
     if out is not None:
-        file.write(out)
+        file.write(out, made)
     if picture is not None and drawn is not None:
         atomic.write(picture, drawn)
     found = {

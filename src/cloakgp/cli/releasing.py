@@ -41,8 +41,9 @@ def release(
 ) -> Answer:
     """Release from a plan file: reads the output column, and spends.
 
-    Plans anew from the data, and refuses if the inputs or the settings changed. Shows what will be left of
-    the budget and asks before the output column is read.
+    Takes the plan that lies beside the plan file (plan.plan), or plans anew, and refuses if the inputs, the
+    settings or the plan changed. Shows what will be left of the budget and asks before the output column is
+    read.
 
     A command that died can be run again: the ledger knows the request, and gives the same answer for
     nothing. So a second, different release from one plan must be asked for: --again 2.
@@ -61,8 +62,8 @@ def release(
     request = request_name("release", again, question=stored.question, data=data.name)
     account = open_account(ledger, dataset, no_ledger, why, who, request, again)
     with connected(dask):
-        with working("planning anew"):
-            plan = _planned_anew(stored, data, dask is not None)
+        with working("reading the inputs"):
+            plan = _planned(stored, plan_file, data, dask is not None)
         known = confirm(
             account,
             plan.cost,
@@ -77,12 +78,16 @@ def release(
     return _answer(made, out, account, known is not None)
 
 
-def _planned_anew(stored: PlanFile, data: Path, dask: bool) -> Plan:
-    """The plan of the settings and the data; refused if it is not that of the plan file."""
+def _planned(stored: PlanFile, plan_file: Path, data: Path, dask: bool) -> Plan:
+    """The plan that was kept, or that of the settings and the data; refused if the inputs or it changed."""
     settings = stored.settings
     X = open_inputs(data, settings.inputs, settings.inducing is not None, dask)
     stored.check_inputs(X, data.name)
-    plan = settings.plan(X)
+    plan = stored.kept(plan_file, X)
+    if plan is not None:
+        return plan
+    with working("planning anew"):
+        plan = settings.plan(X)
     warning = stored.check_plan(plan)
     if warning:
         note(f"warning: {warning}")

@@ -113,8 +113,8 @@ def _unpack(file: BinaryIO) -> Contents:
         raise
     except Exception as error:  # struct, json and numpy raise many kinds on damaged input
         raise ReleaseFileError(f"not a release file, or damaged ({type(error).__name__}).") from None
-    if not isinstance(manifest, dict):
-        raise ReleaseFileError("not a release file: its manifest is not an object.")
+    if not all(isinstance(value, dict) for value in words.values()):
+        raise ReleaseFileError("not a release file: its manifest or its signature is not an object.")
     _check_digests(manifest, digests)
     names = [MANIFEST, *sorted(digests), *([SIGNATURE] if SIGNATURE in words else [])]
     expected, end_record = _skeleton(found)

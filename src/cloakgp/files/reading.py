@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.files import container, schema
-from cloakgp.files.container import Array
+from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.files.schema import FACTORED
 from cloakgp.measurements.lattice import exact_offset
 
@@ -17,6 +17,7 @@ def plan_digest(manifest: dict[str, Any], arrays: dict[str, Array]) -> str:
     """A plan's digest, from what its file holds, or will hold, in today's schema."""
     not_the_plans = ("ledger", schema.CUSTODIANS_WORDS, "members", "sha256")
     words = {name: value for name, value in manifest.items() if name not in not_the_plans}
+    words["format"] = schema.FORMAT
     left_out = {"z"}
     if manifest["measurement"]["kind"] == FACTORED:  # has the inputs' own digest, wherever they are kept
         left_out.add("X")
@@ -32,6 +33,12 @@ def read(
     return _todays(*container.read(path))
 
 
+def read_plan(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Manifest and arrays of a plan's file."""
+    manifest, arrays, _ = container.read(path)
+    return schema.checked(manifest, arrays, schema.PLAN_FORMAT)
+
+
 def read_bytes(contents: bytes) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:
     """The same from a release file's bytes."""
     return _todays(*container.unpack(contents))
@@ -43,7 +50,12 @@ def _todays(
     old = manifest.get("schema") == 1
     manifest, arrays = schema.checked(manifest, arrays)
     if old and "offset" in arrays:  # whose last bits were the machine's
-        bounds, exact = manifest["model"]["bounds"], _offset(manifest, arrays)
+        bounds = manifest["model"]["bounds"]
+        try:
+            exact = _offset(manifest, arrays)
+        except (ValueError, ArithmeticError) as error:
+            kind = type(error).__name__
+            raise ReleaseFileError(f"release file of schema 1 makes no sense ({kind}).") from None
         if np.allclose(exact, arrays["offset"], rtol=0, atol=1e-9 * (bounds[1] - bounds[0])):
             arrays["offset"] = exact
     return manifest, arrays, signature

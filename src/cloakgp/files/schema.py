@@ -18,9 +18,10 @@ from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.kernels.base import Kernel
 from cloakgp.kernels.specs import from_spec
 from cloakgp.measurements.certificate import FIELDS, Certificate, written
-from cloakgp.model.inducing import APPROXIMATIONS
+from cloakgp.model.inducing import APPROXIMATIONS, MOST_INDUCING
 
-FORMAT, SCHEMA = "cloakgp-release", 2
+FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-plan", 2
+"""Of a release file; of a plan's, which is the same without an answer; the number of the schema of both."""
 PREDICTIONS, FUNCTION = "predictions", "function"
 DENSE, FACTORED, WITHHELD = "dense", "factored", "withheld"
 CUSTODIANS_WORDS = "custodians_words_unchecked"
@@ -71,24 +72,32 @@ _MANIFEST = {
 }
 
 
-def checked(manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[str, Any], dict[str, Array]]:
+def checked(
+    manifest: dict[str, Any], arrays: dict[str, Array], wanted: str = FORMAT
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """Manifest and arrays in today's schema, or an error that says what does not belong there."""
-    if manifest.get("format") != FORMAT:
-        raise ReleaseFileError(f"not a release file: its format is not {FORMAT!r}.")
+    if manifest.get("format") == PLAN_FORMAT != wanted:
+        raise ReleaseFileError("not a release file: it holds a plan, of which nothing was released.")
+    if manifest.get("format") != wanted:
+        what = "a release file" if wanted == FORMAT else "the file of a plan"
+        raise ReleaseFileError(f"not {what}: its format is not {wanted!r}.")
     if type(manifest.get("schema")) is not int or manifest["schema"] not in (1, SCHEMA):
         raise ReleaseFileError(
             f"release file has schema {str(manifest.get('schema'))[:20]}; this version of cloakgp reads "
             f"1 and {SCHEMA}. Update cloakgp."
         )
-    if manifest["schema"] == 1:
+    if manifest["schema"] == 1 and wanted == FORMAT:
         manifest, arrays = _upgraded(manifest, arrays)
     expected = _MANIFEST | ({"function"} if manifest.get("release") == FUNCTION else set())
+    if wanted == PLAN_FORMAT:
+        expected -= {"ledger", CUSTODIANS_WORDS}
     if set(manifest) != expected or manifest["release"] not in (PREDICTIONS, FUNCTION):
         raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
     _check_measurement(manifest)
     _check_certificate(manifest)
     _check_model(manifest["model"])
-    _check_ledger(manifest["ledger"], manifest[CUSTODIANS_WORDS])
+    if wanted == FORMAT:
+        _check_ledger(manifest["ledger"], manifest[CUSTODIANS_WORDS])
     _check_function(manifest)
     _check_arrays(manifest, arrays)
     return manifest, arrays
@@ -111,7 +120,7 @@ def _upgraded(manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[
             arrays["weights"] = np.ones_like(weights) if volume else weights
         if "gp_std" in arrays:
             arrays["gp_std"] = rounded_std(arrays["gp_std"])
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
         raise ReleaseFileError(f"release file of schema 1 makes no sense ({type(error).__name__}).") from None
     return manifest, arrays
 
@@ -221,12 +230,16 @@ def _is_seed(value: Any) -> bool:
 def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
     kind, names = manifest["release"], set(arrays)
     needed, allowed = _ARRAYS[kind, manifest["measurement"]["kind"]]
+    if manifest["format"] == PLAN_FORMAT:
+        needed = needed - {"z"}
     if not needed <= names <= needed | allowed:
         raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
     if ("noise" in names) != (manifest["model"]["noise"] == "per row"):
         raise ReleaseFileError("release file: noise per row must be an array, and only then.")
     if ("inducing" in names) != (manifest["model"]["approximation"] is not None):
         raise ReleaseFileError("release file: inducing inputs must come with an approximation.")
+    if len(arrays.get("inducing", ())) > MOST_INDUCING:
+        raise ReleaseFileError(f"release file: there are more than {MOST_INDUCING} inducing inputs.")
     if any(0 in array.shape for array in arrays.values()):
         raise ReleaseFileError("release file: an array is empty.")
     for name, array in arrays.items():
@@ -239,7 +252,7 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
             raise ReleaseFileError(f"release file: {name} must be finite.")
         if name in ("weights", "noise") and not (array > 0).all():
             raise ReleaseFileError(f"release file: {name} must be above 0.")
-    q, N = len(arrays["z"]), manifest["certificate"]["n_rows"]
+    q, N = arrays["reconstruction"].shape[1], manifest["certificate"]["n_rows"]
     P, D = arrays["X_star" if kind == PREDICTIONS else "points"].shape
     U, m, r = N, len(arrays.get("inducing", ())), len(arrays.get("features", ()))
     if "labels" in names:
@@ -256,14 +269,25 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
     }
     shapes |= {"sums": (q,), "inducing": (m, D), "features": (r, m), "factors": (q, m), "information": (r, r)}
     shapes |= {"X_star": (P, D), "points": (P, D), "weights": (P,), "offset": (P,), "gp_std": (P,)}
+    shapes["z"] = (q,)
     for name, array in arrays.items():
-        if name != "z" and array.shape != shapes[name]:
+        if array.shape != shapes[name]:
             raise ReleaseFileError(f"release file: {name} has shape {array.shape}, expected {shapes[name]}.")
 
 
 def is_custom(spec: Any) -> bool:
     """Whether a kernel's description, already checked, has a part that no file can hold."""
     return spec["kind"] == "Custom" or any(map(is_custom, spec.get("kernels", ())))
+
+
+def fits(given: Any, stored: Any) -> bool:
+    """Whether a kernel can be the one that a file describes: equal, but for parts that no file can hold."""
+    if stored["kind"] == "Custom":
+        return True
+    parts, others = stored.get("kernels"), given.get("kernels")
+    if given["kind"] != stored["kind"] or not isinstance(parts, list) or not isinstance(others, list):
+        return bool(given == stored)
+    return len(parts) == len(others) and all(map(fits, others, parts))
 
 
 def stored_kernel(spec: Any) -> Kernel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 _CONTEXT = b"cloakgp release file, manifest sha256: "
@@ -39,6 +40,9 @@ def check(digest: str, signature: dict[str, str] | None, signed_by: Any) -> str:
     try:
         if set(signature) != {"algorithm", "public_key", "signature"} or signature["algorithm"] != "Ed25519":
             raise ValueError
+        for name, digits in (("public_key", 64), ("signature", 128)):  # fromhex would skip spaces
+            if not re.fullmatch(f"[0-9a-f]{{{digits}}}", signature[name]):
+                raise ValueError
         public = ed25519.Ed25519PublicKey.from_public_bytes(bytes.fromhex(signature["public_key"]))
         public.verify(bytes.fromhex(signature["signature"]), _CONTEXT + digest.encode())
     except Exception:

@@ -117,6 +117,11 @@ def certify(measurement: Measured, calibration: str, **reached: Any) -> Certific
     m = measurement
     reached |= {"delta_slack": delta_slack(m.mu(), m.epsilon, m.delta, m.n_measurements)}
     reached["lower_bound"] = min(reached["lower_bound"], reached["objective"])
+    if not 1e-290 < reached["lower_bound"] <= reached["objective"] < 1e290:
+        raise ValueError(
+            "kernel: its variance and the bounds' width are so far apart that the noise's size is lost in "
+            "rounding. Bring them to a common scale."
+        )
     return Certificate(
         epsilon=m.epsilon,
         delta=m.delta,

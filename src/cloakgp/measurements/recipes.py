@@ -33,11 +33,14 @@ if TYPE_CHECKING:
 
 FACTOR_BITS = 52  # of R's largest entry, so that every entry is a float64
 MARGIN = 2
-"""Units that the declared sensitivity allows each entry of a column to be longer.
+"""Units that the declared sensitivity allows each entry of a column to be longer, at least.
 
-Another processor may round k(Z, x) differently, and with it an entry of a column by one unit. So who
-recomputes the columns finds them at most a unit apart, allows for one more, and is within what was declared.
+Another processor may round k(Z, x) differently, and with it an entry of a column by one unit, or by more
+where large terms cancel (:meth:`Recipe.evaluated`). So who recomputes the columns finds them at most so many
+units apart, allows for as many more, and is within what was declared.
 """
+_KERNEL_ERROR = 128  # units in the last place by which two machines' kernel values may differ
+LARGEST_ERROR = 2**16  # units: beyond it, a column is mostly rounding
 _WORST = 64  # rows of a chunk that are handed back as the longest
 
 
@@ -67,11 +70,20 @@ class Recipe:
 
     def real_columns(self, X: FloatArray, noise: float | FloatArray) -> FloatArray:
         """(q, n) columns before rounding, in units."""
+        return self.evaluated(X, noise)[0]
+
+    def evaluated(self, X: FloatArray, noise: float | FloatArray) -> tuple[FloatArray, float]:
+        """(q, n) columns before rounding, in units; and at least the error of any of their entries.
+
+        See :func:`rounding_error`.
+        """
         K = self.features.kernel_rows(X)
-        columns: FloatArray = self._scaled @ K.T
         phi = self.features.W @ K.T if self.approximation == "fitc" else np.empty((0, len(X)))
-        columns /= unexplained(self.features, self.approximation, X, phi, noise)
-        return columns
+        D = unexplained(self.features, self.approximation, X, phi, noise)
+        columns: FloatArray = self._scaled @ K.T
+        columns /= D
+        W = self.features.W if self.approximation == "fitc" else None
+        return columns, rounding_error(self._scaled, W, K, phi, D)
 
     def columns(self, X: FloatArray, noise: float | FloatArray) -> IntArray:
         """(q, n) integer columns."""
@@ -98,6 +110,8 @@ class Scan(NamedTuple):
     """(q, q) sum of e e', e being what rounding took from a column."""
     worst: Inputs
     """Rows with the longest columns of each chunk."""
+    error: float
+    """At least the error of any entry, in units: see :meth:`Recipe.evaluated`."""
 
 
 def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
@@ -113,6 +127,7 @@ def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
             total.reach + part.reach,
             total.rounding + part.rounding,
             total.worst,
+            max(total.error, part.error),
         )
         X.append(part.worst.X)
         noise.append(part.worst.variances)
@@ -121,11 +136,12 @@ def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
 
 def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any) -> Scan:
     q = len(recipe.factors)
-    longest, norms, most = 0, np.empty(len(X)), 0.0  # exact; about; no sum of entries is larger
+    longest, norms, most, error = 0, np.empty(len(X)), 0.0, 0.0  # exact; about; at least any sum; any error
     centre, reach, rounding = np.zeros(q, np.int64), np.zeros(q, np.int64), np.zeros((q, q), np.float32)
     for rows in steps(len(X)):
         S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
-        real = recipe.real_columns(X[rows], S)
+        real, off = recipe.evaluated(X[rows], S)
+        error = max(error, off)
         norms[rows] = length = np.sqrt(np.einsum("ij,ij->j", real, real))
         weights = np.broadcast_to(n, (real.shape[1],)).astype(np.int64)
         most += length.max() * float(weights.sum())
@@ -143,7 +159,8 @@ def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any) -
         rounding += single @ single.T
     worst = np.sort(np.argsort(-norms, kind="stable")[:_WORST])
     S = np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(X),))[worst]
-    return Scan(longest, centre, reach.astype(object), rounding.astype(float), Inputs(X[worst], S, None))
+    found = Inputs(X[worst], S, None)
+    return Scan(longest, centre, reach.astype(object), rounding.astype(float), found, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,6 +218,46 @@ def declared_sensitivity(longest: int, y_bits: int) -> int:
     """Root of the longest column's square, rounded up, times y's largest value."""
     squared = longest * 4**y_bits
     return math.isqrt(squared - 1) + 1 if squared else 0
+
+
+def rounding_error(scaled: FloatArray, W: FloatArray | None, K: FloatArray, phi: FloatArray, D: Any) -> float:
+    """At least the error of any entry of ``scaled @ K.T / D``, in units, however a machine adds.
+
+    A sum of m products, each of relative error u, is off by at most (m + c) u times the sum of their
+    absolute values. With "fitc" (W is given) the divisor D holds -|phi|^2, phi = W K', and its error counts
+    in proportion. Absolute values are bounded by norms (Cauchy and Schwarz), and summed themselves only for
+    rows where that is too coarse.
+    """
+    u = (K.shape[1] + _KERNEL_ERROR) * 2.0**-52
+    D = np.broadcast_to(np.asarray(D, dtype=np.float64), (len(K),))
+    length = np.sqrt(np.einsum("ij,ij->i", K, K))
+    sizes = np.sqrt(np.einsum("ij,ij->i", scaled, scaled).max()) * length
+    known = np.einsum("ij,ij->j", phi, phi)
+    off = np.zeros(len(K)) if W is None else known + 2 * np.sqrt(known) * np.linalg.norm(W) * length
+    error = u * (1 + off / D) * sizes / D
+    coarse = ~(error < 0.5)  # for NaN too
+    if coarse.any():
+        A, d = np.abs(K[coarse]).T, D[coarse]
+        sums = (np.abs(scaled) @ A).max(axis=0)
+        if W is not None:
+            off = known[coarse] + 2 * np.einsum("ij,ij->j", np.abs(phi[:, coarse]), np.abs(W) @ A)
+        else:
+            off = np.zeros(len(d))
+        error[coarse] = u * (1 + off / d) * sums / d
+    return float(error.max())
+
+
+def units_apart(error: float) -> int:
+    """How far two machines' integers may be apart, if each is off by at most `error` before it is rounded."""
+    return math.floor(2 * error) + 1
+
+
+def allowance(error: float, n_measurements: int, y_bits: int) -> int:
+    """What is added to a sensitivity with :data:`MARGIN`, in lattice steps, where entries err by more."""
+    apart = units_apart(error)
+    if apart == 1:
+        return 0
+    return 2 * apart * (math.isqrt(n_measurements - 1) + 1) << y_bits  # twice: found apart, and allowed for
 
 
 def digest_of(inputs: Inputs) -> str:

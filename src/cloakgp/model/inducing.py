@@ -26,6 +26,8 @@ from cloakgp.rows.merging import Inputs, group
 from cloakgp.rows.passes import sweep
 
 APPROXIMATIONS = ("dtc", "fitc")
+MOST_INDUCING = 10_000
+"""Their covariances among each other are held as a matrix."""
 _CUT = 1e-10
 """Directions of k(Z, Z) below this share of the largest are left out: places too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each place
@@ -37,15 +39,21 @@ def check_inducing(inducing: Any) -> int | FloatArray | None:
     if inducing is None:
         return None
     if isinstance(inducing, (int, np.integer)) and not isinstance(inducing, bool):
-        if inducing < 1:
-            raise ValueError(f"inducing must be at least 1; got {inducing}. Leave it out for an exact GP.")
+        if not 1 <= inducing <= MOST_INDUCING:
+            raise ValueError(
+                f"inducing must be at least 1 and at most {MOST_INDUCING}; got {inducing}. Leave it out for "
+                "an exact GP."
+            )
         return int(inducing)
     if np.ndim(inducing) == 0:
         raise TypeError(
             f"inducing must be a number of places or an array of them; got {inducing!r}. "
             "Give a whole number, such as 500, to have them placed by k-means on X."
         )
-    return checks.matrix(inducing, "inducing")
+    given = checks.matrix(inducing, "inducing")
+    if len(given) > MOST_INDUCING:
+        raise ValueError(f"inducing must have at most {MOST_INDUCING} rows; got {len(given)}. Use fewer.")
+    return given
 
 
 def places(X: Any, n: int) -> FloatArray:

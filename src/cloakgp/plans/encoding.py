@@ -11,7 +11,7 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.files import container, schema, signing
 from cloakgp.files.container import Array, ReleaseFileError
-from cloakgp.files.reading import plan_digest, read
+from cloakgp.files.reading import plan_digest, read, read_plan
 from cloakgp.files.schema import DENSE, DTYPES, FACTORED, FORMAT, SCHEMA, WITHHELD
 from cloakgp.kernels import as_kernel
 from cloakgp.ledger.charge import Receipt
@@ -54,6 +54,17 @@ def encode(plan: Encodable, z: IntArray, receipt: Receipt | None = None, sign_wi
     if sign_with is not None:
         signature = signing.sign(container.sealed(manifest, arrays)["sha256"], sign_with)
     return container.pack(manifest, arrays, signature)
+
+
+def encode_plan(plan: Encodable) -> bytes:
+    """The bytes of a plan's file: all that its release file will hold, but no answer."""
+    manifest, arrays = _described(plan)
+    if manifest["measurement"]["kind"] == WITHHELD:
+        raise ValueError(
+            "plan: one that hides its inputs is not written to a file, which would show its matrix, and with "
+            "it the inputs. Release from it, or plan again later."
+        )
+    return container.pack({**manifest, "format": schema.PLAN_FORMAT}, arrays)
 
 
 def digest(plan: Encodable) -> str:
@@ -126,14 +137,25 @@ def read_contents(path: str | os.PathLike[str], kernel: Any = None) -> Contents:
     return contents_of(manifest, arrays, kernel)
 
 
+def read_plan_contents(path: str | os.PathLike[str], kernel: Any = None) -> Contents:
+    """What is in a plan's file."""
+    return contents_of(*read_plan(path), kernel)
+
+
 def contents_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> Contents:
     """What a manifest and arrays that fit the schema describe."""
     certificate, model = Certificate(**manifest["certificate"]), manifest["model"]
-    words = manifest[schema.CUSTODIANS_WORDS]
-    receipt = None if manifest["ledger"] is None else Receipt(words["dataset"], **manifest["ledger"])
+    receipt = None
+    if manifest.get("ledger") is not None:
+        receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
     given = None if kernel is None else as_kernel(kernel)
     if given is None or not schema.is_custom(model["kernel"]):
         given = schema.stored_kernel(model["kernel"])
+    elif not schema.fits(given.to_spec(), model["kernel"]):
+        raise ValueError(
+            "kernel: the file's has parts that it can hold, and the one given has not the same. Give the "
+            "whole kernel, as it was when the release was made."
+        )
     try:
         gp = GP(
             given,
@@ -163,7 +185,7 @@ def _measurement(
     words = manifest["measurement"]
     if words["kind"] != FACTORED:
         return Measurement(
-            matrix=arrays.get("matrix", np.zeros((len(arrays["z"]), 0), dtype=np.int64)),
+            matrix=arrays.get("matrix", np.zeros((arrays["reconstruction"].shape[1], 0), dtype=np.int64)),
             matrix_bits=certificate.matrix_bits,
             groups=_groups(arrays),
             **lattice,

@@ -73,6 +73,18 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         """SHA-256 of what the plan shows: the same settings and inputs give the same."""
         return encoding.digest(self._shown())
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to a file, as for :meth:`Plan.save`; refused where it is made not to show X."""
+        atomic.write(path, encoding.encode_plan(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> FunctionPlan:
+        """Read a plan's file, as for :meth:`Plan.load`."""
+        contents = encoding.read_plan_contents(path, kernel)
+        if contents.kind != schema.FUNCTION:
+            raise ReleaseFileError("path: this file holds a plan of predictions; use Plan.load.")
+        return cls.from_contents(contents)
+
     def own_contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What its file holds that other kinds of plans have not: words, and arrays."""
         words = {

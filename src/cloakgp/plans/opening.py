@@ -10,7 +10,7 @@ from cloakgp.files.reading import read
 from cloakgp.files.schema import FUNCTION
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.lattice import IntArray
-from cloakgp.plans.encoding import contents_of
+from cloakgp.plans.encoding import contents_of, read_plan_contents
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.predictions import Plan
 
@@ -23,6 +23,12 @@ def plan_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = No
     found = contents_of(manifest, arrays, kernel)
     kind = FunctionPlan if found.kind == FUNCTION else Plan
     return kind.from_contents(found), found.z, found.receipt
+
+
+def load_plan(path: str | os.PathLike[str], kernel: Any = None) -> Plan | FunctionPlan:
+    """The plan in a plan's file, of whatever kind."""
+    found = read_plan_contents(path, kernel)
+    return (FunctionPlan if found.kind == FUNCTION else Plan).from_contents(found)
 
 
 def load(path: str | os.PathLike[str], kernel: Any = None) -> Opened:

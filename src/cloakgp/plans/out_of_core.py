@@ -26,9 +26,11 @@ from cloakgp.designs.solution import Solution
 from cloakgp.measurements.certificate import certify
 from cloakgp.measurements.lattice import NOISE_REACH, integer_float_at_least
 from cloakgp.measurements.recipes import (
+    LARGEST_ERROR,
     FactoredMeasurement,
     Recipe,
     Scan,
+    allowance,
     bias,
     chunk_digest,
     combined_digest,
@@ -280,13 +282,24 @@ def _measured(
     found = (float(seen.reach.max()) + n_rows / 2) * 2.0**-made.matrix_bits
     if inputs is planner.inputs and found < sums / _LOOSE:  # uneven noise: there is room for more bits
         y_bits, made, seen = look(found)
+    if not seen.error < LARGEST_ERROR:
+        raise ValueError(
+            "inducing: the model's weights are so large that they cancel, and what is left is mostly "
+            "rounding. Use fewer inducing inputs, farther apart, or a larger noise variance."
+        )
+    if not seen.reach.max():
+        raise ValueError(
+            "X_star: the data have hardly any influence at these points, so there is nothing to release. "
+            "Choose points nearer to X, or a kernel that reaches further."
+        )
+    declared = declared_sensitivity(seen.longest, y_bits) + allowance(seen.error, len(reduced), y_bits)
     measurement = FactoredMeasurement(
         recipe=made,
         inputs=inputs,
         information=model.information,
         rows=n_rows,
         digest=planner.survey.digest,
-        declared=declared_sensitivity(seen.longest, y_bits),
+        declared=declared,
         sums=frozen(seen.centre),
         extent=int(seen.reach.max()),
         y_bits=y_bits,

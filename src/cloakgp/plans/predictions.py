@@ -24,6 +24,8 @@ from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.plans import encoding
 from cloakgp.plans.base import PlanBase
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
+from cloakgp.rows.merging import distinct
+from cloakgp.rows.sources import as_source
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -72,6 +74,49 @@ class Plan(PlanBase["Release"]):
     def digest(self) -> str:
         """SHA-256 of the plan: the same settings and inputs give the same."""
         return encoding.digest(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to a file, to the last bit, for a release that is made later. Nothing is spent.
+
+        A plan is public, and so is its file. Of more inputs than fit into 64 MiB it holds only the digest:
+        give them again to :meth:`load`.
+        """
+        atomic.write(path, encoding.encode_plan(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], *, X: Any = None, kernel: Any = None) -> Plan:
+        """Read a plan's file. Nothing in it is executed.
+
+        Whatever the file says, a release is made only with noise that is enough for the integers in it.
+
+        Parameters
+        ----------
+        path : path
+        X : (N, D) array, optional
+            The inputs, where the file holds only their digest. A release is refused if they are others.
+        kernel : callable, optional
+            The kernel, if it is a custom one, which no file can hold.
+        """
+        contents = encoding.read_plan_contents(path, kernel)
+        if contents.kind != schema.PREDICTIONS:
+            raise ReleaseFileError("path: this file holds the plan of a function; use FunctionPlan.load.")
+        plan = cls.from_contents(contents)
+        return plan if X is None else plan.with_inputs(X)
+
+    def with_inputs(self, X: Any) -> Plan:
+        """The same plan with the inputs that it was made for, if it was read from a file without them."""
+        m = self.measurement
+        if self.X is not None or not isinstance(m, FactoredMeasurement):
+            return self
+        X = as_source(X, "X", self.X_star.shape[1])
+        if len(X) != m.n_rows:
+            raise ValueError(f"X must have {m.n_rows} rows, as the plan was made for; got {len(X)}.")
+        return replace(self, X=X, measurement=replace(m, inputs=distinct(X, self.gp.noise)))
+
+    @cached_property
+    def inputs_digest(self) -> str:
+        """SHA-256 of the inputs, for the ledger; a recipe has it already."""
+        return getattr(self.measurement, "digest", None) or super().inputs_digest
 
     def own_contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What its file holds that other kinds of plans have not: words, and arrays."""

@@ -65,6 +65,8 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any]) -> float:
     """
     claim, model = manifest["certificate"], manifest["model"]
     _check_numbers(claim)
+    width = model["bounds"][1] - model["bounds"][0]
+    reasons.refuse(not 1e-100 < width < 1e100, Reason.RANGE, "bounds")
     q, sigma, steps = len(arrays["z"]), claim["sigma"], claim["sensitivity_steps"]
     sensitivity, reach = _sensitivity(manifest, arrays)
     reasons.refuse(steps != sensitivity, Reason.SENSITIVITY)
@@ -76,8 +78,8 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any]) -> float:
     proven = _discrete_delta(mu, claim["epsilon"], claim["delta"], q)
     wrong = f"delta is {proven:.3g} at epsilon {claim['epsilon']:g}, not {claim['delta']:.3g}"
     reasons.refuse(not proven <= claim["delta"], Reason.DELTA, wrong)
-    _check_calibration(claim, mu, q)
-    step = math.ldexp(model["bounds"][1] - model["bounds"][0], -(claim["y_bits"] + claim["matrix_bits"]))
+    _check_calibration(claim, mu, q, enough=proven <= claim["delta"])
+    step = math.ldexp(width, -(claim["y_bits"] + claim["matrix_bits"]))
     _check_figures(claim, arrays, mu, step)
     return proven
 
@@ -170,21 +172,24 @@ def _discrete_delta(mu: float, epsilon: float, delta: float, q: int) -> float:
     above, below = left / mu - mu / 2, left / mu + mu / 2
     if above < -30:
         return 1.0  # hardly any noise
-    mills = float(erfcx(above / math.sqrt(2)) - erfcx(below / math.sqrt(2)))
-    gaussian = math.exp(-(above**2) / 2) * mills / 2
-    return math.exp(eta) * (gaussian + math.exp(left - x))
+    near, far = float(erfcx(above / math.sqrt(2))), float(erfcx(below / math.sqrt(2)))
+    # Each is good to some units in the last place; so is the exponential, whose argument is rounded too.
+    rounding = 1e-15 * (near + far) + 1e-15 * (1 + above**2) * (near - far)
+    gaussian = math.exp(-(above**2) / 2) * (near - far + rounding) / 2
+    return math.exp(eta) * (gaussian + math.exp(left - x)) * (1 + 1e-14)
 
 
-def _check_calibration(claim: dict[str, Any], mu: float, q: int) -> None:
-    """Not for privacy: noise of another size was not made for this epsilon and delta."""
-    method, classic = claim["calibration"], claim["calibration"] == "classic"
-    unproven = classic and claim["epsilon"] > 1
+def _check_calibration(claim: dict[str, Any], mu: float, q: int, enough: bool) -> None:
+    """Not for privacy: noise of another size, if it is enough, was not made for this epsilon and delta."""
+    method, sigma, steps = claim["calibration"], claim["sigma"], claim["sensitivity_steps"]
+    unproven = method == "classic" and claim["epsilon"] > 1
     reasons.refuse(method not in CALIBRATIONS or unproven, Reason.CALIBRATION)
-    wanted = calibrate(claim["epsilon"], claim["delta"], method, q)
-    too_much = (
-        claim["sigma"] > claim["sensitivity_steps"] / wanted * (1 + 1e-12) + 1
-    )  # a whole number of steps
-    reasons.refuse(too_much or (classic and mu > wanted * (1 + 1e-12)), Reason.CALIBRATION)
+    try:
+        wanted = calibrate(claim["epsilon"], claim["delta"], method, q)
+    except ValueError:  # too small a promise for this library
+        wanted = math.inf
+    too_much = sigma > steps / wanted * (1 + 1e-12) + 1  # a whole number of steps
+    reasons.refuse(too_much or (enough and mu > wanted * (1 + 1e-12)), Reason.CALIBRATION)
 
 
 def _check_figures(claim: dict[str, Any], arrays: dict[str, Any], mu: float, step: float) -> None:

@@ -1,8 +1,8 @@
 """Check a release whose measurement is a recipe: make its columns again, row by row.
 
-Another processor may round a kernel's value differently, and with it an entry of a column by one unit. So
-an entry found here may have been one unit larger where it met y: every sensitivity below counts that unit.
-The plan left room for it (:data:`cloakgp.measurements.recipes.MARGIN`).
+Another processor may round a kernel's value differently, and with it an entry of a column by one unit, or by
+more where large terms cancel. How far, is bounded here (lemma 14 of ``docs/proofs.md``); an entry found here
+may have been so much larger where it met y, and every sensitivity below counts that. The plan left room.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.sources import as_source
 from cloakgp.verification import reasons
-from cloakgp.verification.guarantee import absolute_sums, squared_norms
+from cloakgp.verification.guarantee import absolute_sums, root_rounded_up, squared_norms
 from cloakgp.verification.predictions import check_offset, check_std
 from cloakgp.verification.reasons import Reason
 
-SENSITIVITY = "integer sensitivity, from X, each entry of a column counted one unit larger"
+SENSITIVITY = "integer sensitivity, from X, with what another machine's rounding can add to each column"
 _BLOCK = 2**17  # entries of columns made at once
 
 
@@ -55,38 +55,52 @@ def named(X: Any, noise: Any, shape: tuple[int, int], digest: str) -> Inputs:
 
 def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
     """Sensitivity, headroom and sums of the columns of these inputs: exact integers."""
-    least, most, sums, reach = 0, 0, np.zeros(m.n_measurements, object), np.zeros(m.n_measurements, object)
+    longest, with_one, error, q = 0, 0, 0.0, m.n_measurements
+    sums, reach = np.zeros(q, object), np.zeros(q, object)
     counts, variances = inputs.counts.astype(np.int64), inputs.variances
-    step = max(1, _BLOCK // m.n_measurements)
+    step = max(1, _BLOCK // max(q, len(m.recipe.features.Z)))
     for start in range(0, len(inputs), step):
         rows = slice(start, start + step)
-        rounded = _columns(gp, m, np.asarray(inputs.X[rows], dtype=np.float64), variances[rows])
+        rounded, off = _columns(gp, m, np.asarray(inputs.X[rows], dtype=np.float64), variances[rows])
+        error = max(error, off)
         # Before they become integers, which would wrap. "not <": it must fail for NaN too.
-        reasons.refuse(not np.abs(rounded).max() < 2.0**62, Reason.SENSITIVITY)
+        reasons.refuse(not (np.abs(rounded).max() < 2.0**62 and error < 2.0**20), Reason.SENSITIVITY)
         columns = rounded.astype(np.int64)
-        sizes, n = np.abs(columns), counts[rows]
-        least, most = max(least, *squared_norms(sizes + 1)), max(most, *squared_norms(sizes + 3))
+        n = counts[rows]
+        longest = max(longest, *squared_norms(columns))
+        with_one = max(with_one, *squared_norms(np.abs(columns) + 1))
         up, down = absolute_sums(np.maximum(columns, 0), n), absolute_sums(np.minimum(columns, 0), n)
-        sums, reach = sums + up - down, reach + up + down + int(n.sum())
-    largest, most_y = max(reach.tolist()), 4**m.y_bits
-    declared = least * most_y <= m.declared**2 <= (math.isqrt(most * most_y) + 1) ** 2
-    reasons.refuse(not declared, Reason.SENSITIVITY)
-    reasons.refuse(largest * 2**m.y_bits + 64 * m.sigma >= 2**62, Reason.OVERFLOW)
-    reasons.refuse(not 0 <= largest - m.extent <= 2 * m.n_rows, Reason.EXTENT)
-    # A unit for each row, as above: it moves predictions by no more than rounding does.
-    reasons.refuse(np.abs(sums - m.centre.astype(object)).max() > m.n_rows, Reason.SUMS)
+        sums, reach = sums + up - down, reach + up + down
+    largest, apart = max(reach.tolist()), math.floor(2 * error) + 1
+    # A column whose entries are each `apart` units longer is longer by at most so many times root q.
+    longer = apart * (math.isqrt(q - 1) + 1) << m.y_bits
+    root = root_rounded_up(longest * 4**m.y_bits)
+    least, most = root + longer, root + 3 * longer + 2**m.y_bits
+    if apart == 1:
+        least = root_rounded_up(with_one * 4**m.y_bits)
+    reasons.refuse(not least <= m.declared <= most, Reason.SENSITIVITY)
+    spread = apart * m.n_rows  # what the same rounding can do to sums over all rows
+    reasons.refuse((largest + spread) * 2**m.y_bits + 64 * m.sigma >= 2**62, Reason.OVERFLOW)
+    reasons.refuse(not abs(largest - m.extent) <= spread, Reason.EXTENT)
+    reasons.refuse(np.abs(sums - m.centre.astype(object)).max() > spread, Reason.SUMS)
 
 
-def _columns(gp: GP, measurement: FactoredMeasurement, X: Any, noise: Any) -> Any:
-    """The recipe, followed: whole numbers, as floats."""
+def _columns(gp: GP, measurement: FactoredMeasurement, X: Any, noise: Any) -> tuple[Any, float]:
+    """The recipe, followed: whole numbers, as floats; and at least their error before they were rounded."""
     recipe = measurement.recipe
-    K = kernel_matrix(gp.kernel, X, recipe.features.Z, "X, inducing")
+    W, Z = recipe.features.W, recipe.features.Z
+    K = kernel_matrix(gp.kernel, X, Z, "X, inducing")
+    u = (len(Z) + 128) * 2.0**-52
     with np.errstate(all="ignore"):  # what is out of range is refused
         scaled = np.ldexp(recipe.factors.astype(np.float64), recipe.matrix_bits - recipe.factor_bits)
+        off = 0.0
         if recipe.approximation == "fitc":
-            phi = recipe.features.W @ K.T
-            noise = noise + np.maximum(gp.kernel.diag(X) - (phi**2).sum(axis=0), 0.0)
-        return np.rint(scaled @ K.T / noise)
+            phi = W @ K.T
+            known = (phi**2).sum(axis=0)
+            noise = noise + np.maximum(gp.kernel.diag(X) - known, 0.0)
+            off = (known + 2 * (np.abs(phi) * (np.abs(W) @ np.abs(K.T))).sum(axis=0)) / noise
+        error = np.max(u * (1 + off) * (np.abs(scaled) @ np.abs(K.T)).max(axis=0) / noise)
+        return np.rint(scaled @ K.T / noise), float(np.nan_to_num(error, nan=np.inf))
 
 
 def check_predictions(plan: Plan, inputs: Inputs | None) -> None:

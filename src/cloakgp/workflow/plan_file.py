@@ -1,7 +1,9 @@
 """The plan file: settings, the inputs' digest and the certificate, for a release that is made later.
 
-It is JSON for people to read and keep. A release is not made *from* it: it is planned anew from the data
-and the settings, and the file's digests say whether anything changed in between.
+It is JSON for people to read and keep. Beside it lies the plan itself, to the last bit, in a file of the
+same name that ends in ``.plan``. A release is made from that, if it is the one that the JSON names. If it is
+gone, the release is planned anew from the data and the settings. Digests of the inputs, of the settings and
+of the plan say whether anything changed in between.
 """
 
 from __future__ import annotations
@@ -61,9 +63,25 @@ class PlanFile:
         }
         return _json({**body, "sha256": hashlib.sha256(_json(body)).hexdigest()}) + b"\n"
 
-    def write(self, path: str | os.PathLike[str]) -> None:
-        """Write the file, whole or not at all."""
+    def write(self, path: str | os.PathLike[str], plan: Plan) -> None:
+        """Write the file, and the plan itself beside it, each whole or not at all."""
+        plan.save(beside(path))
         atomic.write(path, self.encode())
+
+    def kept(self, path: str | os.PathLike[str], X: Any) -> Plan | None:
+        """The plan that was kept beside the file, for these inputs; None if it is gone, or another one."""
+        try:
+            plan = Plan.load(beside(path), X=X)
+        except (OSError, ValueError):
+            return None
+        asked, c = self.settings, plan.certificate
+        same = (
+            plan.digest == self.plan_sha256
+            and c.to_dict() == self.certificate
+            and (c.epsilon, c.delta, *plan.gp.bounds) == (asked.epsilon, asked.delta, *asked.bounds)
+            and (len(plan.X), digest_of(plan.X)) == (self.rows, self.inputs_sha256)
+        )
+        return plan if same else None
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> PlanFile:
@@ -142,6 +160,11 @@ class PlanFile:
             "between machines. The promise is the same; the release carries the new plan's digest, "
             f"{plan.digest[:12]}..."
         )
+
+
+def beside(path: str | os.PathLike[str]) -> Path:
+    """Where the plan itself lies."""
+    return Path(path).with_suffix(".plan")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
 from cloakgp.rows.chunks import steps
 from cloakgp.rows.merging import Inputs, group
@@ -38,12 +39,16 @@ def check_inducing(inducing: Any) -> int | FloatArray | None:
         return None
     if isinstance(inducing, (int, np.integer)) and not isinstance(inducing, bool):
         if inducing < 1:
-            raise ValueError(f"inducing must be at least 1; got {inducing}. Leave it out for an exact GP.")
+            raise ArgumentError(
+                "inducing", "must be at least 1", str(inducing), "Leave it out for an exact GP."
+            )
         return int(inducing)
     if np.ndim(inducing) == 0:
-        raise TypeError(
-            f"inducing must be a number of places or an array of them; got {inducing!r}. "
-            "Give a whole number, such as 500, to have them placed by k-means on X."
+        raise ArgumentTypeError(
+            "inducing",
+            "must be a number of places or an array of them",
+            repr(inducing),
+            "Give a whole number, such as 500, to have them placed by k-means on X.",
         )
     return checks.matrix(inducing, "inducing")
 

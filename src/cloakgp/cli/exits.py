@@ -83,7 +83,11 @@ def options_of(function: Callable[..., Any]) -> dict[str, str]:
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         for info in getattr(parameter.annotation, "__metadata__", ()):
             if isinstance(info, OptionInfo):
-                given = [word for word in info.param_decls or () if word.startswith("--")]
+                written = (
+                    info.default,
+                    *(info.param_decls or ()),
+                )  # inside Annotated, the first is a name, too
+                given = [word for word in written if isinstance(word, str) and word.startswith("--")]
                 found[name] = given[0] if given else f"--{name.replace('_', '-')}"
     return found
 

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any
 
 from cloakgp import kernels, testing
+from cloakgp.errors import ArgumentError
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.files.signing import SignatureError
 from cloakgp.measurements.certificate import Certificate
@@ -28,6 +29,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "GP",
+    "ArgumentError",
     "Certificate",
     "FunctionPlan",
     "FunctionRelease",

@@ -20,6 +20,7 @@ from typing import Any
 
 from cloakgp import checks
 from cloakgp.calibration import delta_of, promise, slack
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 
 
 def _size(value: Any, name: str) -> float:
@@ -38,7 +39,7 @@ class Gaussian:
         object.__setattr__(self, "mu", _size(self.mu, "mu"))
         count = self.n_measurements
         if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
-            raise ValueError(f"n_measurements must be a whole number above 0; got {count!r}.")
+            raise ArgumentError("n_measurements", "must be a whole number above 0", repr(count))
         object.__setattr__(self, "n_measurements", int(count))
 
 
@@ -72,7 +73,7 @@ class Approximate:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", _size(self.epsilon, "epsilon"))
         if not 0 <= checks.number(self.delta, "delta") < 1:
-            raise ValueError(f"delta must be at least 0 and below 1; got {self.delta!r}.")
+            raise ArgumentError("delta", "must be at least 0 and below 1", repr(self.delta))
         object.__setattr__(self, "delta", float(self.delta))
 
 
@@ -112,9 +113,11 @@ class Spend:
     def __post_init__(self) -> None:
         for event in self.events:
             if not isinstance(event, tuple(_KINDS.values())):
-                raise TypeError(
-                    f"events must be {', '.join(_KINDS)}; got {type(event).__name__}. For a release, use "
-                    "Gaussian(certificate.mu, certificate.n_measurements)."
+                raise ArgumentTypeError(
+                    "events",
+                    f"must be {', '.join(_KINDS)}",
+                    type(event).__name__,
+                    "For a release, use Gaussian(certificate.mu, certificate.n_measurements).",
                 )
 
     @property
@@ -209,7 +212,7 @@ class Spend:
 def compose(events: Iterable[Event]) -> Spend:
     """What these events cost together, in the order in which they happened."""
     if isinstance(events, tuple(_KINDS.values())):
-        raise TypeError("events must be a list of events; got one event. Write compose([event]).")
+        raise ArgumentTypeError("events", "must be a list of events", "one event", "Write compose([event]).")
     return Spend(tuple(events))
 
 
@@ -249,7 +252,7 @@ def split(
     epsilon, delta = promise(epsilon, delta)
     share = checks.number(selection, "selection", above=0.0, below=1.0)
     if n_measurements > MOST_MEASUREMENTS:
-        raise ValueError(f"n_measurements must be at most {MOST_MEASUREMENTS}; got {n_measurements}.")
+        raise ArgumentError("n_measurements", f"must be at most {MOST_MEASUREMENTS}", str(n_measurements))
     chosen = Exponential(share * epsilon)
     mu = largest(lambda mu: compose([chosen, Gaussian(mu, n_measurements)]).fits(epsilon, delta))
     if mu < 1e-12:

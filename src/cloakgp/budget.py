@@ -23,6 +23,7 @@ from statistics import NormalDist
 from cloakgp import accounting, checks
 from cloakgp.accounting import MOST_MEASUREMENTS, Event, Exponential, Gaussian, compose
 from cloakgp.calibration import promise
+from cloakgp.errors import ArgumentError
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Budget:
         epsilon, delta = promise(self.epsilon, self.delta)
         pure = checks.number(self.pure, "pure")
         if not 0 <= pure < epsilon:
-            raise ValueError(f"pure must be at least 0 and below epsilon ({epsilon:g}); got {pure:g}.")
+            raise ArgumentError("pure", f"must be at least 0 and below epsilon ({epsilon:g})", f"{pure:g}")
         for name, value in (("epsilon", epsilon), ("delta", delta), ("pure", pure)):
             object.__setattr__(self, name, value)
 

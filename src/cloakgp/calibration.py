@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cloakgp import checks
+from cloakgp.errors import Argument, Message
 
 CALIBRATIONS = ("analytic", "classic")
 SIGMA_FLOOR = 2**30
@@ -109,8 +110,13 @@ def calibrate(epsilon: float, delta: float, method: str = "analytic", n_measurem
         return analytic
     if epsilon > 1:
         raise ValueError(
-            f"calibration='classic' is proven only for epsilon <= 1; got epsilon={epsilon:g}. Above that "
-            "its noise is too small for its promise. Use calibration='analytic', right for every epsilon."
+            Message(
+                Argument("calibration", "classic"),
+                f" is proven only for epsilon <= 1; got epsilon={epsilon:g}. Above that its noise is too "
+                "small for its promise. Use ",
+                Argument("calibration", "analytic"),
+                ", right for every epsilon.",
+            )
         )
     return min(math.nextafter(epsilon / math.sqrt(2 * math.log(2 / delta)), 0.0), analytic)
 

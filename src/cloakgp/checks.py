@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cloakgp.errors import ArgumentError, ArgumentTypeError
+
 FloatArray = NDArray[np.float64]
 
 
@@ -22,13 +24,13 @@ def number(
 ) -> float:
     """A finite real number strictly between `above` and `below`."""
     if isinstance(value, (bool, np.bool_, str, bytes)) or value is None or getattr(value, "ndim", 0) > 0:
-        raise TypeError(_message(f"{name} must be a number", repr(value), remedy))
+        raise ArgumentTypeError(name, "must be a number", repr(value), remedy)
     try:
         result = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise TypeError(_message(f"{name} must be a number", repr(value), remedy)) from None
+        raise ArgumentTypeError(name, "must be a number", repr(value), remedy) from None
     if not math.isfinite(result) or not above < result < below:
-        raise ValueError(_message(f"{name} must be {_range(above, below)}", repr(value), remedy))
+        raise ArgumentError(name, f"must be {_range(above, below)}", repr(value), remedy)
     return result
 
 
@@ -41,7 +43,7 @@ def choice(value: Any, name: str, options: Collection[str]) -> str:
     """One of a closed set of words."""
     if not isinstance(value, str) or value not in options:
         listed = ", ".join(repr(option) for option in options)
-        raise ValueError(f"{name} must be one of {listed}; got {value!r}.")
+        raise ArgumentError(name, f"must be one of {listed}", repr(value))
     return value
 
 
@@ -52,9 +54,9 @@ LONGEST_NAME = 200
 def text(value: Any, name: str, longest: int = 1000) -> str:
     """Some printable words, not longer than this, in Unicode's composed form."""
     if not isinstance(value, str) or not value.strip() or len(value) > longest or not value.isprintable():
-        raise ValueError(f"{name} must be printable text of 1 to {longest} characters; got {value!r:.100}.")
+        raise ArgumentError(name, f"must be printable text of 1 to {longest} characters", f"{value!r:.100}")
     if value != value.strip() or not unicodedata.is_normalized("NFC", value):
-        raise ValueError(f"{name} must not begin or end with a space, and be in Unicode's form NFC.")
+        raise ArgumentError(name, "must not begin or end with a space, and be in Unicode's form NFC")
     return value
 
 
@@ -65,10 +67,10 @@ def vector(
     array = _numeric(value, name)
     if array.ndim != 1 or (length is not None and array.shape[0] != length):
         wanted = "one-dimensional" if length is None else f"of shape ({length},)"
-        raise ValueError(_message(f"{name} must be {wanted}", f"shape {array.shape}", remedy))
+        raise ArgumentError(name, f"must be {wanted}", f"shape {array.shape}", remedy)
     _finite(array, name)
     if positive and not (array > 0).all():
-        raise ValueError(_message(f"{name} must be above 0 everywhere", "an entry that is not", remedy))
+        raise ArgumentError(name, "must be above 0 everywhere", "an entry that is not", remedy)
     return frozen(array)
 
 
@@ -78,14 +80,17 @@ def matrix(value: Any, name: str, columns: int | None = None) -> FloatArray:
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or 0 in array.shape:
-        raise ValueError(
-            f"{name} must be a matrix with at least one row and one column (rows are inputs); "
-            f"got shape {np.shape(value)}."
+        raise ArgumentError(
+            name,
+            "must be a matrix with at least one row and one column (rows are inputs)",
+            f"shape {np.shape(value)}",
         )
     if columns is not None and array.shape[1] != columns:
-        raise ValueError(
-            f"{name} must have {columns} column(s), as X has; got {array.shape[1]}. "
-            "Give both the same input columns in the same order."
+        raise ArgumentError(
+            name,
+            f"must have {columns} column(s), as X has",
+            str(array.shape[1]),
+            "Give both the same input columns in the same order.",
         )
     _finite(array, name)
     return frozen(array)
@@ -100,15 +105,17 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 def _numeric(value: Any, name: str) -> FloatArray:
     if isinstance(value, np.ma.MaskedArray):
-        raise TypeError(f"{name} must not be a masked array; fill or remove masked entries first.")
+        raise ArgumentTypeError(name, "must not be a masked array; fill or remove masked entries first")
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):  # ragged nested lists
-        raise ValueError(f"{name} must be an array of numbers with equal rows.") from None
+        raise ArgumentError(name, "must be an array of numbers with equal rows") from None
     if array.dtype.kind not in "iuf":
-        raise TypeError(
-            f"{name} must hold real numbers; got dtype {array.dtype}. "
-            "Encode categories, dates and missing values as numbers first."
+        raise ArgumentTypeError(
+            name,
+            "must hold real numbers",
+            f"dtype {array.dtype}",
+            "Encode categories, dates and missing values as numbers first.",
         )
     with np.errstate(all="ignore"):  # what does not fit becomes infinite, and is refused as such
         return array.astype(np.float64)
@@ -118,9 +125,10 @@ def _finite(array: FloatArray, name: str) -> None:
     bad = ~np.isfinite(array)
     if bad.any():
         place = ", ".join(str(i) for i in np.argwhere(bad)[0])
-        raise ValueError(
-            f"{name} must be finite; there is a NaN or infinity at index ({place}). "
-            "Remove or fill such entries, using public information only."
+        raise ArgumentError(
+            name,
+            f"must be finite; there is a NaN or infinity at index ({place})",
+            remedy="Remove or fill such entries, using public information only.",
         )
 
 
@@ -130,7 +138,3 @@ def _range(above: float, below: float) -> str:
     if below == math.inf:
         return f"finite and above {above:g}"
     return f"between {above:g} and {below:g}, both excluded"
-
-
-def _message(expected: str, got: str, remedy: str) -> str:
-    return f"{expected}; got {got}.{' ' + remedy if remedy else ''}"

@@ -13,6 +13,7 @@ import numpy as np
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
 from cloakgp.model.gp import GP
 from cloakgp.model.inducing import spread_evenly
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
@@ -277,7 +278,7 @@ def _draw_private(ax: Axes, private_data: Any) -> None:
     except (TypeError, ValueError):
         X = y = None
     if y is None:
-        raise ValueError("private_data must be (X, y): inputs, and a vector of real numbers.")
+        raise ArgumentError("private_data", "must be (X, y): inputs, and a vector of real numbers")
     X = checks.matrix(X, "X in private_data", columns=1)
     outcomes = custodian_view(y, len(X))
     ax.scatter(

@@ -19,6 +19,7 @@ import numpy as np
 from cloakgp import accounting, checks, designs
 from cloakgp import calibration as calibrate
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.errors import Argument, ArgumentError, ArgumentTypeError, Message
 from cloakgp.files import container
 from cloakgp.kernels import Kernel
 from cloakgp.kernels.base import Combination
@@ -323,7 +324,7 @@ def _models(candidates: Any) -> tuple[GP, ...]:
     models = tuple(candidates)
     for number, gp in enumerate(models):
         if not isinstance(gp, GP):
-            raise TypeError(f"candidates[{number}] must be a GP; got {type(gp).__name__}.")
+            raise ArgumentTypeError(f"candidates[{number}]", "must be a GP", type(gp).__name__)
         if gp.inducing is not None:
             raise ValueError(
                 f"candidates[{number}] has inducing inputs, and selection compares exact GPs. Leave inducing "
@@ -343,8 +344,13 @@ def _models(candidates: Any) -> tuple[GP, ...]:
         for other in range(number):
             if _same(gp, models[other]):
                 raise ValueError(
-                    f"candidates must differ; candidates[{other}] and candidates[{number}] are the same "
-                    "model. It would be chosen twice as readily."
+                    Message(
+                        "candidates must differ; ",
+                        Argument(f"candidates[{other}]"),
+                        " and ",
+                        Argument(f"candidates[{number}]"),
+                        " are the same model. It would be chosen twice as readily.",
+                    )
                 )
     return models
 
@@ -404,8 +410,8 @@ def _release(plan_for: Any, X: FloatArray) -> _Release:
         epsilon, delta = calibrate.promise(epsilon, delta)
         X_star = checks.matrix(X_star, "X_star", columns=X.shape[1])
         return _Release(X_star, epsilon, delta, checks.choice(design, "design", designs.DESIGNS))
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"plan_for: {error}") from None
+    except ArgumentError as error:
+        raise error.inside("plan_for") from None
 
 
 def _noise_cost(gp: GP, X: FloatArray, release: _Release, loss: str, advance: Callable[[], None]) -> float:

@@ -397,3 +397,15 @@ def test_moving_epsilon_costs_milliseconds(world):
         assert made == []
         client.post("/api/preview", json={**SETTINGS, "noise": 100.0})
         assert made == [1]
+
+
+def test_arguments_are_called_by_names_that_pages_have(world):
+    """Nobody who fills in a form knows the library's X and X_star."""
+    client = world.client()
+    far = SETTINGS | {"kernel": "EQ(1, variance=625)", "at": {"points": [[1e6]]}}
+    answer = client.post("/api/preview", json=far)
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("the points: no test point is influenced by the data")
+    answer = client.post("/api/preview", json=SETTINGS | {"bounds": [170.0, 50.0]})
+    assert answer.status_code == 422
+    assert answer.json()["error"].startswith("bounds")

@@ -14,6 +14,7 @@ import pytest
 from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, joined, run, spends, write_people
 
 import cloakgp.cli
+from cloakgp.errors import ArgumentError
 from cloakgp.files import atomic
 from cloakgp.ledger import LedgerError
 from cloakgp.private import room
@@ -448,7 +449,7 @@ def test_serve_refuses_before_it_starts(app_that, line, code, words):
 @pytest.mark.parametrize(
     ("error", "code", "words"),
     [
-        (ValueError("data must be a folder of the app's own"), 2, "--data must be a folder"),
+        (ArgumentError("data", "must be a folder of the app's own"), 2, "--data must be a folder"),
         (LedgerError("ledger: there is no folder here."), 4, "there is no folder here."),
         (OSError(errno.EADDRINUSE, "in use"), 2, "port 8765: the port is in use. Name another with --port"),
         (OSError(errno.EACCES, "denied"), 2, "Name a port above 1023"),

@@ -20,9 +20,9 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from cloakgp.app.receipts import REMEDY, ReadOnly
-from cloakgp.errors import InputError, Refused
+from cloakgp.errors import Argument, InputError, Phrase, Refused, told
 from cloakgp.ledger import BudgetExceeded, LedgerError, LedgerTampered
-from cloakgp.workflow.private_step import UNUSABLE
+from cloakgp.workflow.private_step import UnusableOutput
 
 log = logging.getLogger("cloakgp.app")
 FAILED = (
@@ -34,6 +34,8 @@ _NO_LEDGER = (
     "nothing is paid for twice."
 )
 _LONGEST = 2000
+LABELS = {"X": "the inputs", "X_star": "the points"}
+"""Arguments that people meet under another name here; the others are fields of the same name."""
 
 
 class Problem(HTTPException):
@@ -80,7 +82,7 @@ def public_work() -> Iterator[None]:
         with np.errstate(all="ignore"):  # what is not finite is refused, not warned of
             yield
     except (InputError, ValueError, TypeError, ArithmeticError) as error:
-        raise bad_input(str(error)) from None
+        raise bad_input(told(error, _on_pages)) from None
     except Refused as error:
         raise conflict(str(error)) from None
     except MemoryError:
@@ -102,13 +104,17 @@ def spending() -> Iterator[None]:
         raise conflict(str(error)) from None
     except LedgerError as error:
         raise busy(str(error)) from None
+    except UnusableOutput as error:
+        raise Problem(422, "unusable_output", str(error)) from None
     except Refused as error:
-        if str(error) == UNUSABLE:
-            raise Problem(422, "unusable_output", UNUSABLE) from None
         raise conflict(str(error)) from None
     except ValueError as error:  # nobody expects one here, so its words stay here, too
         report(error)
         raise Problem(503, "failed", _NO_LEDGER) from None
+
+
+def _on_pages(part: Argument | Phrase) -> str:
+    return LABELS.get(part, part)
 
 
 def add_handlers(app: FastAPI) -> None:

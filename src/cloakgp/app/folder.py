@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from cloakgp.app.tokens import new_id
+from cloakgp.errors import ArgumentError
 
 try:
     import fcntl
@@ -42,8 +43,8 @@ class Folder:
         self.path = Path(path).absolute()
         ours = (self.path / "lock").exists() or (self.path / "uploads").is_dir()
         if self.path.exists() and not ours and (not self.path.is_dir() or any(self.path.iterdir())):
-            raise ValueError(
-                f"data must be a folder of the app's own: new, empty, or made by it; {self.path} is not."
+            raise ArgumentError(
+                "data", f"must be a folder of the app's own: new, empty, or made by it; {self.path} is not"
             )
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.path.chmod(0o700)

@@ -9,9 +9,9 @@ from cloakgp.app import models
 from cloakgp.app.errors import conflict, public_work, spending
 from cloakgp.app.people import Person
 from cloakgp.app.receipts import REMEDY
-from cloakgp.app.releasing import Counter, is_absent, left
+from cloakgp.app.releasing import Counter, left
 from cloakgp.app.shelf import Shelf
-from cloakgp.ledger import Ledger, LedgerError, LedgerTampered
+from cloakgp.ledger import DatasetExists, Ledger, LedgerAbsent, LedgerTampered
 
 
 def book(counter: Counter, shelf: Shelf, person: Person) -> dict[str, Any]:
@@ -27,9 +27,8 @@ def book(counter: Counter, shelf: Shelf, person: Person) -> dict[str, Any]:
                 ledger.verify([*counter.receipts.everything(), *shelf.loaded()])
         except LedgerTampered as error:
             problem = trouble or str(error)
-        except LedgerError as error:
-            if not is_absent(error):
-                raise
+        except LedgerAbsent:
+            pass
         return {
             **found,
             "verified": problem is None,
@@ -57,10 +56,8 @@ def create(counter: Counter, asked: models.AskDataset, person: Person) -> dict[s
             ledger.create(
                 asked.name, epsilon=asked.epsilon, delta=asked.delta, pure=asked.pure, why=asked.why
             )
-        except LedgerError as error:
-            if "already" in str(error):
-                raise conflict(str(error)) from None
-            raise
+        except DatasetExists as error:
+            raise conflict(str(error)) from None
         return _dataset(ledger, asked.name)
 
 

@@ -24,7 +24,7 @@ from cloakgp.app.receipts import REMEDY, ReadOnly, Receipts, trouble
 from cloakgp.app.shelf import Shelf
 from cloakgp.app.uploads import Uploads
 from cloakgp.budget import Budget
-from cloakgp.ledger import Balance, Entry, Ledger, LedgerError, LedgerTampered
+from cloakgp.ledger import Balance, Entry, Ledger, LedgerAbsent, LedgerError, LedgerTampered
 from cloakgp.ledger.charge import Account, Charge, Chargeable
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.inputs import digest_of
@@ -71,9 +71,7 @@ class Till(Ledger):
             return trouble(paid_for, self.entries())
         except LedgerTampered as error:
             return str(error)
-        except LedgerError as error:
-            if not is_absent(error):
-                raise
+        except LedgerAbsent:
             return trouble(paid_for, [])
 
     def _checked_to_write(self, connection: Any) -> list[Entry]:
@@ -336,15 +334,8 @@ def _datasets(ledger: Ledger) -> list[str]:
     """The names of all data sets; none where there is no ledger yet."""
     try:
         return ledger.datasets()
-    except LedgerError as error:
-        if is_absent(error):
-            return []
-        raise
-
-
-def is_absent(error: LedgerError) -> bool:
-    """Whether there is no ledger yet, or no more."""
-    return "is empty" in str(error) or "there is no file" in str(error)
+    except LedgerAbsent:
+        return []
 
 
 def _words(dataset: str, fits: bool, known: bool, before: tuple[float, ...], after: tuple[float, ...]) -> str:

@@ -32,6 +32,7 @@ from cloakgp.app.guard import Guard
 from cloakgp.app.limits import Limits, Rate
 from cloakgp.app.people import People
 from cloakgp.app.state import State, open_state
+from cloakgp.errors import Argument, Message, Phrase
 
 PORT = 8765
 _PROXY = ["127.0.0.1"]
@@ -138,9 +139,14 @@ def check_binding(host: str, people: bool, tls: bool, behind_proxy: bool) -> Non
         )
     if not tls and not behind_proxy:
         raise ValueError(
-            f"host {host!r} can be reached from other machines, and without TLS others could read tokens and "
-            "uploads on the way. Give a certificate and its key (tls=), or say that a proxy does TLS "
-            "(behind_proxy=True)."
+            Message(
+                f"host {host!r} can be reached from other machines, and without TLS others could read tokens "
+                "and uploads on the way. Give a certificate and its key (",
+                Phrase.GIVE_TLS,
+                "), or say that a proxy does TLS (",
+                Argument("behind_proxy", True),
+                ").",
+            )
         )
 
 

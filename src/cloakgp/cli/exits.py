@@ -19,6 +19,7 @@ also when the command fails or was typed wrongly: then it has the keys `error` a
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,7 @@ from typing import Any, NoReturn
 import numpy as np
 import typer
 from typer.core import TyperGroup
+from typer.models import OptionInfo
 
 from cloakgp.errors import Refused
 from cloakgp.files.container import ReleaseFileError
@@ -60,7 +62,7 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
             code = exit_code(error)
             if code is None:
                 raise
-            message = in_shell_words(str(error))
+            message = in_shell_words(error, options_of(function))
             note(f"cloakgp: {message}")
             if as_json:
                 print_json({"error": message, "exit_code": code})
@@ -73,6 +75,21 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
             raise typer.Exit(answer.code)
 
     return run
+
+
+def options_of(function: Callable[..., Any]) -> dict[str, str]:
+    """A command's options by the names of its parameters: ``{"signed_by": "--signed-by"}``."""
+    found = {}
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        for info in getattr(parameter.annotation, "__metadata__", ()):
+            if isinstance(info, OptionInfo):
+                written = (
+                    info.default,
+                    *(info.param_decls or ()),
+                )  # inside Annotated, the first is a name, too
+                given = [word for word in written if isinstance(word, str) and word.startswith("--")]
+                found[name] = given[0] if given else f"--{name.replace('_', '-')}"
+    return found
 
 
 class Commands(TyperGroup):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from cloakgp.datasets.dataset import Dataset, DatasetError
 from cloakgp.datasets.sources import PathLike, download, local
 from cloakgp.datasets.tables import base, checked_box, numbers, within
+from cloakgp.errors import ArgumentError
 
 URL = "https://s3.amazonaws.com/tripdata/{year}-citibike-tripdata.zip"
 LICENCE = (
@@ -87,10 +88,13 @@ def fetch_citibike(
 
 def _check_month(month: str) -> None:
     if not isinstance(month, str) or not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month):
-        raise ValueError(f"month must be a year and a month such as '2016-06'; got {month!r}.")
+        raise ArgumentError("month", "must be a year and a month such as '2016-06'", repr(month))
     if not _FIRST <= month <= _LAST:
-        raise ValueError(
-            f"month must be from {_FIRST} to {_LAST}; got {month!r}. Later files have no column of durations."
+        raise ArgumentError(
+            "month",
+            f"must be from {_FIRST} to {_LAST}",
+            repr(month),
+            "Later files have no column of durations.",
         )
 
 

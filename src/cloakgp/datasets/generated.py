@@ -12,6 +12,7 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.datasets.dataset import Dataset
+from cloakgp.errors import ArgumentError
 
 NOBODYS = "generated, nobody's: free to use for anything"
 
@@ -239,5 +240,5 @@ def _popularity(stations: FloatArray) -> FloatArray:
 def _count(n: int) -> int:
     n = operator.index(n)
     if n < 1:
-        raise ValueError(f"n must be at least 1; got {n}.")
+        raise ArgumentError("n", "must be at least 1", str(n))
     return n

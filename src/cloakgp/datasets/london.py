@@ -13,6 +13,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.datasets.dataset import Dataset, DatasetError
 from cloakgp.datasets.sources import PathLike, absent, download, given, inside
 from cloakgp.datasets.tables import base, checked_box, numbers, rows, single, tables, within
+from cloakgp.errors import ArgumentError
 
 PRICES_URL = "https://price-paid-data.publicdata.landregistry.gov.uk/pp-{year}.csv"
 POSTCODES_URL = "https://api.os.uk/downloads/v1/products/CodePointOpen/downloads?area=GB&format=CSV&redirect"
@@ -87,7 +88,7 @@ def _checked(years: Sequence[int]) -> list[int]:
     except (TypeError, ValueError):
         found = []
     if not found or found[0] < _FIRST_YEAR:
-        raise ValueError(f"years must be years from {_FIRST_YEAR}, such as (2013, 2014); got {years!r}.")
+        raise ArgumentError("years", f"must be years from {_FIRST_YEAR}, such as (2013, 2014)", repr(years))
     return found
 
 

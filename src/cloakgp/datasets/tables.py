@@ -24,6 +24,7 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.datasets.dataset import DatasetError
+from cloakgp.errors import ArgumentError
 
 LARGEST = 4 * 2**30  # bytes of one member: ten times a month of trips or a year of sales
 LONGEST = 2**16  # characters of a first line
@@ -197,5 +198,5 @@ def checked_box(box: Sequence[tuple[float, float]]) -> list[tuple[float, float]]
     except (TypeError, ValueError):
         intervals = []
     if not intervals or not all(low < high for low, high in intervals):
-        raise ValueError(f"box must be two intervals, ((low, high), (low, high)); got {box!r}.")
+        raise ArgumentError("box", "must be two intervals, ((low, high), (low, high))", repr(box))
     return intervals

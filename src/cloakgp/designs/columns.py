@@ -12,6 +12,7 @@ import numpy as np
 from array_api_compat import array_namespace
 
 from cloakgp.checks import FloatArray
+from cloakgp.errors import Argument, Message
 from cloakgp.model.arrays import Array, column_dots, like, on_host, r_factor
 from cloakgp.model.smoothers import Rows, Smoother, blocks
 
@@ -66,9 +67,12 @@ def reduced(smoother: Smoother, weights: FloatArray, whiten: bool = False) -> Co
     left, singular, _ = np.linalg.svd(on_host(upper).T, full_matrices=False)  # small: on the host
     if singular[0] < 1e-100:
         raise ValueError(
-            "X_star: no test point is influenced by the data (every prediction there is the prior "
-            "mean), so there is nothing to release. Choose test points nearer to X, or a kernel "
-            "that reaches further."
+            Message(
+                Argument("X_star"),
+                ": no test point is influenced by the data (every prediction there is the prior mean), so "
+                "there is nothing to release. Choose test points nearer to X, or a kernel that reaches "
+                "further.",
+            )
         )
     keep = singular > RANK_CUT * singular[0]
     basis, scale = left[:, keep], singular[keep]

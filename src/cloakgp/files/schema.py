@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp import checks
+from cloakgp.errors import Message, Phrase
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.kernels.base import Kernel
 from cloakgp.kernels.specs import from_spec
@@ -306,8 +307,10 @@ class WithheldKernel(Kernel):
 
     def _matrix(self, X: Any, Z: Any) -> Any:
         raise ValueError(
-            "kernel: this release was made with a custom kernel, which its file cannot hold. "
-            "Give it when loading, load(path, kernel=...); or, for a picture, denoised=False."
+            Message(
+                "kernel: this release was made with a custom kernel, which its file cannot hold. ",
+                Phrase.LOAD_WITH_KERNEL,
+            )
         )
 
     def _diag(self, X: Any) -> Any:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from cloakgp.errors import Argument, ArgumentTypeError, Message, Phrase
+
+_SIGNED_BY = Argument("signed_by")
 _CONTEXT = b"cloakgp release file, manifest sha256: "
 
 
@@ -16,9 +19,11 @@ def sign(digest: str, key: Any) -> dict[str, str]:
     """Sign a manifest's digest with an Ed25519 private key of the `cryptography` package."""
     private_key = _ed25519().Ed25519PrivateKey
     if not isinstance(key, private_key):
-        raise TypeError(
-            f"sign_with must be an Ed25519PrivateKey of the cryptography package; got {type(key).__name__}. "
-            "Make one with Ed25519PrivateKey.generate() and keep it safe."
+        raise ArgumentTypeError(
+            "sign_with",
+            "must be an Ed25519PrivateKey of the cryptography package",
+            type(key).__name__,
+            "Make one with Ed25519PrivateKey.generate() and keep it safe.",
         )
     public = key.public_key().public_bytes_raw()
     return {
@@ -35,7 +40,9 @@ def check(digest: str, signature: dict[str, str] | None, signed_by: Any) -> str:
     """
     wanted = None if signed_by is None else _raw(signed_by)
     if signature is None:
-        raise SignatureError("the file is not signed, but signed_by was given. Ask for a signed copy.")
+        raise SignatureError(
+            Message("the file is not signed, but ", _SIGNED_BY, " was given. Ask for a signed copy.")
+        )
     ed25519 = _ed25519()
     try:
         if set(signature) != {"algorithm", "public_key", "signature"} or signature["algorithm"] != "Ed25519":
@@ -48,7 +55,7 @@ def check(digest: str, signature: dict[str, str] | None, signed_by: Any) -> str:
     except Exception:
         raise SignatureError("the file's signature does not fit its contents.") from None
     if wanted is not None and public.public_bytes_raw() != wanted:
-        raise SignatureError("the file was signed, but with another key than signed_by.")
+        raise SignatureError(Message("the file was signed, but with another key than ", _SIGNED_BY, "."))
     return str(public.public_bytes_raw().hex())
 
 
@@ -62,9 +69,10 @@ def _raw(key: Any) -> bytes:
     except (AttributeError, ValueError):
         raw = b""
     if len(raw) != 32:
-        raise TypeError(
-            "signed_by must be an Ed25519 public key: an Ed25519PublicKey, its 32 bytes, or their 64 hex "
-            "digits. Ask the custodian for it."
+        raise ArgumentTypeError(
+            "signed_by",
+            Message("must be an Ed25519 public key", Phrase.PUBLIC_KEY),
+            remedy="Ask the custodian for it.",
         )
     return raw
 

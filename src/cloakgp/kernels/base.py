@@ -18,6 +18,7 @@ from array_api_compat import array_namespace, device, is_array_api_obj, is_numpy
 from numpy.typing import NDArray
 
 from cloakgp import checks
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 
 Array = Any  # a numpy array, a torch tensor, or another array of the array API standard
 
@@ -126,9 +127,10 @@ class Kernel(ABC):
             return values
         xp = array_namespace(values)
         if not bool(xp.all(xp.isfinite(values))):
-            raise ValueError(
-                f"kernel must be finite on these inputs; {self!r} gave a NaN or an infinity. "
-                "Bring the input columns to a common scale first, or use a larger lengthscale."
+            raise ArgumentError(
+                "kernel",
+                f"must be finite on these inputs; {self!r} gave a NaN or an infinity",
+                remedy="Bring the input columns to a common scale first, or use a larger lengthscale.",
             )
         return values
 
@@ -164,12 +166,16 @@ class Combination(Kernel):
         for kernel in map(as_kernel, self.kernels):
             flat.extend(kernel.kernels if isinstance(kernel, type(self)) else [kernel])
         if len(flat) < 2:
-            raise ValueError(f"kernels must hold at least two kernels; got {len(flat)}.")
+            raise ArgumentError("kernels", "must hold at least two kernels", str(len(flat)))
         set_frozen(self, kernels=tuple(flat))
         if _depth(self) > MAX_DEPTH:
-            raise ValueError(f"kernels must be nested at most {MAX_DEPTH} deep. Multiply out the sums.")
+            raise ArgumentError(
+                "kernels", f"must be nested at most {MAX_DEPTH} deep", remedy="Multiply out the sums."
+            )
         if _parts(self) > MAX_PARTS:
-            raise ValueError(f"kernels must be at most {MAX_PARTS} in all; got {_parts(self)}. Use fewer.")
+            raise ArgumentError(
+                "kernels", f"must be at most {MAX_PARTS} in all", str(_parts(self)), "Use fewer."
+            )
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -241,17 +247,20 @@ class Custom(Kernel):
     def __post_init__(self) -> None:
         function = self.function
         if not callable(function) or isinstance(function, type):
-            raise TypeError(
-                f"kernel must be a cloakgp kernel or a function k(X, Z); got {reprlib.repr(function)}. "
-                "Give an object such as EQ(1.0), not a class; to add a number, add Constant(number)."
+            raise ArgumentTypeError(
+                "kernel",
+                "must be a cloakgp kernel or a function k(X, Z)",
+                reprlib.repr(function),
+                "Give an object such as EQ(1.0), not a class; to add a number, add Constant(number).",
             )
         if _is_sklearn(function):
             function = copy.deepcopy(function)  # set_params must not reach in here later
             if any(isinstance(value, Kernel) for value in function.get_params().values()):  # type: ignore[attr-defined]
-                raise TypeError(
-                    "kernel must not be a scikit-learn sum or product that holds a cloakgp kernel: "
-                    "scikit-learn took the cloakgp kernel for a number. Write the cloakgp kernel first, "
-                    "or wrap the scikit-learn one in as_kernel."
+                raise ArgumentTypeError(
+                    "kernel",
+                    "must not be a scikit-learn sum or product that holds a cloakgp kernel: "
+                    "scikit-learn took the cloakgp kernel for a number",
+                    remedy="Write the cloakgp kernel first, or wrap the scikit-learn one in as_kernel.",
                 )
         name = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(function))
         set_frozen(self, function=function, name=name if len(name) <= 200 else name[:197] + "...")
@@ -287,10 +296,14 @@ class Custom(Kernel):
         if not is_array_api_obj(values):
             values = np.asarray(values)
         if is_numpy_array(values) and values.dtype.kind not in "iuf":
-            raise TypeError(f"kernel must return real numbers; {self!r} returned dtype {values.dtype}.")
+            raise ArgumentTypeError(
+                "kernel", f"must return real numbers; {self!r} returned dtype {values.dtype}"
+            )
         values = array_namespace(X).asarray(values, dtype=X.dtype, device=device(X))
         if values.shape != shape:
-            raise ValueError(f"kernel must return shape {shape}; {self!r} returned {tuple(values.shape)}.")
+            raise ArgumentError(
+                "kernel", f"must return shape {shape}; {self!r} returned {tuple(values.shape)}"
+            )
         return values
 
 
@@ -305,13 +318,13 @@ def _inputs(value: Any, name: str, columns: int | None = None) -> Array:
         return checks.matrix(value, name, columns)
     xp = array_namespace(value)
     if not xp.isdtype(value.dtype, "real floating"):
-        raise TypeError(f"{name} must hold floating-point numbers; got dtype {value.dtype}.")
+        raise ArgumentTypeError(name, "must hold floating-point numbers", f"dtype {value.dtype}")
     matrix = value[:, None] if value.ndim == 1 else value
     if matrix.ndim != 2 or 0 in matrix.shape or columns not in (None, matrix.shape[1]):
         wanted = "at least one column" if columns is None else f"{columns} column(s), as X has"
-        raise ValueError(f"{name} must be a matrix with {wanted}; got shape {tuple(value.shape)}.")
+        raise ArgumentError(name, f"must be a matrix with {wanted}", f"shape {tuple(value.shape)}")
     if not bool(xp.all(xp.isfinite(matrix))):
-        raise ValueError(f"{name} must be finite; it holds a NaN or infinity.")
+        raise ArgumentError(name, "must be finite; it holds a NaN or infinity")
     return matrix
 
 

@@ -15,6 +15,7 @@ from array_api_compat import array_namespace, device
 from numpy.typing import NDArray
 
 from cloakgp import checks
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels.base import Array, Kernel, full, set_frozen
 
 Lengthscale = float | Sequence[float] | NDArray[Any]
@@ -33,9 +34,11 @@ class _Scaled(Kernel):
         scales = _lengthscale(self.lengthscale)
         dims = None if self.active_dims is None else _active_dims(self.active_dims)
         if isinstance(scales, tuple) and dims is not None and len(scales) != len(dims):
-            raise ValueError(
-                f"lengthscale must have one entry per column in active_dims, {len(dims)}; got {len(scales)}. "
-                "Give a single number to use the same lengthscale for all."
+            raise ArgumentError(
+                "lengthscale",
+                f"must have one entry per column in active_dims, {len(dims)}",
+                str(len(scales)),
+                "Give a single number to use the same lengthscale for all.",
             )
         set_frozen(
             self, lengthscale=scales, variance=checks.positive(self.variance, "variance"), active_dims=dims
@@ -46,16 +49,20 @@ class _Scaled(Kernel):
         width = X.shape[1]
         dims = range(width) if self.active_dims is None else self.active_dims
         if max(dims) >= width:
-            raise ValueError(
-                f"active_dims must name columns of X, which has {width}; got {self.active_dims!r}. "
-                "Columns are counted from 0."
+            raise ArgumentError(
+                "active_dims",
+                f"must name columns of X, which has {width}",
+                repr(self.active_dims),
+                "Columns are counted from 0.",
             )
         if not isinstance(self.lengthscale, tuple):
             return [(column, float(self.lengthscale)) for column in dims]  # type: ignore[arg-type]
         if len(self.lengthscale) != len(dims):
-            raise ValueError(
-                f"lengthscale must have one entry per column of X, which has {width}; got "
-                f"{len(self.lengthscale)}. Give a single number, or choose columns with active_dims."
+            raise ArgumentError(
+                "lengthscale",
+                f"must have one entry per column of X, which has {width}",
+                str(len(self.lengthscale)),
+                "Give a single number, or choose columns with active_dims.",
             )
         return list(zip(dims, self.lengthscale, strict=True))
 
@@ -259,10 +266,10 @@ class Polynomial(Linear):
         Linear.__post_init__(self)
         degree = _integer(self.degree, "degree")
         if degree < 1:
-            raise ValueError(f"degree must be at least 1; got {degree}. For degree 0 use Constant.")
+            raise ArgumentError("degree", "must be at least 1", str(degree), "For degree 0 use Constant.")
         offset = checks.number(self.offset, "offset")
         if offset < 0:
-            raise ValueError(f"offset must be at least 0; got {offset!r}. Below 0 this is not a kernel.")
+            raise ArgumentError("offset", "must be at least 0", repr(offset), "Below 0 this is not a kernel.")
         set_frozen(self, degree=degree, offset=offset)
 
     def _shape(self, product: Array) -> Array:
@@ -288,7 +295,7 @@ def Matern(
     kinds: dict[float, type[Stationary]] = {0.5: Matern12, 1.5: Matern32, 2.5: Matern52}
     kind = kinds.get(checks.number(nu, "nu"))
     if kind is None:
-        raise ValueError(f"nu must be 0.5, 1.5 or 2.5; got {nu!r}. For a very smooth kernel use EQ.")
+        raise ArgumentError("nu", "must be 0.5, 1.5 or 2.5", repr(nu), "For a very smooth kernel use EQ.")
     return kind(lengthscale, variance=variance, active_dims=active_dims)
 
 
@@ -296,7 +303,7 @@ def _lengthscale(value: Any) -> float | tuple[float, ...]:
     if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) > 0:
         scales = tuple(checks.vector(value, "lengthscale", positive=True).tolist())
         if not scales:
-            raise ValueError("lengthscale must be a number or one per input column; got no entries.")
+            raise ArgumentError("lengthscale", "must be a number or one per input column", "no entries")
         return scales
     return checks.positive(value, "lengthscale")
 
@@ -305,11 +312,13 @@ def _active_dims(value: Any) -> tuple[int, ...]:
     try:
         dims = tuple(_integer(column, "active_dims") for column in value)
     except TypeError:
-        raise TypeError(
-            f"active_dims must be a sequence of column indices such as [0, 2]; got {reprlib.repr(value)}."
+        raise ArgumentTypeError(
+            "active_dims", "must be a sequence of column indices such as [0, 2]", reprlib.repr(value)
         ) from None
     if not dims or min(dims) < 0 or len(set(dims)) < len(dims):
-        raise ValueError(f"active_dims must be distinct columns counted from 0, at least one; got {dims!r}.")
+        raise ArgumentError(
+            "active_dims", "must be distinct columns counted from 0, at least one", repr(dims)
+        )
     return dims
 
 
@@ -319,9 +328,9 @@ def _integer(value: Any, name: str) -> int:
             raise TypeError
         result = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} must be a whole number; got {reprlib.repr(value)}.") from None
+        raise ArgumentTypeError(name, "must be a whole number", reprlib.repr(value)) from None
     if abs(result) >= 2**31:
-        raise ValueError(f"{name} must be below 2**31 in size; got {reprlib.repr(result)}.")
+        raise ArgumentError(name, "must be below 2**31 in size", reprlib.repr(result))
     return result
 
 

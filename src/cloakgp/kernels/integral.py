@@ -22,6 +22,7 @@ from scipy.special import erf, erfcx
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels.base import Array, Kernel, set_frozen
 from cloakgp.kernels.families import EQ
 
@@ -104,16 +105,20 @@ class Boxes(_Rows):
     def __post_init__(self) -> None:
         lower, upper = checks.matrix(self.lower, "lower"), checks.matrix(self.upper, "upper")
         if lower.shape != upper.shape:
-            raise ValueError(
-                f"upper must have the shape of lower, {lower.shape}; got {upper.shape}. "
-                "Both hold one box per row and one dimension per column."
+            raise ArgumentError(
+                "upper",
+                f"must have the shape of lower, {lower.shape}",
+                str(upper.shape),
+                "Both hold one box per row and one dimension per column.",
             )
         bad = np.argwhere(~(lower < upper))
         if len(bad):
             row, dimension = bad[0]
-            raise ValueError(
-                f"lower must be below upper everywhere; in row {row}, dimension {dimension}, got "
-                f"{lower[row, dimension]!s} and {upper[row, dimension]!s}. For single places use Points."
+            raise ArgumentError(
+                "lower",
+                f"must be below upper everywhere; in row {row}, dimension {dimension}, got "
+                f"{lower[row, dimension]!s} and {upper[row, dimension]!s}",
+                remedy="For single places use Points.",
             )
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -181,13 +186,14 @@ class Integral(Kernel):
 
     def __post_init__(self) -> None:
         if type(self.kernel) is not EQ:  # nor one derived from it, which may be another function
-            raise TypeError(
-                f"kernel must be EQ, the one kernel whose means over boxes are known here; got "
-                f"{reprlib.repr(self.kernel)}. Write a sum as Integral(a) + Integral(b), and a scale as "
-                "EQ's variance."
+            raise ArgumentTypeError(
+                "kernel",
+                "must be EQ, the one kernel whose means over boxes are known here",
+                reprlib.repr(self.kernel),
+                "Write a sum as Integral(a) + Integral(b), and a scale as EQ's variance.",
             )
         if not isinstance(self.normalise, (bool, np.bool_)):
-            raise TypeError(f"normalise must be True or False; got {reprlib.repr(self.normalise)}.")
+            raise ArgumentTypeError("normalise", "must be True or False", reprlib.repr(self.normalise))
         set_frozen(self, normalise=bool(self.normalise))
 
     @property
@@ -362,17 +368,18 @@ def _split(X: Array, name: str) -> _Sides:
     edges: FloatArray = np.asarray(to_device(X, "cpu") if is_torch_array(X) else X, dtype=np.float64)
     remedy = "Give Boxes(lower, upper) or Points(x): an array must hold lower edges, then upper edges."
     if edges.shape[1] % 2:
-        raise ValueError(
-            f"{name} must have two columns per dimension for an Integral kernel; got {edges.shape[1]}. "
-            f"{remedy}"
+        raise ArgumentError(
+            name, "must have two columns per dimension for an Integral kernel", str(edges.shape[1]), remedy
         )
     lower, upper = np.hsplit(edges, 2)
     bad = np.argwhere(lower > upper)
     if len(bad):
         row, dimension = bad[0]
-        raise ValueError(
-            f"{name} must have no lower edge above its upper edge for an Integral kernel; in row {row}, "
-            f"dimension {dimension}, got {lower[row, dimension]!s} and {upper[row, dimension]!s}. {remedy}"
+        raise ArgumentError(
+            name,
+            f"must have no lower edge above its upper edge for an Integral kernel; in row {row}, "
+            f"dimension {dimension}, got {lower[row, dimension]!s} and {upper[row, dimension]!s}",
+            remedy=remedy,
         )
     return lower, upper
 

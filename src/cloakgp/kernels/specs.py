@@ -6,6 +6,7 @@ import reprlib
 from dataclasses import fields
 from typing import Any
 
+from cloakgp.errors import ArgumentError
 from cloakgp.kernels.base import MAX_DEPTH, Combination, Constant, Kernel, Product, Sum
 from cloakgp.kernels.families import (
     EQ,
@@ -71,11 +72,11 @@ def _from_spec(spec: Any, depth: int, custom: Kernel | None) -> Kernel:
         )
     if issubclass(kind, Combination):
         if not isinstance(values["kernels"], list):
-            raise ValueError(f"kernels must be a list; got {reprlib.repr(values['kernels'])}.")
+            raise ArgumentError("kernels", "must be a list", reprlib.repr(values["kernels"]))
         return kind([_from_spec(part, depth + 1, custom) for part in values["kernels"]])
     if kind is Integral:
         if type(values["normalise"]) is not bool:
-            raise ValueError(f"normalise must be true or false; got {reprlib.repr(values['normalise'])}.")
+            raise ArgumentError("normalise", "must be true or false", reprlib.repr(values["normalise"]))
         values["kernel"] = _from_spec(values["kernel"], depth + 1, custom)
     else:
         _check_numbers(values)

@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from cloakgp.errors import ArgumentError
 from cloakgp.kernels.base import Constant, Kernel
 from cloakgp.kernels.families import (
     EQ,
@@ -62,12 +63,12 @@ def parse(text: str) -> Kernel:
     EQ(lengthscale=(1.0, 5.0), variance=625.0) + Constant(variance=4.0)
     """
     if not isinstance(text, str):
-        raise ValueError(f"kernel must be text; got {type(text).__name__}. {_EXAMPLE}")
+        raise ArgumentError("kernel", "must be text", type(text).__name__, _EXAMPLE)
     if len(text) > _LONGEST:
-        raise ValueError(f"kernel must be at most {_LONGEST} characters long; got {len(text)}.")
+        raise ArgumentError("kernel", f"must be at most {_LONGEST} characters long", str(len(text)))
     kernel = _Reader(text).read()
     if not isinstance(kernel, Kernel):
-        raise ValueError(f"kernel must be a kernel; got the number or list {text.strip()!r}. {_EXAMPLE}")
+        raise ArgumentError("kernel", "must be a kernel", f"the number or list {text.strip()!r}", _EXAMPLE)
     return kernel
 
 
@@ -79,9 +80,11 @@ class _Reader:
 
     def read(self) -> Any:
         if not self.text:
-            raise ValueError(f"kernel must not be empty. {_EXAMPLE}")
+            raise ArgumentError("kernel", "must not be empty", remedy=_EXAMPLE)
         if not self.text.isprintable():
-            raise ValueError(f"kernel must be one line of printable text; got {self.text!r:.100}. {_EXAMPLE}")
+            raise ArgumentError(
+                "kernel", "must be one line of printable text", f"{self.text!r:.100}", _EXAMPLE
+            )
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the grammar's, about what is refused below anyway

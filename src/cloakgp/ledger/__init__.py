@@ -6,15 +6,17 @@ Needs the extra ``ledger`` (SQLAlchemy), and ``postgres`` for a database that se
 from cloakgp.ledger.book import Audit, Balance, Ledger
 from cloakgp.ledger.chain import Entry
 from cloakgp.ledger.charge import Account, Receipt
-from cloakgp.ledger.errors import BudgetExceeded, LedgerError, LedgerTampered
+from cloakgp.ledger.errors import BudgetExceeded, DatasetExists, LedgerAbsent, LedgerError, LedgerTampered
 
 __all__ = [
     "Account",
     "Audit",
     "Balance",
     "BudgetExceeded",
+    "DatasetExists",
     "Entry",
     "Ledger",
+    "LedgerAbsent",
     "LedgerError",
     "LedgerTampered",
     "Receipt",

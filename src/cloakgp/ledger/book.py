@@ -16,16 +16,17 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.accounting import Approximate, Event, Exponential, Gaussian, compose, from_spec, to_spec
 from cloakgp.budget import Budget
+from cloakgp.errors import ArgumentTypeError, Message, Phrase
 from cloakgp.ledger.chain import BEFORE_ALL, CREATED, OPENED, SPENT, Entry, check_chain, sha256
 from cloakgp.ledger.charge import Charge, Chargeable, Receipt
-from cloakgp.ledger.errors import BudgetExceeded, LedgerError, LedgerTampered
+from cloakgp.ledger.errors import BudgetExceeded, DatasetExists, LedgerAbsent, LedgerError, LedgerTampered
 from cloakgp.ledger.receipts import check_claims, claims_of
 from cloakgp.measurements.lattice import IntArray
 
 if TYPE_CHECKING:
     from cloakgp.ledger.store import Store
 
-_EMPTY = "ledger: it is empty. Ledger(...).create(...) makes a data set."
+_EMPTY = Message("ledger: it is empty. ", Phrase.CREATE_LEDGER, " makes a data set.")
 _NUMBERS = 1000  # a release of so many numbers stands for any in what is said to be left
 
 
@@ -115,7 +116,7 @@ class Ledger:
         from cloakgp.ledger.store import Store
 
         if not isinstance(url, str):
-            raise TypeError(f"url must be text, such as 'sqlite:///budget.db'; got {type(url).__name__}.")
+            raise ArgumentTypeError("url", "must be text, such as 'sqlite:///budget.db'", type(url).__name__)
         self._timeout = checks.positive(timeout, "timeout")
         self._who = checks.text(_user() if who is None else who, "who")
         self._store: Store = Store(url, self._timeout)
@@ -152,7 +153,7 @@ class Ledger:
                 self._store.lock_head(connection)
                 entries = self._checked_to_write(connection)
             if dataset in _budgets(entries):
-                raise LedgerError(f"dataset {dataset!r} is in this ledger already, and its budget stands.")
+                raise DatasetExists(f"dataset {dataset!r} is in this ledger already, and its budget stands.")
             self._append(connection, entries, CREATED, dataset=dataset, why=why, what=asdict(budget))
         return Balance(dataset, budget, ())
 
@@ -214,7 +215,9 @@ class Ledger:
     def fetch(self, entry: int, plan: Chargeable) -> Charge:
         """The answer of an earlier entry, for nothing; `plan` must be the plan that it was made from."""
         if isinstance(entry, bool) or not isinstance(entry, (int, np.integer)):
-            raise TypeError(f"entry must be the number of an entry; got {entry!r}. See ledger.entries().")
+            raise ArgumentTypeError(
+                "entry", "must be the number of an entry", repr(entry), "See ledger.entries()."
+            )
         with self._store.reading() as connection:
             entries = self._checked(connection)
             if not 0 <= entry < len(entries) or entries[entry].kind != SPENT:
@@ -264,7 +267,7 @@ class Ledger:
                 "in its place, or this is another ledger."
             )
         if not entries:
-            raise LedgerError(_EMPTY)
+            raise LedgerAbsent(_EMPTY)
         return Audit(len(entries), entries[-1].hash, tuple(budgets), len(claims))
 
     @contextmanager
@@ -314,8 +317,12 @@ class Ledger:
         contents = self._store.contents(connection, entry.number)
         if entry.plan != plan:
             raise LedgerError(
-                f"ledger: entry {entry.number} was made from another plan. Use the same inputs and settings "
-                "as then, or another request name. Nothing was spent."
+                Message(
+                    f"ledger: entry {entry.number} was made from another plan. Use the same inputs and "
+                    "settings as then, or ",
+                    Phrase.NEW_REQUEST,
+                    ". Nothing was spent.",
+                )
             )
         if contents is None or sha256(contents) != entry.answer:
             raise LedgerTampered(f"ledger: the answer of entry {entry.number} was changed.")
@@ -366,7 +373,7 @@ class Ledger:
         with self._store.reading() as connection:
             entries = self._checked(connection)
         if not entries:
-            raise LedgerError(_EMPTY)
+            raise LedgerAbsent(_EMPTY)
         return entries
 
     def __reduce__(self) -> Any:  # copied and sent to other processes without its connections
@@ -420,8 +427,11 @@ def _balance(entries: Sequence[Entry], dataset: str) -> Balance:
     if dataset not in budgets:
         known = ", ".join(map(repr, budgets)) or "none yet"
         raise LedgerError(
-            f"dataset {dataset!r} is not in this ledger (there: {known}). Ledger.create makes one. "
-            "Nothing was spent."
+            Message(
+                f"dataset {dataset!r} is not in this ledger (there: {known}). ",
+                Phrase.CREATE_LEDGER,
+                " makes one. Nothing was spent.",
+            )
         )
     spends = (entry for entry in entries if entry.kind == SPENT and entry.dataset == dataset)
     return Balance(dataset, budgets[dataset], tuple(_event(entry) for entry in spends))
@@ -436,7 +446,8 @@ def _refusal(balance: Balance, event: Event) -> str:
     first = ""
     if isinstance(event, Approximate) and event.delta > 0 and balance.events:
         first = " An approximate mechanism can only be the first: what follows must not choose its delta."
-    return f"the request ({asked}) does not fit into what is left; y was not read.{first}\n{balance}"
+    refused = f"the request ({asked}) does not fit into what is left; "
+    return Message(refused, Phrase.NOT_READ, f".{first}\n{balance}")
 
 
 def _down(value: float) -> str:

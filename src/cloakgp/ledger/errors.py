@@ -5,6 +5,14 @@ class LedgerError(RuntimeError):
     """The ledger could not be used as asked."""
 
 
+class LedgerAbsent(LedgerError):
+    """There is no ledger yet, or no more."""
+
+
+class DatasetExists(LedgerError):
+    """The data set is in the ledger already, and its budget stands."""
+
+
 class BudgetExceeded(LedgerError):
     """The request does not fit into what is left. y was not read."""
 

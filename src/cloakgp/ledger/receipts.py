@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cloakgp.errors import Argument, ArgumentTypeError, Message
 from cloakgp.files import reading, schema
 from cloakgp.ledger.chain import Entry, sha256
 from cloakgp.ledger.charge import Receipt
@@ -52,16 +53,16 @@ def claim_of(given: Any, argument: str = "receipts") -> Claim:
         try:
             manifest, arrays, _ = reading.read(given)
         except FileNotFoundError:
-            raise FileNotFoundError(f"{argument}: there is no file {name!r}.") from None
+            said = Message(Argument(argument), f": there is no file {name!r}.")
+            raise FileNotFoundError(said) from None
         plan, answer, receipt = reading.plan_digest(manifest, arrays), arrays["z"], None
         if manifest["ledger"] is not None:
             receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
     elif all(hasattr(given, word) for word in ("plan", "z", "receipt")):
         name, plan, answer, receipt = "", given.plan.digest, given.z, given.receipt
     else:
-        raise TypeError(
-            f"{argument} must be receipts, release files, or what release or select gave; "
-            f"got {type(given).__name__}."
+        raise ArgumentTypeError(
+            argument, "must be receipts, release files, or what release or select gave", type(given).__name__
         )
     return Claim(str(name), receipt, plan, sha256(np.asarray(answer, dtype="<i8").tobytes()))
 

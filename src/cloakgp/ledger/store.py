@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from cloakgp.errors import Argument, ArgumentError, Message, Phrase
 from cloakgp.ledger.chain import CREATED, Entry
-from cloakgp.ledger.errors import LedgerError
+from cloakgp.ledger.errors import LedgerAbsent, LedgerError
 
 try:
     import sqlalchemy as sa
@@ -99,7 +100,7 @@ class Store:
                 "(in a clone: pip install '.[postgres]')."
             ) from None
         except sa.exc.ArgumentError:
-            raise ValueError(_NO_URL) from None
+            raise ArgumentError("url", _NO_URL) from None
         if self.kind == "sqlite":
             sa.event.listen(self.engine, "connect", _plain_sqlite)
 
@@ -121,7 +122,9 @@ class Store:
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sa.Connection]:
         if self.path is not None and not os.path.exists(self.path):
-            raise LedgerError(f"ledger: there is no file {self.path}. Ledger(...).create(...) makes one.")
+            raise LedgerAbsent(
+                Message(f"ledger: there is no file {self.path}. ", Phrase.CREATE_LEDGER, " makes one.")
+            )
         with _clear_errors(self):
             connection = self.engine.connect()
         with connection:
@@ -197,9 +200,10 @@ class Store:
 
 
 _NO_URL = (
-    "url must look like 'sqlite:///budget.db' or 'postgresql://user:password@host/name', on one line; what "
-    "was given is not shown, since it may hold a password."
+    "must look like 'sqlite:///budget.db' or 'postgresql://user:password@host/name', on one line; what was "
+    "given is not shown, since it may hold a password"
 )
+_NEVER_MADE = Message("it is empty: no ledger was ever made here. ", Phrase.CREATE_LEDGER, " makes one.")
 
 
 def _parsed(url: str) -> sa.URL:
@@ -209,10 +213,10 @@ def _parsed(url: str) -> sa.URL:
     except (sa.exc.ArgumentError, ValueError):
         parsed = None
     if parsed is None:
-        raise ValueError(_NO_URL)
+        raise ArgumentError("url", _NO_URL)
     kind = parsed.get_backend_name()
     if kind not in _APPEND_ONLY:
-        raise ValueError(f"url must begin with sqlite: or postgresql:; got {kind}:.")
+        raise ArgumentError("url", "must begin with sqlite: or postgresql:", f"{kind}:")
     return parsed.set(drivername={"sqlite": "sqlite+pysqlite", "postgresql": "postgresql+psycopg"}[kind])
 
 
@@ -223,14 +227,14 @@ def _file(parsed: sa.URL) -> Path:
         # Others, such as nolock and vfs, would let two requests spend the same budget.
         modes = [{"uri": "true", "mode": mode} for mode in ("ro", "rw")]
         if query not in modes or not name.startswith("file:") or "?" in name:
-            raise ValueError(
-                "url: the only options of a SQLite ledger are 'sqlite:///file:...?mode=ro&uri=true', for "
-                "reading, and mode=rw."
-            )
+            options = ": the only options of a SQLite ledger are 'sqlite:///file:...?mode=ro&uri=true', "
+            raise ValueError(Message(Argument("url"), options, "for reading, and mode=rw."))
         name = unquote(name.removeprefix("file:"))
         name = name.removeprefix("//localhost") if name.startswith("//localhost/") else name
     if name in ("", ".", ":memory:") or name.startswith("file:"):
-        raise ValueError("url must name a file, such as 'sqlite:///budget.db': a ledger in memory forgets.")
+        raise ArgumentError(
+            "url", "must name a file, such as 'sqlite:///budget.db': a ledger in memory forgets"
+        )
     return Path(os.path.abspath(name))
 
 
@@ -272,12 +276,12 @@ def _clear_errors(store: Store, committing: bool = False) -> Iterator[None]:
         # A lost connection or a failing disk may have made the commit all the same.
         certain = store.kind == "sqlite" and problem.startswith(("another process", "the disk is full"))
         unsure = (
-            " It is not certain whether the charge was made: look at ledger.entries(); if it was, "
-            "recover(...) on the plan gives the answer."
+            Message(" It is not certain whether the charge was made: ", Phrase.LOOK_FOR_CHARGE)
             if committing and not certain
             else " Nothing was charged."
         )
-        clear = LedgerError(f"ledger {store.shown}: {problem} No answer was given out.{unsure}")
+        kind = LedgerAbsent if problem is _NEVER_MADE else LedgerError
+        clear = kind(Message(f"ledger {store.shown}: ", problem, " No answer was given out.", unsure))
         try:
             raise clear
         except LedgerError:
@@ -298,9 +302,9 @@ def _explained(message: str, kind: str) -> str:
         ("permission denied", "this user may not do that. Ask for the rights to read and write the ledger."),
         ("unable to open", "the file cannot be opened. Check that its folder exists and is writable."),
         ("no such column", "the table in it is not a ledger's, or one of another version."),
-        ("no such table", "it is empty: no ledger was ever made here. Ledger(...).create(...) makes one."),
+        ("no such table", _NEVER_MADE),
         ("column cloakgp_ledger", "the table in it is not a ledger's, or one of another version."),
-        ("relation", "it is empty: no ledger was ever made here. Ledger(...).create(...) makes one."),
+        ("relation", _NEVER_MADE),
         ("does not exist", "there is no such database or user."),
         ("authentication", "the user name or password is wrong."),
         ("resolve", "the server cannot be reached. Check its host name."),

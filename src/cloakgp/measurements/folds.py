@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.smoothers import Rows, check_covariance, gentle_cholesky, kernel_matrix
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Fold(NamedTuple):
 def as_folds(folds: Any, X: FloatArray) -> tuple[Fold, ...]:
     """The folds in full, drawn once: a splitter's own randomness ends here, in public."""
     if isinstance(folds, (bool, str, bytes)) or folds is None:
-        raise TypeError(f"folds must be a number or say how to split; got {folds!r}. {_REMEDY}")
+        raise ArgumentTypeError("folds", "must be a number or say how to split", repr(folds), _REMEDY)
     if isinstance(folds, Integral):
         pairs = _k_folds(int(folds), len(X))
     elif hasattr(folds, "split"):
@@ -48,10 +49,10 @@ def as_folds(folds: Any, X: FloatArray) -> tuple[Fold, ...]:
     else:
         pairs = folds
     if not isinstance(pairs, Iterable):
-        raise TypeError(f"folds must be a number or say how to split; got {reprlib.repr(folds)}. {_REMEDY}")
+        raise ArgumentTypeError("folds", "must be a number or say how to split", reprlib.repr(folds), _REMEDY)
     checked = tuple(_checked(pair, number, len(X)) for number, pair in enumerate(pairs))
     if not checked:
-        raise ValueError(f"folds must hold at least one pair (train, test); got none. {_REMEDY}")
+        raise ArgumentError("folds", "must hold at least one pair (train, test)", "none", _REMEDY)
     return checked
 
 
@@ -60,7 +61,7 @@ def _k_folds(k: int, n_rows: int) -> Iterable[Any]:
     from sklearn.model_selection import KFold
 
     if not 2 <= k <= n_rows:
-        raise ValueError(f"folds must be from 2 to the number of rows, {n_rows}; got {k}.")
+        raise ArgumentError("folds", f"must be from 2 to the number of rows, {n_rows}", str(k))
     pairs: Iterable[Any] = KFold(k, shuffle=True, random_state=SEED).split(np.empty((n_rows, 1)))
     return pairs
 
@@ -79,14 +80,14 @@ def _checked(pair: Any, number: int, n_rows: int) -> Fold:
     try:
         train, test = pair
     except (TypeError, ValueError):
-        raise ValueError(
-            f"folds[{number}] must be a pair (train, test); got {reprlib.repr(pair)}. {_REMEDY}"
+        raise ArgumentError(
+            f"folds[{number}]", "must be a pair (train, test)", reprlib.repr(pair), _REMEDY
         ) from None
     fold = Fold(
         _rows(train, f"folds[{number}][0] (train)", n_rows), _rows(test, f"folds[{number}][1] (test)", n_rows)
     )
     if np.isin(fold.test, fold.train).any():
-        raise ValueError(f"folds[{number}] must not test rows that it trains on; some are in both.")
+        raise ArgumentError(f"folds[{number}]", "must not test rows that it trains on; some are in both")
     return fold
 
 
@@ -96,17 +97,17 @@ def _rows(value: Any, name: str, n_rows: int) -> Rows:
     except (TypeError, ValueError):
         rows = np.empty(0, dtype=object)
     if rows.ndim != 1 or rows.size == 0:
-        raise ValueError(f"{name} must be a vector of row numbers, at least one; got {reprlib.repr(value)}.")
+        raise ArgumentError(name, "must be a vector of row numbers, at least one", reprlib.repr(value))
     if rows.dtype.kind not in "iu":
-        raise TypeError(
-            f"{name} must hold whole numbers; got dtype {rows.dtype}. For a mask m, use m.nonzero()[0]."
+        raise ArgumentTypeError(
+            name, "must hold whole numbers", f"dtype {rows.dtype}", "For a mask m, use m.nonzero()[0]."
         )
     if rows.min() < 0 or rows.max() >= n_rows:
-        raise ValueError(
-            f"{name} must be from 0 to {n_rows - 1}, the rows of X; got {rows.min()} to {rows.max()}."
+        raise ArgumentError(
+            name, f"must be from 0 to {n_rows - 1}, the rows of X", f"{rows.min()} to {rows.max()}"
         )
     if len(np.unique(rows)) < len(rows):
-        raise ValueError(f"{name} must not repeat a row; some are there twice.")
+        raise ArgumentError(name, "must not repeat a row; some are there twice")
     return frozen(rows.astype(np.intp))
 
 

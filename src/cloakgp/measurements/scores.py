@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.errors import ArgumentError
 from cloakgp.measurements.folds import Fold
 from cloakgp.measurements.lattice import IntArray
 
@@ -231,9 +232,11 @@ def quantise(C: FloatArray) -> tuple[SmallIntArray, int]:
     room = min(30.0 - _log2(float(np.abs(C).max())), 52.0 - Y_BITS - _log2(rows))
     bits = math.floor(min(MATRIX_BITS, room))
     if bits < _FEWEST_MATRIX_BITS:
-        raise ValueError(
-            f"candidates must not predict with weights as large as {rows:.2g} in sum; such a model passes on "
-            "far more noise than signal. Give it a larger noise variance."
+        raise ArgumentError(
+            "candidates",
+            f"must not predict with weights as large as {rows:.2g} in sum; such a model passes "
+            "on far more noise than signal",
+            remedy="Give it a larger noise variance.",
         )
     return np.rint(np.ldexp(C, bits)).astype(np.int32), bits
 

@@ -9,6 +9,7 @@ import numpy as np
 from array_api_compat import is_torch_array
 
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
 from cloakgp.model.arrays import on_host
 from cloakgp.model.inducing import Features, SparseGP, SparseRows, information
 from cloakgp.model.smoothers import ExactGP, Merged, Smoother, Solver
@@ -78,8 +79,8 @@ def torch_device(device: Any, X: Any, X_star: Any) -> tuple[Any, Any, Any]:
         chosen = torch.device(device if device is not None else tensors[0].device)
         torch.empty(0, device=chosen)
     except (RuntimeError, TypeError, AssertionError) as error:
-        raise ValueError(
-            f"device must be one that PyTorch has here, such as 'cuda' or 'cpu'; got {device!r} ({error})."
+        raise ArgumentError(
+            "device", "must be one that PyTorch has here, such as 'cuda' or 'cpu'", f"{device!r} ({error})"
         ) from None
     X, X_star = (on_host(array.detach()) if is_torch_array(array) else array for array in (X, X_star))
     return chosen, X, X_star

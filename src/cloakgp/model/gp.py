@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, places
 
@@ -208,8 +209,8 @@ class GP:
     def check_rows(self, n_rows: int) -> None:
         """Raise unless `noise` suits so many rows."""
         if not isinstance(self.noise, float) and len(self.noise) != n_rows:
-            raise ValueError(
-                f"noise must be one number or one per row of X ({n_rows}); got {len(self.noise)} entries."
+            raise ArgumentError(
+                "noise", f"must be one number or one per row of X ({n_rows})", f"{len(self.noise)} entries"
             )
 
     def __repr__(self) -> str:
@@ -226,7 +227,7 @@ def _noise(noise: Any) -> float | FloatArray:
     if isinstance(noise, (list, tuple)) or getattr(noise, "ndim", 0) > 0:
         variances = checks.vector(noise, "noise", positive=True, remedy=remedy)
         if len(variances) == 0:
-            raise ValueError(f"noise must be a number or one per row of X; got no entries. {remedy}")
+            raise ArgumentError("noise", "must be a number or one per row of X", "no entries", remedy)
         return variances
     return checks.positive(noise, "noise", remedy)
 
@@ -237,16 +238,18 @@ def check_bounds(bounds: Any) -> tuple[float, float]:
     try:
         low, high = bounds
     except (TypeError, ValueError):
-        raise ValueError(f"bounds must be two numbers; got {bounds!r}. {remedy}") from None
+        raise ArgumentError("bounds", "must be two numbers", repr(bounds), remedy) from None
     low, high = (
         checks.number(low, "bounds[0]", remedy=remedy),
         checks.number(high, "bounds[1]", remedy=remedy),
     )
     if not low < high:
-        raise ValueError(f"bounds must have lo < hi; got {bounds!r}. {remedy}")
+        raise ArgumentError("bounds", "must have lo < hi", repr(bounds), remedy)
     if not 1e-100 < high - low < 1e100 or high - low < 1e-9 * max(abs(low), abs(high)):
-        raise ValueError(
-            f"bounds must be apart by an ordinary number, and not by a tiny share of their own size; "
-            f"got {bounds!r}. Change y's unit or its origin."
+        raise ArgumentError(
+            "bounds",
+            "must be apart by an ordinary number, and not by a tiny share of their own size",
+            repr(bounds),
+            "Change y's unit or its origin.",
         )
     return low, high

@@ -20,6 +20,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
 from cloakgp.rows.chunks import steps
 from cloakgp.rows.merging import Inputs, group
@@ -40,19 +41,21 @@ def check_inducing(inducing: Any) -> int | FloatArray | None:
         return None
     if isinstance(inducing, (int, np.integer)) and not isinstance(inducing, bool):
         if not 1 <= inducing <= MOST_INDUCING:
-            raise ValueError(
-                f"inducing must be at least 1 and at most {MOST_INDUCING}; got {inducing}. Leave it out for "
-                "an exact GP."
-            )
+            expected = f"must be at least 1 and at most {MOST_INDUCING}"
+            raise ArgumentError("inducing", expected, str(inducing), "Leave it out for an exact GP.")
         return int(inducing)
     if np.ndim(inducing) == 0:
-        raise TypeError(
-            f"inducing must be a number of places or an array of them; got {inducing!r}. "
-            "Give a whole number, such as 500, to have them placed by k-means on X."
+        raise ArgumentTypeError(
+            "inducing",
+            "must be a number of places or an array of them",
+            repr(inducing),
+            "Give a whole number, such as 500, to have them placed by k-means on X.",
         )
     given = checks.matrix(inducing, "inducing")
     if len(given) > MOST_INDUCING:
-        raise ValueError(f"inducing must have at most {MOST_INDUCING} rows; got {len(given)}. Use fewer.")
+        raise ArgumentError(
+            "inducing", f"must have at most {MOST_INDUCING} rows", str(len(given)), "Use fewer."
+        )
     return given
 
 

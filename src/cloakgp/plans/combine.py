@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
@@ -27,12 +28,12 @@ def combine(releases: Iterable[Release | FunctionRelease]) -> Posterior:
         With `predict`, `uncertainty` and `sample`.
     """
     if not isinstance(releases, Iterable):
-        raise TypeError(f"releases must be a list of releases; got {type(releases).__name__}.")
+        raise ArgumentTypeError("releases", "must be a list of releases", type(releases).__name__)
     releases = list(releases)
     if not releases:
-        raise ValueError("releases must hold at least one release.")
+        raise ArgumentError("releases", "must hold at least one release")
     if not all(isinstance(release, (Release, FunctionRelease)) for release in releases):
-        raise TypeError("releases must hold nothing but releases.")
+        raise ArgumentTypeError("releases", "must hold nothing but releases")
     first = releases[0].plan
     if len({isinstance(release.plan.measurement, Measurement) for release in releases}) > 1:
         raise ValueError(
@@ -43,7 +44,7 @@ def combine(releases: Iterable[Release | FunctionRelease]) -> Posterior:
         raise ValueError("releases: one of them does not show X, which combining needs.")
     for i, release in enumerate(releases):
         if any(_same(release, other) for other in releases[:i]):
-            raise ValueError("releases must be different; one is given twice, and would count twice.")
+            raise ArgumentError("releases", "must be different; one is given twice, and would count twice")
         plan = release.plan
         same_noise = np.array_equal(np.asarray(plan.gp.noise), np.asarray(first.gp.noise))
         same_model = plan.gp.kernel == first.gp.kernel and plan.gp.mean == first.gp.mean and same_noise
@@ -52,10 +53,10 @@ def combine(releases: Iterable[Release | FunctionRelease]) -> Posterior:
         )
         same_model = same_model and same_places and plan.gp.approximation == first.gp.approximation
         if not _equal(shown[i], shown[0]):
-            raise ValueError("releases must all be of the same data; these have different inputs X.")
+            raise ArgumentError("releases", "must all be of the same data; these have different inputs X")
         if not same_model or plan.gp.bounds != first.gp.bounds:
-            raise ValueError(
-                "releases must all have the same kernel, noise, mean and bounds, and places; these differ."
+            raise ArgumentError(
+                "releases", "must all have the same kernel, noise, mean and bounds, and places; these differ"
             )
     return Posterior(first.gp, first.X, [(release.plan.measurement, release.z) for release in releases])
 

@@ -23,6 +23,7 @@ from scipy.linalg.lapack import dpstrf
 from cloakgp import calibration as calibrate
 from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.errors import ArgumentError
 from cloakgp.measurements.certificate import CLOSED_FORM, certify
 from cloakgp.measurements.lattice import to_integers
 from cloakgp.model.prior_draws import draw_prior
@@ -66,11 +67,11 @@ def make_function_plan(
             "public points. Give basis=, an array of inputs that covers where queries will be made."
         )
     if hidden and not gp.bounds[0] <= gp.mean <= gp.bounds[1]:
-        raise ValueError(
-            f"mean must lie within the bounds for bound={bound!r}; got {gp.mean:g}. Give GP another mean."
+        raise ArgumentError(
+            "mean", f"must lie within the bounds for bound={bound!r}", f"{gp.mean:g}", "Give GP another mean."
         )
     if (margin is not None) != (bound == "varah"):
-        raise ValueError("margin must be given for bound='varah', and only for that.")
+        raise ArgumentError("margin", "must be given for bound='varah', and only for that")
     B, R, points, exact, reach, jitter = _measured(gp, X, basis, bound, margin)
     if exact > reach * (1 + 1e-9):
         raise ValueError(

@@ -12,6 +12,7 @@ from cloakgp import checks, designs
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.posterior import denoised_error, denoising_gain
 from cloakgp.designs.solution import Solution
+from cloakgp.errors import Argument, Message
 from cloakgp.measurements.certificate import certify
 from cloakgp.measurements.lattice import to_integers
 from cloakgp.model.arrays import on_host
@@ -38,7 +39,10 @@ class Planner:
     def __init__(self, gp: GP, X: Any, X_star: Any, weights: Any = None, device: Any = None) -> None:
         self.device, X, X_star = torch_device(device, X, X_star)
         if gp.inducing is not None and self.device is not None:
-            raise ValueError("device: a GP with inducing inputs runs on the processor; leave device out.")
+            name = Argument("device")
+            raise ValueError(
+                Message(name, ": a GP with inducing inputs runs on the processor; leave ", name, " out.")
+            )
         self.X = as_source(X, "X")
         self.X_star = checks.matrix(X_star, "X_star", columns=self.X.shape[1])
         gp.check_rows(len(self.X))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import Measured, Measurement, exact_offset
 from cloakgp.model.smoothers import Smoother, blocks
 
@@ -18,9 +19,10 @@ def relative_weights(weights: FloatArray) -> FloatArray:
     """Weights with mean 1, the same for weights that differ by a factor."""
     scaled = weights / weights.max()
     if scaled.min() < 1e-12:
-        raise ValueError(
-            "weights must be within a factor of 1e12 of each other. To ignore a test point, leave it "
-            "out of X_star."
+        raise ArgumentError(
+            "weights",
+            "must be within a factor of 1e12 of each other",
+            remedy="To ignore a test point, leave it out of X_star.",
         )
     result: FloatArray = scaled / scaled.mean()
     return result

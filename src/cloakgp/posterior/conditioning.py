@@ -23,6 +23,7 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.posterior.links import Links, batches, links
@@ -124,7 +125,7 @@ class Posterior:
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f at `X`, by public randomness."""
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-            raise ValueError(f"n must be a whole number above 0; got {n!r}.")
+            raise ArgumentError("n", "must be a whole number above 0", repr(n))
         mean, cov = self.predict(X, return_cov=True)
         values, vectors = np.linalg.eigh(cov)
         normals = np.random.default_rng(seed).normal(size=(n, len(mean)))

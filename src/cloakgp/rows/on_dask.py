@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from cloakgp.errors import ArgumentTypeError
 from cloakgp.progress import Progress
 from cloakgp.rows.chunks import chunks, is_dask, n_rows, one_blas_thread, sweep_threads
 from cloakgp.rows.parquet import Blocks, joined, spans
@@ -68,7 +69,7 @@ def as_rows(source: Any, name: str) -> Any:
     """A Dask collection of public numbers as rows of float64; a vector is one column."""
     array = as_array(source)
     if array.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must hold real numbers; got dtype {array.dtype}.")
+        raise ArgumentTypeError(name, "must hold real numbers", f"dtype {array.dtype}")
     array = array.astype(np.float64)
     return array[:, None] if array.ndim == 1 else array
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
 
 _KEPT = 8  # blocks
 _SUFFIXES = (".parquet", ".pq")
@@ -152,7 +153,7 @@ class ParquetColumns(Blocks):
         self.path = Path(path)
         self.columns = [columns] if isinstance(columns, str) else list(columns)
         if not self.columns:
-            raise ValueError("columns must name at least one column.")
+            raise ArgumentError("columns", "must name at least one column")
         self._groups: list[tuple[Path, Any, int]] = []  # file, what it says of itself, row group
         sizes = []
         for file in _files(self.path):

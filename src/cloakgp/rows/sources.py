@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp import checks
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.rows.chunks import is_dask
 from cloakgp.rows.passes import sweep
 
@@ -31,16 +32,19 @@ def as_source(X: Any, name: str, columns: int | None = None) -> Any:
     shape = tuple(X.shape)
     if len(shape) != 2 or 0 in shape or columns not in (None, shape[1]):
         wanted = "at least one row and one column" if columns is None else f"{columns} column(s), as X has"
-        raise ValueError(f"{name} must be a matrix with {wanted}; got shape {shape}.")
+        raise ArgumentError(name, f"must be a matrix with {wanted}", f"shape {shape}")
     if X.dtype != np.float64:
-        raise TypeError(
-            f"{name} must hold float64 numbers where it is left in its file; got dtype {X.dtype}. Write it "
-            "as float64, or give np.asarray(X), if that fits into memory."
+        raise ArgumentTypeError(
+            name,
+            "must hold float64 numbers where it is left in its file",
+            f"dtype {X.dtype}",
+            "Write it as float64, or give np.asarray(X), if that fits into memory.",
         )
     if not all(sweep(_finite, X, label="reading X")):
-        raise ValueError(
-            f"{name} must be finite; there is a NaN or infinity in it. Remove or fill such entries, using "
-            "public information only."
+        raise ArgumentError(
+            name,
+            "must be finite; there is a NaN or infinity in it",
+            remedy="Remove or fill such entries, using public information only.",
         )
     return X
 

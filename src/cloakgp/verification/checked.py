@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from cloakgp.errors import Argument, Message, Phrase
 from cloakgp.files import reading, schema, signing
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.plans import opening
@@ -29,7 +30,7 @@ class Verification:
     sensitivity was not checked, since then nothing is proven."""
     checks: tuple[str, ...]
     unchecked: tuple[str, ...]
-    """What was not checked, and what that would take."""
+    """What was not checked, and what that would take. Some are messages with parts, as checks are."""
     signed_by: str | None
 
     @property
@@ -92,7 +93,8 @@ def verify(
     manifest, arrays, signature = reading.read(path)
     claim, kind = manifest["certificate"], manifest["measurement"]["kind"]
     if X is not None and kind == schema.WITHHELD:
-        raise ValueError("X: this file does not show its inputs, so X cannot be compared; leave it out.")
+        said = ": this file does not show its inputs, so X cannot be compared; leave it out."
+        raise ValueError(Message(Argument("X"), said))
     guarantee.check_words(manifest)
     signer = None
     if signature is not None or signed_by is not None:
@@ -104,13 +106,15 @@ def verify(
     inputs = None if X is None else _compared(manifest, arrays, X)
     if kernel is None and schema.is_custom(manifest["model"]["kernel"]):
         checked: list[str] = []
-        left = ["the predictions: the kernel is a custom one (give kernel=)"]
+        left: list[str] = [Message("the predictions: the kernel is a custom one (", Phrase.GIVE_KERNEL, ")")]
         if kind == schema.FACTORED:
-            left.insert(0, f"{_SENSITIVITY}: its columns are made with a custom kernel (give kernel=)")
+            made = f"{_SENSITIVITY}: its columns are made with a custom kernel ("
+            left.insert(0, Message(made, Phrase.GIVE_KERNEL, ")"))
     else:
         checked, left = _from_the_model(manifest, arrays, kernel, inputs)
         if kind == schema.FACTORED and recipe.SENSITIVITY not in checked:
-            left.insert(0, f"{_SENSITIVITY}: the file holds only X's digest (give X=)")
+            held = f"{_SENSITIVITY}: the file holds only X's digest ("
+            left.insert(0, Message(held, Phrase.GIVE_INPUTS, ")"))
     if kind == schema.WITHHELD:
         left.insert(
             0, f"{_SENSITIVITY}: the matrix is withheld, so only the custodian can; a signature vouches"
@@ -118,8 +122,11 @@ def verify(
     if manifest["ledger"] is not None:
         entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
         checked.append(
-            f"ledger receipt: entry {entry} of {dataset!r} is the custodian's word "
-            "(Ledger.verify(receipts=[...]) compares it with the ledger)"
+            Message(
+                f"ledger receipt: entry {entry} of {dataset!r} is the custodian's word (",
+                Phrase.COMPARE_RECEIPTS,
+                " compares it with the ledger)",
+            )
         )
     return Verification(
         epsilon=claim["epsilon"],

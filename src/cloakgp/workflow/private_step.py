@@ -12,18 +12,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, overload
 
-from cloakgp.errors import Refused
+from cloakgp.errors import Message, Phrase, Refused
 from cloakgp.ledger.charge import Account
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.private.room import PrivateColumn
 from cloakgp.selection import Selection, SelectionPlan
 
-UNUSABLE = (
-    "the output column cannot be used. It must hold one number in every row; missing values are allowed with "
-    "missing = midpoint, which puts the middle of the bounds in their place. More is not said, because it "
-    "would tell about private outcomes. Nothing was released, and nothing was spent."
+UNUSABLE = Message(
+    "the output column cannot be used. It must hold one number in every row; missing values are allowed "
+    "with ",
+    Phrase.MIDPOINT,
+    ", which puts the middle of the bounds in their place. More is not said, because it would tell about "
+    "private outcomes. Nothing was released, and nothing was spent.",
 )
+
+
+class UnusableOutput(Refused):
+    """Something is wrong with the output column; what it is, is not said."""
 
 
 @overload
@@ -73,4 +79,4 @@ def _one_message() -> Iterator[None]:
     else:
         failed = False
     if failed:
-        raise Refused(UNUSABLE)
+        raise UnusableOutput(UNUSABLE)

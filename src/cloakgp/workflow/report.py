@@ -212,7 +212,7 @@ def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str)
     else:
         parts.append(_list(f"Checked: {in_shell_words(check)}." for check in checked.checks))
         if not checked.complete:
-            parts.append(f'<p class="unchecked">{escape(in_shell_words(checked.headline))}.</p>')
+            parts.append(f'<p class="unchecked">{escape(checked.headline)}.</p>')
             parts.append(_list(f"Not checked: {in_shell_words(what)}." for what in checked.unchecked))
     if release.receipt is not None:
         r = release.receipt

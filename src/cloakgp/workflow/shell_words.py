@@ -3,47 +3,59 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-SHELL_WORDS = {
-    "Ledger(...).create(...)": "cloakgp ledger create",
-    "Ledger.create": "cloakgp ledger create",
-    "Ledger.verify(receipts=[...])": "cloakgp ledger verify --release",
-    "look at ledger.entries(); if it was, recover(...) on the plan gives the answer.": (
+from cloakgp.errors import Argument, Phrase, told
+
+PHRASES = {
+    Phrase.CREATE_LEDGER: "cloakgp ledger create",
+    Phrase.COMPARE_RECEIPTS: "cloakgp ledger verify --release",
+    Phrase.LOOK_FOR_CHARGE: (
         "look at cloakgp ledger show --entries; if it was, the same command gives the answer, for nothing."
     ),
-    "another request name": "--again LABEL for a new answer",
-    "(give X=)": "(give --inputs-from)",
-    "leave device out": "leave --device out",
-    "(give kernel=)": "(in Python, cloakgp.verify takes it as kernel=)",
-    "Give it when loading, load(path, kernel=...); or, for a picture, denoised=False.": (
-        "In Python, Release.load takes it as kernel=."
-    ),
-    "y was not read": "the output column was not read",
-    "missing = midpoint": "--missing midpoint",
-    "url must ": "--ledger must ",
-    "url: ": "--ledger: ",
-    "releases: ": "",
-    "receipts: ": "",
-    "an Ed25519 public key: an Ed25519PublicKey, its 32 bytes, or their 64 hex digits.": (
-        "an Ed25519 public key, as 64 hex digits."
-    ),
-    "signed_by ": "--signed-by ",
-    "plan_for: X_star": "--then-at",
-    "plan_for: ": "--then-",
-    "loss_clip ": "--loss-clip ",
-    "calibration='classic'": "--calibration classic",
-    "calibration='analytic'": "--calibration analytic",
-    "data must be a folder": "--data must be a folder",
-    "(tls=)": "(--tls CERT KEY)",
-    "(behind_proxy=True)": "(--behind-proxy)",
+    Phrase.NEW_REQUEST: "--again LABEL for a new answer",
+    Phrase.GIVE_INPUTS: "give --inputs-from",
+    Phrase.GIVE_KERNEL: "in Python, cloakgp.verify takes it as kernel=",
+    Phrase.LOAD_WITH_KERNEL: "In Python, Release.load takes it as kernel=.",
+    Phrase.NOT_READ: "the output column was not read",
+    Phrase.MIDPOINT: "--missing midpoint",
+    Phrase.PUBLIC_KEY: ", as 64 hex digits",
+    Phrase.GIVE_TLS: "--tls CERT KEY",
 }
-"""What the library says, and what is said here instead; the first to fit comes first."""
+"""What the library says, and what is said here instead."""
 
-_CANDIDATE = re.compile(r"candidates\[(\d+)\]")
+PARAMETERS = {
+    "X": "inputs_from",
+    "X_star": "at",
+    "plan_for: X_star": "then_at",
+    "plan_for: epsilon": "then_epsilon",
+    "plan_for: delta": "then_delta",
+    "plan_for: design": "then_design",
+    "receipts": "release",
+    "url": "ledger",
+}
+"""Arguments of the library's that commands take under another name."""
+
+_PART = re.compile(r"(.*)\[(\d+)\]")
 
 
-def in_shell_words(message: str) -> str:
-    """A message of the library's, for somebody who types commands."""
-    for there, here in SHELL_WORDS.items():
-        message = message.replace(there, here)
-    return _CANDIDATE.sub(lambda found: f"candidate {int(found[1]) + 1}", message)
+def in_shell_words(said: BaseException | str, options: Mapping[str, str] | None = None) -> str:
+    """What the library said, for somebody who types commands.
+
+    `options` are those of the command at hand, by the names of its parameters: an argument that it does not
+    take keeps its own name.
+    """
+    known = {} if options is None else options
+    return told(said, lambda part: PHRASES[part] if isinstance(part, Phrase) else _option(part, known))
+
+
+def _option(argument: Argument, options: Mapping[str, str]) -> str:
+    name, place = argument.name, ""
+    if found := _PART.fullmatch(name):
+        name, place = found[1], f"[{found[2]}]"
+        if name == "candidates":  # which no option names: every kernel with every noise
+            return f"candidate {int(found[2]) + 1}"
+    option = options.get(PARAMETERS.get(name, name))
+    if option is None:
+        return argument
+    return f"{option}{place}" if argument.value in (None, True) else f"{option} {argument.value}"

@@ -1,0 +1,122 @@
+"""Whatever the library refuses, the message names the option that was typed, in every command that has it."""
+
+from pathlib import Path
+
+import pytest
+import typer
+from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run
+
+from cloakgp.cli.app import app
+from cloakgp.cli.exits import options_of
+
+MODELS = "select data.csv --inputs age --output height --bounds 50 170 --kernel EQ(5) --noise 1 --noise 2"
+SELECT = f"{MODELS} --epsilon 1 {LEDGER} --dataset kung --yes"
+THEN = f"{SELECT} --then-at grid:5 --then-epsilon 1 --then-delta 0.1"
+CREATE = f"ledger create {LEDGER} --dataset mine --epsilon 1 --delta 0.1"
+
+REFUSED = {
+    "plan": {
+        "bounds": f"{PLAN} --bounds 2 1",
+        "kernel": f"{PLAN} --kernel ''",
+        "noise": f"{PLAN} --noise 0",
+        "at": f"{PLAN} --kernel EQ(1) --at far.csv",
+        "epsilon": f"{PLAN} --epsilon 0",
+        "delta": f"{PLAN} --delta 2",
+        "design": f"{PLAN} --design best",
+        "calibration": f"{PLAN} --calibration classic --epsilon 2",
+        "mean": f"{PLAN} --mean nan",
+        "inducing": f"{PLAN} --inducing 0",
+        "approximation": f"{PLAN} --inducing 3 --approximation best",
+        "device": f"{PLAN} --inducing 3 --device cpu",
+    },
+    "release": {
+        "ledger": f"{RELEASE} --yes --ledger nonsense",
+        "dataset": f"{RELEASE} --yes --dataset ' kung'",
+        "why": f"{RELEASE} --yes --why ' because'",
+        "who": f"{RELEASE} --yes --who ' me'",
+        "again": f"{RELEASE} --yes --again ' 2'",
+    },
+    "select": {
+        "bounds": f"{SELECT} --bounds 2 1",
+        "kernel": f"{SELECT} --kernel ''",
+        "noise": f"{SELECT} --noise 0",
+        "epsilon": f"{SELECT} --epsilon 0",
+        "mean": f"{SELECT} --mean nan",
+        "folds": f"{SELECT} --folds 1",
+        "loss": f"{SELECT} --loss best",
+        "loss_clip": f"{SELECT} --loss-clip 0",
+        "then_epsilon": f"{THEN} --then-epsilon 0",
+        "then_delta": f"{THEN} --then-delta 2",
+        "then_design": f"{THEN} --then-design best",
+        "ledger": f"{SELECT} --ledger nonsense",
+        "dataset": f"{SELECT} --dataset ' kung'",
+        "why": f"{SELECT} --why ' because'",
+        "who": f"{SELECT} --who ' me'",
+        "again": f"{SELECT} --again ' 2'",
+    },
+    "predict": {"level": "predict heights.cloak grid:5 --level 2"},
+    "verify": {"signed_by": "verify heights.cloak --signed-by abc"},
+    "serve": {"data": "serve --data .", "ledger": "serve --ledger nonsense"},
+    "ledger create": {
+        "ledger": f"{CREATE} --ledger nonsense",
+        "dataset": f"{CREATE} --dataset ' mine'",
+        "epsilon": f"{CREATE} --epsilon 0",
+        "delta": f"{CREATE} --delta 2",
+        "pure": f"{CREATE} --pure 2",
+        "why": f"{CREATE} --why ' because'",
+        "who": f"{CREATE} --who ' me'",
+    },
+    "ledger show": {
+        "ledger": "ledger show --ledger nonsense",
+        "dataset": f"ledger show {LEDGER} --dataset ' kung'",
+    },
+    "ledger verify": {"ledger": "ledger verify --ledger nonsense"},
+}
+# Names of columns, files and addresses, which the commands look at themselves, and words for labels.
+OWN = {
+    "dask",
+    "folder",
+    "head",
+    "host",
+    "inputs",
+    "inputs_from",
+    "missing",
+    "out",
+    "output",
+    "picture",
+    "port",
+}
+OWN |= {"release", "then_at", "title", "tls"}
+
+
+def commands(command=None, name=""):
+    command = typer.main.get_command(app) if command is None else command
+    if not hasattr(command, "commands"):
+        return {name: command}
+    parts = [commands(part, f"{name} {word}".strip()) for word, part in command.commands.items()]
+    return {words: found for part in parts for words, found in part.items()}
+
+
+def test_no_option_is_left_out():
+    for name, command in commands().items():
+        takes = {
+            parameter.name
+            for parameter in command.params
+            if parameter.param_type_name == "option" and not parameter.is_flag
+        }
+        own = OWN | {"at"} if name == "export" else OWN
+        assert takes - own == set(REFUSED.get(name, {})), name
+
+
+@pytest.mark.parametrize("command", REFUSED)
+def test_a_refusal_begins_with_the_option(command):
+    budget()
+    Path("far.csv").write_text("age\n100000\n")
+    good(f"{PLAN} -o plan.json")
+    good(f"{RELEASE} --yes")
+    options = options_of(commands()[command].callback)
+    for parameter, line in REFUSED[command].items():
+        result = run(line)
+        assert result.code == 2, line
+        said, option = result.err.splitlines()[-1], options[parameter]
+        assert said.startswith((f"cloakgp: {option} ", f"cloakgp: {option}: ")), said

@@ -60,6 +60,7 @@ PLANS = {
     "function": function(),
     "paper": function(bound="paper"),
     "hidden": function(bound="input-free", basis=BASIS),
+    "one point": lambda: SETTING.plan(X, X_STAR[1:2], **PROMISE),
 }
 PREDICTIONS = ("mse", "max", "posterior", "volume", "shared columns", "inducing", "recipe")
 FUNCTIONS = ("function", "paper", "hidden")

@@ -215,7 +215,8 @@ def test_a_single_change_is_refused_or_documented_and_harmless(originals, kind):
 def test_every_place_that_is_documented_is_one():
     known = set(container_names()) | {f"certificate.{name}" for name in certificate_names()}
     known |= {"model.kernel", "model.noise", "model.bounds", "model.mean"}
-    known |= {"measurement.extent", "measurement.inputs_sha256", "function.reach", "function.prior_seed"}
+    known |= {f"measurement.{name}" for name in ("extent", "inputs_sha256", "factor_bits")}
+    known |= {"function.reach", "function.prior_seed"}
     known |= {"ledger.entry", "ledger.head", "custodians_words_unchecked.dataset", "signature.json"}
     assert known >= FREE, FREE - known
 

@@ -52,7 +52,8 @@ def _todays(
     if old and "offset" in arrays:  # whose last bits were the machine's
         bounds = manifest["model"]["bounds"]
         try:
-            exact = _offset(manifest, arrays)
+            with np.errstate(all="ignore"):
+                exact = _offset(manifest, arrays)
         except (ValueError, ArithmeticError) as error:
             kind = type(error).__name__
             raise ReleaseFileError(f"release file of schema 1 makes no sense ({kind}).") from None

@@ -64,7 +64,7 @@ def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
         rounded, off = _columns(gp, m, np.asarray(inputs.X[rows], dtype=np.float64), variances[rows])
         error = max(error, off)
         # Before they become integers, which would wrap. "not <": it must fail for NaN too.
-        reasons.refuse(not (np.abs(rounded).max() < 2.0**62 and error < 2.0**20), Reason.SENSITIVITY)
+        reasons.refuse(not (np.abs(rounded).max() < 2.0**62 and error < 2.0**21), Reason.SENSITIVITY)
         columns = rounded.astype(np.int64)
         n = counts[rows]
         longest = max(longest, *squared_norms(columns))

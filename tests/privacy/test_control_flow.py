@@ -169,32 +169,32 @@ def _planted(source):
 
 BUGS = {
     "branch when something is clipped": """
-def planted(y, m, missing):
+def planted(y, m):
     if (y > m.upper).any():
         y = np.minimum(y, m.upper)
-    return right(y, m, missing)
+    return right(y, m)
 """,
     "branch within one line": """
-def planted(y, m, missing):
-    return right(np.minimum(y, m.upper) if (y > m.upper).any() else y, m, missing)
+def planted(y, m):
+    return right(np.minimum(y, m.upper) if (y > m.upper).any() else y, m)
 """,
     "loop only over missing rows": """
-def planted(y, m, missing):
+def planted(y, m):
     y = y.copy()
     for row in np.flatnonzero(np.isnan(y)):
         y[row] = (m.lower + m.upper) / 2
-    return right(y, m, missing)
+    return right(y, m)
 """,
     "warn when something is clipped": """
-def planted(y, m, missing):
+def planted(y, m):
     list(map(warnings.warn, ["outcomes were clipped"] * int((y > m.upper).any())))
-    return right(y, m, missing)
+    return right(y, m)
 """,
     "numpy warns on values that overflow": """
-def planted(y, m, missing):
+def planted(y, m):
     with np.errstate(over="warn"):
         np.square(y)
-    return right(y, m, missing)
+    return right(y, m)
 """,
 }
 
@@ -210,7 +210,5 @@ def test_planted_dependence_on_y_is_caught(monkeypatch, bug):
 
 def test_a_patch_that_changes_nothing_is_not_caught(monkeypatch):
     """So that what the planted bugs show is the bug, not the patching."""
-    monkeypatch.setattr(
-        room, "to_integers", _planted("def planted(y, m, missing): return right(y, m, missing)")
-    )
+    monkeypatch.setattr(room, "to_integers", _planted("def planted(y, m): return right(y, m)"))
     check_same_steps(small_plan(), neighbours(0.0, 1.0, missing=True), missing="midpoint")

@@ -18,6 +18,7 @@ from privacy_helpers import KINDS, fails, require, small_merged_plan, small_plan
 
 import cloakgp
 from cloakgp.private import room
+from cloakgp.rows import chunks
 
 ROOT = str(Path(cloakgp.__file__).parent)
 
@@ -115,6 +116,16 @@ def test_the_same_instructions_run_for_every_numeric_dtype(dtype):
         ends = [np.iinfo(kind).max, np.iinfo(kind).min, 0, 1]
     datasets = [np.array([0, 1, end, 0, 1, 0], dtype=kind) for end in ends]
     check_same_steps(small_plan(), datasets, missing="midpoint")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_instructions_run_whichever_chunk_holds_a_missing_outcome(monkeypatch, kind):
+    """In the first chunk, the last, all or none: what is found in one does not shorten the look at others."""
+    monkeypatch.setattr(chunks, "CHUNK", 2)
+    first, last = np.full(6, 0.5), np.full(6, 0.5)
+    first[0] = last[-1] = np.nan
+    rows = [first, last, np.full(6, 0.5), np.full(6, np.nan)]
+    check_same_steps(small_merged_plan(**KINDS[kind]), rows, missing="midpoint")
 
 
 def check_quiet_under(errstate, plan, datasets):

@@ -430,6 +430,13 @@ def test_y_is_named_in_the_private_room_alone():
     check_y_is_nowhere_else(files, ALLOWED)
 
 
+def test_the_private_room_stays_small_enough_to_be_read_at_a_sitting():
+    """A mechanism that makes it longer is a decision: this limit is moved with its reason."""
+    files = sources()
+    assert sum(len(files[path].splitlines()) for path in PRIVATE_ROOM) < 450
+    assert set(PRIVATE_ROOM) == {path for path in files if path.startswith("private/")}
+
+
 def test_the_list_of_exceptions_has_no_idle_entries():
     """An exception that is no longer needed is taken off the list."""
     for entry in ALLOWED:

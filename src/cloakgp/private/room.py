@@ -49,9 +49,9 @@ __all__ = [
 
 MISSING = ("error", "midpoint")
 STAYS = (
-    "y is a Dask array, and this needs single outcomes here: a selection compares rows, and the sum over a "
-    "bin with one row is its outcome. They are not fetched from a cluster unasked. Give y.compute() if they "
-    "may leave it. Nothing was spent."
+    "y is a Dask array, and this needs single outcomes here: a selection compares rows, and where a chunk of "
+    "rows has one in a bin, its sum is that outcome. They are not fetched from a cluster unasked. Give "
+    "y.compute() if they may leave it. Nothing was spent."
 )
 
 
@@ -99,7 +99,8 @@ def measure_sums(sums: BinSums, y: Any, missing: str) -> IntArray:
     """
     sums.check()
     checks.choice(missing, "missing", MISSING)
-    if is_dask(y) and (np.bincount(sums.labels) == 1).any():
+    alone = ((np.bincount(sums.labels[rows]) == 1).any() for rows in chunks(sums.n_rows))
+    if is_dask(y) and any(alone):
         raise ValueError(STAYS)
     exact = _times_matrix(sums, y, missing)
     return (add_laplace if sums.mechanism == "laplace" else add_noise)(exact, sums.scale)

@@ -175,7 +175,7 @@ def test_milder_neighbours_are_noticed():
 def test_outcomes_that_are_not_clipped_are_noticed(name, monkeypatch):
     """In a selection they would change nothing: losses are clipped as well."""
 
-    def unclipped(y, lattice, missing):
+    def unclipped(y, lattice):
         return np.rint((y - lattice.lower) / (lattice.upper - lattice.lower) * 2**lattice.y_bits).astype(int)
 
     monkeypatch.setattr(room, "to_integers", unclipped)

@@ -18,6 +18,7 @@ from privacy_helpers import KINDS, fails, require, small_merged_plan, small_plan
 
 import cloakgp
 from cloakgp.private import room
+from cloakgp.rows import chunks
 
 ROOT = str(Path(cloakgp.__file__).parent)
 
@@ -117,6 +118,16 @@ def test_the_same_instructions_run_for_every_numeric_dtype(dtype):
     check_same_steps(small_plan(), datasets, missing="midpoint")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_instructions_run_whichever_chunk_holds_a_missing_outcome(monkeypatch, kind):
+    """In the first chunk, the last, all or none: what is found in one does not shorten the look at others."""
+    monkeypatch.setattr(chunks, "CHUNK", 2)
+    first, last = np.full(6, 0.5), np.full(6, 0.5)
+    first[0] = last[-1] = np.nan
+    rows = [first, last, np.full(6, 0.5), np.full(6, np.nan)]
+    check_same_steps(small_merged_plan(**KINDS[kind]), rows, missing="midpoint")
+
+
 def check_quiet_under(errstate, plan, datasets):
     """A custodian's numpy settings do not make a release speak of y."""
     with np.errstate(**errstate):
@@ -169,32 +180,32 @@ def _planted(source):
 
 BUGS = {
     "branch when something is clipped": """
-def planted(y, m, missing):
+def planted(y, m):
     if (y > m.upper).any():
         y = np.minimum(y, m.upper)
-    return right(y, m, missing)
+    return right(y, m)
 """,
     "branch within one line": """
-def planted(y, m, missing):
-    return right(np.minimum(y, m.upper) if (y > m.upper).any() else y, m, missing)
+def planted(y, m):
+    return right(np.minimum(y, m.upper) if (y > m.upper).any() else y, m)
 """,
     "loop only over missing rows": """
-def planted(y, m, missing):
+def planted(y, m):
     y = y.copy()
     for row in np.flatnonzero(np.isnan(y)):
         y[row] = (m.lower + m.upper) / 2
-    return right(y, m, missing)
+    return right(y, m)
 """,
     "warn when something is clipped": """
-def planted(y, m, missing):
+def planted(y, m):
     list(map(warnings.warn, ["outcomes were clipped"] * int((y > m.upper).any())))
-    return right(y, m, missing)
+    return right(y, m)
 """,
     "numpy warns on values that overflow": """
-def planted(y, m, missing):
+def planted(y, m):
     with np.errstate(over="warn"):
         np.square(y)
-    return right(y, m, missing)
+    return right(y, m)
 """,
 }
 
@@ -210,7 +221,5 @@ def test_planted_dependence_on_y_is_caught(monkeypatch, bug):
 
 def test_a_patch_that_changes_nothing_is_not_caught(monkeypatch):
     """So that what the planted bugs show is the bug, not the patching."""
-    monkeypatch.setattr(
-        room, "to_integers", _planted("def planted(y, m, missing): return right(y, m, missing)")
-    )
+    monkeypatch.setattr(room, "to_integers", _planted("def planted(y, m): return right(y, m)"))
     check_same_steps(small_plan(), neighbours(0.0, 1.0, missing=True), missing="midpoint")

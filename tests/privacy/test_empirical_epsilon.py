@@ -67,7 +67,7 @@ def release_each(plan, y, n):
 
 def release_in_bulk(plan, y, n):
     """n draws through the private room's own functions, many at a time, for larger samples."""
-    y_int = room.to_integers(y, plan.measurement, "error")
+    y_int = room.to_integers(y, plan.measurement)
     exact = np.tile(plan.measurement.matrix @ y_int, n)
     return room.add_noise(exact, plan.measurement.sigma).reshape(n, -1)
 
@@ -142,7 +142,7 @@ def test_planted_missing_clip_is_caught(monkeypatch):
     y, y_prime = worst_neighbours(plan)
     y_prime[worst_row(plan)] = 3.0
     top = 2**plan.measurement.y_bits
-    monkeypatch.setattr(room, "to_integers", lambda y, m, missing: np.rint(y * top).astype(np.int64))
+    monkeypatch.setattr(room, "to_integers", lambda y, m: np.rint(y * top).astype(np.int64))
     assert fails(check_epsilon, plan, release_in_bulk, 8000, (y, y_prime))
 
 

@@ -362,24 +362,24 @@ def test_missing_outcomes_stand_at_the_middle_row_by_row():
 # ---------------------------------------------------------------------------------- planted bugs
 
 
-def _no_clipping(y, m, missing):
+def _no_clipping(y, m):
     with np.errstate(all="ignore"):
         y = np.where(np.isfinite(y), y, (m.lower + m.upper) / 2)
         return np.rint((y - m.lower) * (2**m.y_bits / (m.upper - m.lower))).astype(np.int64)
 
 
-def _missing_at_the_mean_of_y(y, m, missing):
-    return _right(np.where(np.isfinite(y), y, np.nanmean(y)), m, missing)
+def _missing_at_the_mean_of_y(y, m):
+    return _right(np.where(np.isfinite(y), y, np.nanmean(y)), m)
 
 
-def _clipped_to_the_data(y, m, missing):
+def _clipped_to_the_data(y, m):
     finite = y[np.isfinite(y)]
     span = finite.max() - finite.min()
-    return _right(m.lower + (y - finite.min()) / span * (m.upper - m.lower), m, missing)
+    return _right(m.lower + (y - finite.min()) / span * (m.upper - m.lower), m)
 
 
-def _one_step_too_far(y, m, missing):
-    return _right(y, m, missing) + (y >= m.upper)
+def _one_step_too_far(y, m):
+    return _right(y, m) + (y >= m.upper)
 
 
 _right = room.to_integers
@@ -493,7 +493,7 @@ def test_planted_column_of_the_mean_for_every_row_is_caught(monkeypatch, kind):
     """The door multiplies a row's integer with its group's count too: no one's column is that long."""
     plan, right = small_merged_plan(**KINDS[kind]), room._sums
     monkeypatch.setattr(
-        room, "_sums", lambda integers, labels, n: right(integers, labels, n) * np.bincount(labels)
+        room, "_sums", lambda y, m, labels, *rest: right(y, m, labels, *rest) * np.bincount(labels)
     )
     assert fails(check_neighbours, plan, *worst_neighbours(plan))
 
@@ -505,18 +505,18 @@ def test_planted_sums_over_other_rows_are_caught(monkeypatch, kind):
     y = np.linspace(0.1, 0.9, 6)
     pair = y, np.where(np.arange(6) == 3, 1.0, y)
     check_neighbours(plan, *pair)
-    monkeypatch.setattr(room, "_sums", lambda v, labels, n: right(v, np.sort(labels), n))
+    monkeypatch.setattr(room, "_sums", lambda y, m, labels, *rest: right(y, m, np.sort(labels), *rest))
     assert fails(check_neighbours, plan, *pair, because="not exact")
-    monkeypatch.setattr(
-        room, "_sums", lambda v, labels, n: right(v, labels, n) + right(v, (labels + 1) % n, n)
-    )
+    twice = np.eye(len(plan.measurement.counts), dtype=np.int64)
+    twice += np.roll(twice, 1, axis=0)
+    monkeypatch.setattr(room, "_sums", lambda *given: twice @ right(*given))
     assert fails(check_neighbours, plan, *pair)
 
 
 def test_planted_groups_that_depend_on_y_are_caught(monkeypatch):
     """Rows are grouped by what is public: grouped by outcome too, one row would move others' integers."""
     plan, right = small_merged_plan(), room._sums
-    monkeypatch.setattr(room, "_sums", lambda v, labels, n: right(v, labels[np.argsort(v)], n))
+    monkeypatch.setattr(room, "_sums", lambda y, m, labels, *rest: right(y, m, labels[np.argsort(y)], *rest))
     y = np.linspace(0.1, 0.9, 6)
     y_prime = y.copy()
     y_prime[0] = 1.0

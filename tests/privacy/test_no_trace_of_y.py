@@ -73,7 +73,7 @@ class Secrets:
 
     def __init__(self, plan, y):
         m = plan.measurement
-        y_int = room.to_integers(np.asarray(y, dtype=float), m, "midpoint")
+        y_int = room.to_integers(np.asarray(y, dtype=float), m)
         exact = exact_measurements(plan, y)
         mean = without_noise(plan, np.array(exact))
         clipped = np.clip(y, m.lower, m.upper)
@@ -523,7 +523,7 @@ def _keep(how):
 
 
 def _integers(plan, y):
-    return room.to_integers(y, plan.measurement, "midpoint")
+    return room.to_integers(y, plan.measurement)
 
 
 BUGS = {
@@ -618,7 +618,7 @@ def _counting(y, n_rows):
 )
 def test_planted_errors_that_tell_of_y_are_caught(monkeypatch, bug):
     """In the message, in the cause, in the context, in a note, or by a count."""
-    monkeypatch.setattr(room, "numeric", bug)
+    monkeypatch.setattr(room, "kept", bug)
     assert fails(check_errors_tell_nothing, a_plan().release, lambda v: [f"id {x}" for x in v])
 
 

@@ -123,7 +123,7 @@ def check_neighbours(plan, row, values):
         other[row] = value
         one, two = exact(plan, y), exact(plan, other)
         assert squared_distance(one, two) <= m.sensitivity() ** 2, "further than declared"
-        y_int = [int(room.to_integers(v, m, "midpoint")[row]) for v in (y, other)]
+        y_int = [int(room.to_integers(v, m)[row]) for v in (y, other)]
         moved = [(y_int[1] - y_int[0]) * entry for entry in column]
         assert [b - a for a, b in zip(one, two, strict=True)] == moved, "not by the row's own column"
 
@@ -154,7 +154,7 @@ def test_the_declared_sensitivity_is_reached_up_to_the_margin(kind):
 def test_the_sums_are_every_rows_column_times_its_outcome(kind, tmp_path):
     """In Python's integers; for an array, a list and a memory map."""
     plan, y = a_plan(kind), private_outcomes()
-    y_int = room.to_integers(y, plan.measurement, "midpoint").tolist()
+    y_int = room.to_integers(y, plan.measurement).tolist()
     wanted = [
         sum(v * entry for v, entry in zip(y_int, row, strict=True))
         for row in zip(*columns(plan), strict=True)
@@ -381,7 +381,7 @@ def check_no_trace(release, plan, secrets, y):
     """As in test_no_trace_of_y, for a plan that has no matrix."""
     things = reachable(release, plan, *library_modules())
     require(any(thing is plan.measurement.recipe.factors for thing in things), "the walk did not get far")
-    require(any(thing is room._streamed for thing in things), "the walk did not get to the private room")
+    require(any(thing is room._swept for thing in things), "the walk did not get to the private room")
     for thing in things:
         assert thing is not y, "y itself is still referred to"
         if isinstance(thing, np.ndarray):
@@ -500,7 +500,7 @@ def test_planted_pass_that_does_not_look_is_caught(monkeypatch):
     data[-1] = 1.6
     monkeypatch.setattr(out_of_core, "scan", _longest_of_the_first_chunk)
     plan = a_plan(data=data)
-    monkeypatch.setattr(room, "largest_squared_norm", lambda columns: 0)
+    monkeypatch.setattr(recipes, "largest_squared_norm", lambda columns: 0)
     row = int(np.argmax([sum(entry**2 for entry in column) for column in columns(plan)]))
     y, other = private_outcomes(), private_outcomes()
     y[row], other[row] = BOUNDS

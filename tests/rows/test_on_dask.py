@@ -15,6 +15,7 @@ import pytest
 import cloakgp
 from cloakgp.kernels import EQ
 from cloakgp.plans import out_of_core
+from cloakgp.private import room
 from cloakgp.private.outcomes import INCOMPLETE
 from cloakgp.rows import chunks as rows_chunks
 from cloakgp.rows import passes
@@ -399,6 +400,76 @@ def test_a_plan_and_a_release_are_those_of_threads(client, many, make, seeded, g
         np.testing.assert_array_equal(plan.release(far[1]).z, release.z)
     with seeded(1):
         np.testing.assert_array_equal(far_plan.release(y).z, release.z)
+
+
+GROUPS = 40
+ALONE = 123_456  # the row that is alone in its group
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    """Rows of few kinds, one of which occurs once; and outcomes."""
+    rng = np.random.default_rng(3)
+    x = rng.integers(0, GROUPS - 1, size=ROWS).astype(float)
+    x[ALONE] = GROUPS
+    return x[:, None] / 4, rng.uniform(-1.0, 1.0, size=ROWS)
+
+
+def released_sums(X, kind):
+    """How many sums a release is made of, and the private step that makes them."""
+    if kind == "bins":
+        edges = [0.0, 3.0, 6.0, 11.0]
+        options = {"bounds": (-1.0, 1.0), "epsilon": 1.0, "edges": edges}
+        sums = cloakgp.binning.plan(X[:, 0], [1.0], **options).sums
+        return sums.n_bins, partial(room.measure_sums, sums), sums.lattice
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(out_of_core, "DENSE", 1 if kind == "recipe" else 2**24)
+        gp = cloakgp.GP(EQ(2.0), noise=0.1, bounds=(-1.0, 1.0), inducing=6)
+        m = gp.plan(X, np.linspace(0, 9, 5)[:, None], epsilon=1.0, delta=1e-6).measurement
+    assert len(m.groups.counts) == GROUPS
+    assert m.groups.counts.min() == 1
+    return m.n_measurements, partial(room.measure, m), m.lattice
+
+
+def numbers_in(value):
+    """The arrays in what a task gave, and the lone numbers."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    if hasattr(value, "__dataclass_fields__"):
+        value = vars(value).values()
+    if isinstance(value, (tuple, list, dict, type({}.values()))):
+        return [found for entry in value for found in numbers_in(entry)]
+    return [np.atleast_1d(value)] if isinstance(value, (int, float, np.number)) else []
+
+
+@pytest.mark.parametrize("kind", ["recipe", "matrix", "bins"])
+def test_a_group_of_one_does_not_send_its_outcome(client, grouped, kind, monkeypatch):
+    """What comes from the workers is sums, as many as are released; no sum over a group of rows."""
+    X, y = grouped
+    q, release, lattice = released_sums(X, kind)
+    seen, gather = [], Client._gather
+
+    async def spy(self, futures, *arguments, **options):
+        found = await gather(self, futures, *arguments, **options)
+        seen.append(found)
+        return found
+
+    monkeypatch.setattr(room, "add_noise", lambda exact, sigma: exact)
+    monkeypatch.setattr(room, "add_laplace", lambda exact, sigma: exact)
+    wanted = release(y, "error")
+    monkeypatch.setattr(Client, "_gather", spy)
+    far = da.from_array(y, chunks=50_000, name=False).persist()
+    np.testing.assert_array_equal(release(far, "error"), wanted)
+    came = [array for found in seen for array in numbers_in(found)]
+    assert len(seen) == len(rows_chunks.chunks(ROWS)) == 4
+    assert len(came) >= 4
+    assert {len(array) for array in came} <= {1, q}
+    integers = set(room.to_integers(y, lattice).tolist())
+    single = {abs(value) for array in came for value in np.rint(array).astype(object).tolist()}
+    assert not {value for value in single if value > 1} & integers
+    seen.clear()
+    assert len(far.compute()) == ROWS  # the spy does see y if it is asked for
+    assert max(len(array) for found in seen for array in numbers_in(found)) > q
 
 
 def test_a_release_survives_a_lost_worker(mortal, many, make, seeded, monkeypatch):

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from cloakgp.calibration import SIGMA_FLOOR, calibrate, total_delta
 from cloakgp.checks import frozen
-from cloakgp.measurements.lattice import HEADROOM, IntArray, integer_float_at_least
+from cloakgp.measurements.lattice import HEADROOM, IntArray, Lattice, integer_float_at_least
 
 MECHANISMS = ("laplace", "gaussian")
 _Y_BITS, _LEAST_BITS = 40, 10
@@ -40,9 +41,20 @@ class BinSums:
         return len(self.labels)
 
     @property
+    def matrix(self) -> Any:
+        """(q, q) sparse: a bin's column is a unit vector."""
+        from scipy import sparse
+
+        return sparse.eye(self.n_bins, dtype=np.int64, format="csc")
+
+    @property
     def sensitivity(self) -> int:
         """How far one row of y can move the sums, in steps."""
         return int(2**self.y_bits)
+
+    @property
+    def lattice(self) -> Lattice:
+        return Lattice(self.lower, self.upper, self.y_bits)
 
     @property
     def step(self) -> float:

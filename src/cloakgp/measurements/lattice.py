@@ -14,13 +14,14 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.calibration import SIGMA_FLOOR, total_delta
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.rows.merging import Groups
+from cloakgp.rows.merging import Groups, Labels
 
 IntArray = NDArray[np.int64]
 
@@ -28,6 +29,14 @@ HEADROOM = 2**62
 """Every sum that is formed, plus 64 standard deviations of noise, stays below this."""
 NOISE_REACH = 64
 _Y_BITS, _MATRIX_BITS = 24, 30  # finest lattice: beyond it nothing is gained
+
+
+class Lattice(NamedTuple):
+    """The public bounds, and how finely y is rounded within them: to integers in [0, 2^y_bits]."""
+
+    lower: float
+    upper: float
+    y_bits: int
 
 
 class Measured(ABC):
@@ -64,6 +73,10 @@ class Measured(ABC):
     @abstractmethod
     def reach(self) -> int:
         """Largest absolute value that the measurements or a partial sum of them can take."""
+
+    @property
+    def lattice(self) -> Lattice:
+        return Lattice(self.lower, self.upper, self.y_bits)
 
     @property
     def step(self) -> float:
@@ -128,6 +141,11 @@ class Measurement(Measured):
     @property
     def n_rows(self) -> int:
         return int(self.matrix.shape[1]) if self.groups is None else self.groups.n_rows
+
+    @property
+    def labels(self) -> Labels:
+        """(N,) which column each row of y has."""
+        return np.arange(self.n_rows) if self.groups is None else self.groups.labels
 
     @property
     def counts(self) -> IntArray:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.measurements.lattice import IntArray, Measured, largest_squared_norm
+from cloakgp.measurements.columns import Seen
+from cloakgp.measurements.lattice import HEADROOM, NOISE_REACH, IntArray, Measured, largest_squared_norm
 from cloakgp.model.inducing import Features, SparseGP, unexplained
 from cloakgp.rows.chunks import steps
 from cloakgp.rows.merging import Groups, Inputs
@@ -88,6 +89,21 @@ class Recipe:
     def columns(self, X: FloatArray, noise: float | FloatArray) -> IntArray:
         """(q, n) integer columns."""
         return np.rint(self.real_columns(X, noise)).astype(np.int64)
+
+    @property
+    def n_measurements(self) -> int:
+        return len(self.factors)
+
+    def over(self, X: FloatArray, noise: Any, counts: Any, seen: Seen) -> Iterator[tuple[slice, IntArray]]:
+        """The columns of a chunk of rows, made step by step; what they were like is noted in `seen`."""
+        seen.digest, seen.reach = chunk_digest(X, noise, counts), np.zeros(self.n_measurements)
+        for rows in steps(len(X)):
+            S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
+            columns = self.columns(X[rows], S)
+            seen.longest = max(seen.longest, largest_squared_norm(columns))
+            seen.reach += np.abs(columns.astype(np.float64)) @ np.broadcast_to(n, (columns.shape[1],))
+            columns.setflags(write=False)  # what was looked at is what is multiplied
+            yield rows, columns
 
 
 def recipe(features: Features, approximation: str, R: FloatArray, matrix_bits: int) -> Recipe:
@@ -212,6 +228,22 @@ class FactoredMeasurement(Measured):
 
     def reach(self) -> int:
         return self.extent << self.y_bits
+
+    def confirm(self, chunks: Sequence[Seen], inputs: Inputs) -> None:
+        """Raise unless the columns of these inputs, made again, keep the promise that the noise was made for.
+
+        Neither the plan's word for the longest column is relied on, nor that for how far sums reach.
+        """
+        # Merged rows were copied when the plan was made; others may be anywhere.
+        digests = [chunk.digest for chunk in chunks]
+        if inputs.groups is self.groups and combined_digest(digests, inputs.groups) != self.digest:
+            raise ValueError("X has changed since the plan was made; plan again. Nothing was spent.")
+        if declared_sensitivity(max(chunk.longest for chunk in chunks), self.y_bits) > self.declared:
+            raise AssertionError("a column is longer than the noise was made for")
+        reach = float(np.sum([chunk.reach for chunk in chunks], axis=0).max())
+        # "not <" rather than ">=": it must fail for NaN too.
+        if not reach * (1 + 1e-6) * 2.0**self.y_bits + NOISE_REACH * self.sigma < HEADROOM:
+            raise AssertionError("measurement could overflow 64-bit integers")
 
 
 def declared_sensitivity(longest: int, y_bits: int) -> int:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError
 from cloakgp.measurements.folds import Fold
-from cloakgp.measurements.lattice import IntArray
+from cloakgp.measurements.lattice import IntArray, Lattice
 
 LOSSES = ("squared", "absolute")
 Y_BITS = 18
@@ -68,6 +68,10 @@ class Scores:
     def n_tested(self) -> int:
         """Residuals per candidate, over all folds."""
         return sum(len(test) for _, test in self.folds)
+
+    @property
+    def lattice(self) -> Lattice:
+        return Lattice(self.lower, self.upper, self.y_bits)
 
     @property
     def step(self) -> float:

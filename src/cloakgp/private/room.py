@@ -23,30 +23,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cloakgp import checks
 from cloakgp.measurements.bin_sums import BinSums
-from cloakgp.measurements.lattice import HEADROOM, NOISE_REACH, IntArray, Measurement, largest_squared_norm
-from cloakgp.measurements.recipes import (
-    FactoredMeasurement,
-    Recipe,
-    chunk_digest,
-    combined_digest,
-    declared_sensitivity,
-)
+from cloakgp.measurements.columns import Columns, Seen, Stored
+from cloakgp.measurements.lattice import IntArray, Lattice, Measurement
+from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.measurements.scores import Scores
 from cloakgp.private.noise import add_laplace, add_noise, drawn, noisy_minimum
-from cloakgp.private.outcomes import (
-    INCOMPLETE,
-    PrivateColumn,
-    is_elsewhere,
-    numeric,
-    private_dask_column,
-    sliced,
-    to_integers,
-)
-from cloakgp.rows.chunks import steps
+from cloakgp.private.outcomes import INCOMPLETE, PrivateColumn, kept, numeric, to_integers
+from cloakgp.rows.chunks import chunks, is_dask
+from cloakgp.rows.merging import Labels
+from cloakgp.rows.on_dask import private_dask_column
 from cloakgp.rows.passes import sweep
 
 __all__ = [
@@ -60,6 +48,11 @@ __all__ = [
 ]
 
 MISSING = ("error", "midpoint")
+STAYS = (
+    "y is a Dask array, and this needs single outcomes here: a selection compares rows, and where a chunk of "
+    "rows has one in a bin, its sum is that outcome. They are not fetched from a cluster unasked. Give "
+    "y.compute() if they may leave it. Nothing was spent."
+)
 
 
 def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str) -> IntArray:
@@ -70,8 +63,9 @@ def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str
     measurement : Measurement or FactoredMeasurement
         Public. Checked again here, from its integers, before y is looked at; or, if it is a recipe,
         before noise is drawn.
-    y : (N,) array of real numbers
-        Private. Values outside the bounds are clipped.
+    y : (N,) real numbers
+        Private. A list, an array, a Series, a memory map, a column of a file (:class:`PrivateColumn`,
+        ``ParquetColumns``) or a Dask array, whose rows stay on its cluster. Clipped to the bounds.
     missing : {"error", "midpoint"}
         What to do about NaN and infinities: refuse, or put the middle of the bounds in their place,
         row by row, so that being missing is as well protected as any value.
@@ -79,24 +73,17 @@ def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str
     measurement.check()
     checks.choice(missing, "missing", MISSING)
     if isinstance(measurement, FactoredMeasurement):
-        return add_noise(_streamed(measurement, y, missing), measurement.sigma)
-    if is_elsewhere(y):
-        return add_noise(_matrix_streamed(measurement, y, missing), measurement.sigma)
-    y_int = to_integers(numeric(y, measurement.n_rows), measurement, missing)
-    if measurement.groups is not None:
-        y_int = _sums(y_int, measurement.groups.labels, len(measurement.groups.counts))
-    return add_noise(measurement.matrix @ y_int, measurement.sigma)
+        exact = _times_recipe(measurement, y, missing)
+    else:
+        exact = _times_matrix(measurement, y, missing)
+    return add_noise(exact, measurement.sigma)
 
 
 def choose(scores: Scores, y: Any, missing: str) -> int:
     """The index of a candidate, drawn by the exponential mechanism: the one private step of a selection.
 
-    Parameters
-    ----------
-    scores : Scores
-        Public. Checked again here, from its integers, before y is looked at.
-    y, missing
-        As for :func:`measure`.
+    The scores are public, and checked again here, from their integers, before y is looked at. y and
+    `missing` are as for :func:`measure`.
     """
     scores.check()
     checks.choice(missing, "missing", MISSING)
@@ -107,17 +94,15 @@ def choose(scores: Scores, y: Any, missing: str) -> int:
 def measure_sums(sums: BinSums, y: Any, missing: str) -> IntArray:
     """The noisy sums of y over bins: the one private step of binning.
 
-    Parameters
-    ----------
-    sums : BinSums
-        Public. Checked again here before y is looked at.
-    y, missing
-        As for :func:`measure`.
+    The sums are public, and checked again here before y is looked at. y and `missing` are as for
+    :func:`measure`.
     """
     sums.check()
     checks.choice(missing, "missing", MISSING)
-    integers = to_integers(numeric(y, sums.n_rows), sums, missing)
-    exact = _sums(integers, sums.labels, sums.n_bins)
+    alone = ((np.bincount(sums.labels[rows]) == 1).any() for rows in chunks(sums.n_rows))
+    if is_dask(y) and any(alone):
+        raise ValueError(STAYS)
+    exact = _times_matrix(sums, y, missing)
     return (add_laplace if sums.mechanism == "laplace" else add_noise)(exact, sums.scale)
 
 
@@ -128,111 +113,108 @@ def custodian_scores(scores: Scores, y: Any, missing: str) -> IntArray:
     return _exact_scores(scores, y, missing)
 
 
-def _sums(integers: IntArray, labels: NDArray[np.integer[Any]], n_groups: int) -> IntArray:
-    """Sums over the rows with one label."""
-    sums = np.zeros(n_groups, dtype=np.int64)
-    np.add.at(sums, labels, integers)
-    return sums
+def custodian_view(y: Any, n_rows: int) -> checks.FloatArray:
+    """y as it is, for pictures that only the custodian may see. Not private."""
+    return numeric(kept(y, n_rows)[:])
+
+
+# The one path: y's integers, a chunk of rows at a time, summed or multiplied with the columns of those rows.
 
 
 class _Part(NamedTuple):
-    """What one chunk of rows gives."""
+    """What a chunk of rows gives: all that leaves a cluster's workers."""
 
     exact: IntArray  # (q,)
-    longest: int  # largest sum of squares of a column
-    reach: checks.FloatArray  # (q,) sums of the columns' absolute values over all rows of y
-    digest: bytes  # of the chunk's inputs
     complete: bool  # whether no outcome is missing
+    seen: Seen  # public
 
 
-class _Scale(NamedTuple):
-    """A lattice on its own, to be sent to where y is."""
+def _integers(y: Any, lattice: Lattice) -> tuple[IntArray, bool]:
+    """A chunk of y in integers, and whether none of it is missing."""
+    values = numeric(y)
+    complete = np.count_nonzero(np.isfinite(values)) == len(values)  # all() would stop at the first
+    return to_integers(values, lattice), complete
 
-    lower: float
-    upper: float
-    y_bits: int
+
+def _part(columns: Columns, lattice: Lattice | None, X: Any, noise: Any, counts: Any, y: Any) -> _Part:
+    """A chunk's columns times its integers. Without a lattice y holds integers already: sums over groups."""
+    y_int, complete = (y, True) if lattice is None else _integers(y, lattice)
+    exact, seen = np.zeros(columns.n_measurements, dtype=np.int64), Seen()
+    for rows, made in columns.over(X, noise, counts, seen):
+        exact += made @ y_int[rows]
+    return _Part(exact, complete, seen)
 
 
-def _streamed(measurement: FactoredMeasurement, y: Any, missing: str) -> IntArray:
-    """columns(X) @ y_int, exactly, a chunk of rows at a time.
+def _swept(
+    columns: Columns, lattice: Lattice | None, X: Any, noise: Any, counts: Any, y: Any, missing: str
+) -> tuple[IntArray, list[Seen]]:
+    """The sum of every row's column times its integer, exactly; and what the columns were like.
 
-    The columns are made anew, by the recipe that the plan looked at. That they are no longer than it says,
-    and that no sum of them can wrap, is seen here, on the very integers that y is multiplied with.
+    Where y is on a cluster the products are formed there, row by row.
     """
-    m, inputs = measurement, measurement.inputs
+    function = partial(_part, columns, lattice)
+    exact, complete, seen = np.zeros(columns.n_measurements, dtype=np.int64), True, []
+    for part in sweep(function, X, noise, counts, y, label="measuring"):
+        exact += part.exact
+        complete &= part.complete  # "and" would branch on y
+        seen.append(part.seen)
+    _check_complete(complete, missing)
+    return exact, seen
+
+
+def _sums(y: Any, lattice: Lattice, labels: Labels, n_groups: int, missing: str) -> IntArray:
+    """The integers of y summed over the rows with one label.
+
+    Not for y on a cluster: the sum over a group of one is that row's y, which stays there.
+    """
+    sums, complete = np.zeros(n_groups, dtype=np.int64), True
+    for rows in chunks(len(y)):
+        y_int, whole = _integers(y[rows], lattice)
+        np.add.at(sums, labels[rows], y_int)
+        complete &= whole
+    _check_complete(complete, missing)
+    return sums
+
+
+def _check_complete(complete: bool, missing: str) -> None:
+    if missing == "error" and not complete:
+        raise ValueError(INCOMPLETE)
+
+
+def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:
+    """Columns that are written down times y's integers."""
+    source, matrix = kept(y, m.n_rows), m.matrix
+    if is_dask(source):
+        return _swept(Stored(matrix), m.lattice, m.labels, None, None, source, missing)[0]
+    exact: IntArray = matrix @ _sums(source, m.lattice, m.labels, matrix.shape[1], missing)
+    return exact
+
+
+def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:
+    """Columns that are made anew, by the recipe that the plan looked at, times y's integers.
+
+    That they are no longer than the plan says, and that no sum of them can wrap, is seen on the very integers
+    that y is multiplied with. Where rows were merged, a column is made for each distinct row only.
+    """
+    inputs = m.inputs
     if inputs is None:
         raise ValueError("X is not in the file that this plan is from; plan again. Nothing was spent.")
-    scale: _Scale | None = _Scale(m.lower, m.upper, m.y_bits)
-    if inputs.groups is None or is_elsewhere(y):
-        inputs, source = inputs.by_row(), sliced(y, m.n_rows)
+    source: Any = kept(y, m.n_rows)
+    lattice: Lattice | None = m.lattice
+    if inputs.groups is None or is_dask(source):
+        inputs = inputs.by_row()
     else:
-        y_int = to_integers(numeric(y, m.n_rows), m, missing)
-        source, scale = _sums(y_int, inputs.groups.labels, len(inputs)), None
-    function = partial(_part, m.recipe, scale)
-    exact, reach = np.zeros(m.n_measurements, dtype=np.int64), np.zeros(m.n_measurements)
-    longest, complete, digests = 0, True, []
-    for part in sweep(function, inputs.X, inputs.noise, inputs.group_counts, source, label="measuring"):
-        exact += part.exact
-        reach += part.reach
-        longest, complete = max(longest, part.longest), complete & part.complete  # "and" would branch on y
-        digests.append(part.digest)
-    # Merged rows were copied when the plan was made; others may be anywhere.
-    if inputs.groups is m.groups and combined_digest(digests, inputs.groups) != m.digest:
-        raise ValueError("X has changed since the plan was made; plan again. Nothing was spent.")
-    if declared_sensitivity(longest, m.y_bits) > m.declared:
-        raise AssertionError("a column is longer than the noise was made for")
-    # "not <" rather than ">=": it must fail for NaN too.
-    if not float(reach.max()) * (1 + 1e-6) * 2.0**m.y_bits + NOISE_REACH * m.sigma < HEADROOM:
-        raise AssertionError("measurement could overflow 64-bit integers")
-    if missing == "error" and not complete:
-        raise ValueError(INCOMPLETE)
+        source, lattice = _sums(source, m.lattice, inputs.groups.labels, len(inputs), missing), None
+    exact, seen = _swept(m.recipe, lattice, inputs.X, inputs.noise, inputs.group_counts, source, missing)
+    m.confirm(seen, inputs)
     return exact
-
-
-def _part(recipe: Recipe, scale: _Scale | None, X: Any, noise: Any, counts: Any, y: Any) -> _Part:
-    """One chunk of :func:`_streamed`. Without a scale, y holds integers already: sums over groups."""
-    y_int, complete = y, True
-    if scale is not None:
-        values = numeric(y, len(X))
-        complete = np.count_nonzero(np.isfinite(values)) == len(values)  # all() would stop at the first
-        y_int = to_integers(values, scale, "midpoint")
-    exact, reach, longest = np.zeros(len(recipe.factors), dtype=np.int64), np.zeros(len(recipe.factors)), 0
-    for rows in steps(len(X)):
-        S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
-        columns = recipe.columns(X[rows], S)
-        longest = max(longest, largest_squared_norm(columns))
-        reach += np.abs(columns.astype(np.float64)) @ np.broadcast_to(n, (columns.shape[1],))
-        exact += columns @ y_int[rows]
-    return _Part(exact, longest, reach, chunk_digest(X, noise, counts), complete)
-
-
-def _matrix_streamed(measurement: Measurement, y: Any, missing: str) -> IntArray:
-    """matrix @ y_int, exactly, where y is kept."""
-    m = measurement
-    labels = np.arange(m.n_rows) if m.groups is None else m.groups.labels
-    function = partial(_matrix_part, m.matrix, _Scale(m.lower, m.upper, m.y_bits))
-    exact, complete = np.zeros(m.n_measurements, dtype=np.int64), True
-    for part, whole in sweep(function, labels, sliced(y, m.n_rows), label="measuring"):
-        exact += part
-        complete &= whole
-    if missing == "error" and not complete:
-        raise ValueError(INCOMPLETE)
-    return exact
-
-
-def _matrix_part(matrix: IntArray, scale: _Scale, labels: Any, y: Any) -> tuple[IntArray, bool]:
-    """One chunk of :func:`_matrix_streamed`, and whether no outcome of it is missing."""
-    values = numeric(y, len(labels))
-    y_int = to_integers(values, scale, "midpoint")
-    exact = np.zeros(len(matrix), dtype=np.int64)
-    for rows in steps(len(labels)):
-        exact += matrix[:, labels[rows]] @ y_int[rows]
-    return exact, np.count_nonzero(np.isfinite(values)) == len(values)
 
 
 def _exact_scores(scores: Scores, y: Any, missing: str) -> IntArray:
     """Each candidate's summed loss and public cost, in score steps."""
-    y_int = to_integers(numeric(y, scores.n_rows), scores, missing)
+    if is_dask(y):
+        raise ValueError(STAYS)
+    y_int = _sums(kept(y, scores.n_rows), scores.lattice, np.arange(scores.n_rows), scores.n_rows, missing)
     totals = [_summed_loss(scores, candidate, y_int) for candidate in range(len(scores.matrices))]
     exact = [(total + cost) >> scores.shift for total, cost in zip(totals, scores.costs, strict=True)]
     return np.array(exact, dtype=np.int64)
@@ -260,8 +242,3 @@ def _sum_of_squares(values: IntArray) -> int:
     """
     high, low = values >> 24, values & (2**24 - 1)
     return (int(high @ high) << 48) + (int(high @ low) << 25) + int(low @ low)
-
-
-def custodian_view(y: Any, n_rows: int) -> checks.FloatArray:
-    """y as it is, for pictures that only the custodian may see. Not private."""
-    return numeric(y, n_rows)

@@ -220,11 +220,12 @@ def _checked(path: Path, columns: Sequence[str]) -> Any:
     except (pyarrow.ArrowException, OSError):
         raise ValueError(f"{path.name}: cannot be read as Parquet; it may be damaged.") from None
     types = pyarrow.types
+    numeric = (types.is_boolean, types.is_integer, types.is_floating, types.is_decimal)
     for column in columns:
         if schema.names.count(column) != 1:
             raise ValueError(f"{path.name}: there must be one column {column!r}; found {schema.names}.")
         kind = schema.field(column).type
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
+        if not any(is_a(kind) for is_a in numeric):
             raise ValueError(
                 f"{path.name}: column {column!r} must hold numbers; it holds {kind}. Encode dates and "
                 "categories as numbers first."

@@ -34,7 +34,8 @@ def connected(address: str | None) -> Iterator[None]:
         return
     client = _client(address)
     try:
-        yield
+        with client.as_current():
+            yield
     finally:
         client.close()
 
@@ -45,9 +46,10 @@ def _client(address: str) -> Any:
     except ImportError:
         raise ImportError(EXTRA) from None
     if address == LOCAL:
-        return Client(processes=False, dashboard_address="127.0.0.1:0")  # any free port
+        return Client(processes=False, dashboard_address="127.0.0.1:0", set_as_default=False)  # any free port
     try:
-        return Client(address, timeout=_PATIENCE)
+        # Not the default: one that could not connect would remain it, and others would wait for it.
+        return Client(address, timeout=_PATIENCE, set_as_default=False)
     except (OSError, ValueError, TypeError):
         gc.collect()  # closes what is left of the client now, and not while the next one is being made
         raise InputError(

@@ -6,7 +6,7 @@ import threading
 from contextvars import ContextVar
 
 
-class Asking:
+class CurrentRequest:
     """One request: `who` is a person's id or an address."""
 
     def __init__(self, who: str) -> None:
@@ -14,17 +14,17 @@ class Asking:
         self.gone = threading.Event()
 
 
-NOBODY = Asking("nobody")
-_asking: ContextVar[Asking] = ContextVar("asking", default=NOBODY)
+NOBODY = CurrentRequest("nobody")
+_current: ContextVar[CurrentRequest] = ContextVar("current_request", default=NOBODY)
 
 
-def begin(who: str) -> Asking:
+def begin(who: str) -> CurrentRequest:
     """From here on, in this task and whatever it starts, work is for a new request."""
-    asking = Asking(who)
-    _asking.set(asking)
-    return asking
+    request = CurrentRequest(who)
+    _current.set(request)
+    return request
 
 
-def current() -> Asking:
+def current() -> CurrentRequest:
     """The request that is worked on here; nobody's if there is none."""
-    return _asking.get()
+    return _current.get()

@@ -1,4 +1,4 @@
-"""A few places for heavy work, and a queue before them that one person cannot fill."""
+"""A few slots for heavy work, and a queue before them that one person cannot fill."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cloakgp.app import asking
+from cloakgp.app import current_request
 from cloakgp.app.errors import busy, too_many
 
 _GLANCE = 0.2  # seconds between two looks whether the client is still there
 _BUSY = "the server is busy with other plans. Try again in a moment."
 
 
-class Places:
-    """For threads; first come, first served, but one place is always somebody else's.
+class WorkQueue:
+    """For threads; first come, first served, but one slot is always somebody else's.
 
     Parameters
     ----------
@@ -33,13 +33,13 @@ class Places:
     def __init__(self, at_once: int, waiting: int, each: int, patience: float) -> None:
         self._at_once, self._most, self._each, self._patience = at_once, at_once + waiting, each, patience
         self._changed = threading.Condition()
-        self._waiting: list[asking.Asking] = []
+        self._waiting: list[current_request.CurrentRequest] = []
         self._working: Counter[str] = Counter()
 
     @contextmanager
-    def taken(self) -> Iterator[None]:
-        """A place, as soon as there is one; given up if the client goes before that."""
-        me = asking.current()
+    def slot(self) -> Iterator[None]:
+        """A slot, as soon as there is one; given up if the client goes before that."""
+        me = current_request.current()
         with self._changed:
             self._wait(me)
             self._working[me.who] += 1
@@ -51,7 +51,7 @@ class Places:
                 self._working += Counter()  # forgets those at zero
                 self._changed.notify_all()
 
-    def _wait(self, me: asking.Asking) -> None:
+    def _wait(self, me: current_request.CurrentRequest) -> None:
         mine = self._working[me.who] + sum(other.who == me.who for other in self._waiting)
         if mine >= self._each:
             raise too_many("too many of your plans are being worked out. Wait for one of them.")
@@ -70,8 +70,8 @@ class Places:
             self._waiting.remove(me)
             self._changed.notify_all()
 
-    def _next(self, me: asking.Asking) -> bool:
-        """Whether it is this one's turn: the first in the queue whose person has not all places but one."""
+    def _next(self, me: current_request.CurrentRequest) -> bool:
+        """Whether it is this one's turn: the first in the queue whose person has not all slots but one."""
         if self._working.total() >= self._at_once:
             return False
         share = max(1, self._at_once - 1)

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Kept(Generic[T]):
+class Cache(Generic[T]):
     """At most so many results, or results of at most so much weight together."""
 
     def __init__(self, most: float, weight: Callable[[T], float] = lambda _: 1.0) -> None:

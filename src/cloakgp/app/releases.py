@@ -14,14 +14,16 @@ import numpy as np
 
 from cloakgp.app import folder as stored
 from cloakgp.app import limits
+from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, conflict, not_found, public_work
 from cloakgp.app.folder import Folder
-from cloakgp.app.kept import Kept
 from cloakgp.app.receipts import receipt_of
 from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import encoding, opening
+from cloakgp.plots import FADED
 from cloakgp.verification import verify
-from cloakgp.workflow import releases, report, tables, words
+from cloakgp.workflow import releases as release_files
+from cloakgp.workflow import report, tables, words
 from cloakgp.workflow.releases import AnyRelease
 
 log = logging.getLogger("cloakgp.app")
@@ -51,15 +53,15 @@ def _names_as_they_are() -> Iterator[None]:
         yield
 
 
-class Shelf:
+class Releases:
     """The releases in the data folder."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder, self._lock = folder, threading.Lock()
         self._records: dict[str, dict[str, Any]] = {}
-        self._loaded: Kept[AnyRelease] = Kept(16)
-        self._reports: Kept[str] = Kept(16)
-        self._verified: Kept[dict[str, Any]] = Kept(256)
+        self._loaded: Cache[AnyRelease] = Cache(16)
+        self._reports: Cache[str] = Cache(16)
+        self._verified: Cache[dict[str, Any]] = Cache(256)
         for path in sorted(folder.releases.glob("[0-9a-f]*.json")):
             record = stored.read_json(path)
             if record is not None:
@@ -104,7 +106,7 @@ class Shelf:
     def finish(self, record: dict[str, Any], release: AnyRelease) -> dict[str, Any]:
         """Write the release file, then what is known about it."""
         assert release.receipt is not None
-        where = releases.default_points(release)
+        where = release_files.default_points(release)
         path = self._file(record)
         if not path.exists():
             stored.write(path, encoding.encode(release.plan, release.z, release.receipt))
@@ -117,9 +119,9 @@ class Shelf:
             **record,
             "state": DONE,
             "certificate": release.certificate.to_dict(),
-            "summary": words.noise_summary(releases.noise_at(release, where), release.plan.gp.bounds),
+            "summary": words.noise_summary(release_files.noise_at(release, where), release.plan.gp.bounds),
             "promise": words.promise(release.certificate),
-            "limits": words.limits(releases.hides_inputs(release), releases.lists_inputs(release)),
+            "limits": words.limits(release_files.hides_inputs(release), release_files.lists_inputs(release)),
             "receipt": {
                 "dataset": release.receipt.dataset,
                 "entry": release.receipt.entry,
@@ -149,7 +151,7 @@ class Shelf:
     def load(self, release_id: str) -> AnyRelease:
         """The release itself."""
         path = self._file(self.get(release_id))
-        return self._loaded.get(release_id, lambda: releases.load(path))
+        return self._loaded.get(release_id, lambda: release_files.load(path))
 
     def loaded(self) -> list[AnyRelease]:
         """Every release, for an audit."""
@@ -159,14 +161,21 @@ class Shelf:
         """What is known about a release, and its numbers."""
         record, release = self.get(release_id), self.load(release_id)
         with public_work():
-            where = releases.default_points(release)
-            columns = releases.released_table(release, record["settings"]["inputs"], where)
-            X = releases.inputs_of(release)
+            where = release_files.default_points(release)
+            columns = release_files.released_table(release, record["settings"]["inputs"], where)
+            X = release_files.inputs_of(release)
         picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
         numbers = {name: columns[name].tolist() for name in ("released", "noise_std")}
         for name in ("denoised", "denoised_std"):
             numbers[name] = columns[name].tolist() if name in columns else None
-        return {**shown(record), **numbers, "points": where.tolist(), "inputs_sample": X[picked].tolist()}
+        low, high = record["settings"]["bounds"]
+        return {
+            **shown(record),
+            **numbers,
+            "fades_at": FADED * (high - low),
+            "points": where.tolist(),
+            "inputs_sample": X[picked].tolist(),
+        }
 
     def predict(
         self, release_id: str, points: list[list[float]], level: float, include_noise: bool
@@ -175,11 +184,11 @@ class Shelf:
         release = self.load(release_id)
         with public_work():
             X = np.asarray(points, dtype=np.float64) if len({len(row) for row in points}) == 1 else None
-            if X is None or X.shape[1] != releases.n_inputs(release):
+            if X is None or X.shape[1] != release_files.n_inputs(release):
                 raise bad_input(
-                    f"points: each must have {releases.n_inputs(release)} number(s), one for each input."
+                    f"points: each must have {release_files.n_inputs(release)} number(s), one for each input."
                 )
-            found = releases.predictions(release, X, level, include_noise)
+            found = release_files.predictions(release, X, level, include_noise)
             if not all(np.isfinite(values).all() for values in found.values()):
                 raise bad_input("points: the prediction is not a finite number at some of them.")
         return {name: values.tolist() for name, values in found.items()}
@@ -192,8 +201,8 @@ class Shelf:
         """The released numbers as CSV."""
         record, release = self.get(release_id), self.load(release_id)
         with public_work():
-            where = releases.default_points(release)
-            return tables.encoded(releases.released_table(release, record["settings"]["inputs"], where))
+            where = release_files.default_points(release)
+            return tables.encoded(release_files.released_table(release, record["settings"]["inputs"], where))
 
     def report(self, release_id: str) -> str:
         """The report, as HTML."""

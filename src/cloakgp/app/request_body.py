@@ -7,14 +7,14 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from cloakgp.app.asking import Asking
+from cloakgp.app.current_request import CurrentRequest
 from cloakgp.app.errors import Problem
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 
 
-class Arriving:
+class RequestBody:
     """Stands before `receive`.
 
     Parameters
@@ -25,12 +25,12 @@ class Arriving:
         Bytes that the body may have.
     seconds : float
         That it may take.
-    asking : Asking
+    request : CurrentRequest
         Told when the client is gone.
     """
 
-    def __init__(self, receive: Receive, most: int, seconds: float, asking: Asking) -> None:
-        self._receive, self._most, self._asking = receive, most, asking
+    def __init__(self, receive: Receive, most: int, seconds: float, request: CurrentRequest) -> None:
+        self._receive, self._most, self._request = receive, most, request
         self._until = time.monotonic() + seconds
         self._seen = 0
         self._first: Message | None = None
@@ -70,7 +70,7 @@ class Arriving:
 
     def _left(self) -> None:
         self._gone.set()
-        self._asking.gone.set()
+        self._request.gone.set()
 
 
 def too_large(most: int) -> Problem:

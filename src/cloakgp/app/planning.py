@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from cloakgp.app import limits, models
+from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
-from cloakgp.app.kept import Kept
-from cloakgp.app.places import Places
 from cloakgp.app.uploads import Uploads
+from cloakgp.app.work_queue import WorkQueue
 from cloakgp.calibration import calibrate
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
@@ -23,27 +23,26 @@ from cloakgp.plans import out_of_core
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.planner import Planner
 from cloakgp.plans.predictions import Plan
+from cloakgp.plots import FADED
 from cloakgp.workflow import points, settings, words
 
 AnyPlan = Plan | FunctionPlan
-FADES = 0.4
-"""Share of the bounds' width at which a prediction is worth nothing: the std of a blind guess is less."""
 _AT_ONCE, _WAITING, _EACH, _PATIENCE = 3, 21, 8, 60.0
 _NUMBERS = 6e7  # that all kept planners may hold, of 8 bytes each
 
 
-class Workbench:
+class Planning:
     """Makes plans for settings, and says how noisy they are."""
 
     def __init__(self, uploads: Uploads) -> None:
         self._uploads = uploads
-        self._planners: Kept[Planner] = Kept(_NUMBERS, _numbers)
-        self._functions: Kept[FunctionPlan] = Kept(8)
-        self._places = Places(_AT_ONCE, _WAITING, _EACH, _PATIENCE)
+        self._planners: Cache[Planner] = Cache(_NUMBERS, _numbers)
+        self._functions: Cache[FunctionPlan] = Cache(8)
+        self._queue = WorkQueue(_AT_ONCE, _WAITING, _EACH, _PATIENCE)
 
     def heavy(self) -> AbstractContextManager[None]:
-        """A place for work that takes the processor for a while; there are few."""
-        return self._places.taken()
+        """A slot for work that takes the processor for a while; there are few."""
+        return self._queue.slot()
 
     def inputs(self, asked: models.Settings) -> FloatArray:
         """The input columns of a table that is not too large for these settings."""
@@ -73,7 +72,7 @@ class Workbench:
             "summary": words.noise_summary(noise, plan.gp.bounds),
             "certificate": plan.certificate.to_dict() if share == 1 else None,
             "promise": words.promise(plan.certificate),
-            "fades_at": FADES * (plan.gp.bounds[1] - plan.gp.bounds[0]),
+            "fades_at": FADED * (plan.gp.bounds[1] - plan.gp.bounds[0]),
             "milliseconds": round(1000 * (time.perf_counter() - start)),
             "exact": share == 1,
         }
@@ -187,7 +186,7 @@ def _times(point: dict[str, Any], share: float) -> dict[str, Any]:
 
 
 def points_of(wanted: settings.Settings, X: FloatArray) -> FloatArray:
-    """Where predictions are wanted, if that is not too many places."""
+    """Where predictions are wanted, if that is not too many points."""
     found = wanted.points(X)
     most = limits.POINTS if len(X) <= limits.MANY_ROWS else limits.POINTS_OF_MANY_ROWS
     if len(found) > most:

@@ -33,7 +33,7 @@ _LEAVING = 64  # of those sent away, the most that may still be open while other
 
 
 @dataclass(eq=False)
-class _Guest:
+class _Connected:
     """An open connection."""
 
     connection: socket.socket
@@ -42,7 +42,7 @@ class _Guest:
     leaving: bool = False
 
 
-class Door:
+class Connections:
     """Who is in, and who of them asks for nothing. The event loop's own. Connections go by their descriptor.
 
     Parameters
@@ -55,9 +55,9 @@ class Door:
     def __init__(self, limits: Limits, exempt: Container[str] = ()) -> None:
         self.limits, self._exempt = limits, exempt
         self.most = most_connections(limits.connections)
-        self._inside: dict[int, _Guest] = {}
-        self._new: OrderedDict[int, _Guest] = OrderedDict()
-        self._idle: OrderedDict[int, _Guest] = OrderedDict()
+        self._open: dict[int, _Connected] = {}
+        self._new: OrderedDict[int, _Connected] = OrderedDict()
+        self._idle: OrderedDict[int, _Connected] = OrderedDict()
         self._staying: Counter[str] = Counter()  # by address, without those who leave
         self._leaving = 0
 
@@ -69,13 +69,13 @@ class Door:
     def admits(self, connection: socket.socket, address: str) -> bool:
         """Let a connection in; one that asks for nothing has to go, if there is no room."""
         crowded = self._staying[address] >= self.limits.connections_each and address not in self._exempt
-        if crowded or len(self._inside) - self._leaving >= self.most:
+        if crowded or len(self._open) - self._leaving >= self.most:
             oldest = next(self._quiet(address if crowded else None), None)
             if oldest is None:
                 return False
             self._send_away(oldest)
-        number, guest = connection.fileno(), _Guest(connection, address)
-        self._inside[number] = self._new[number] = guest
+        number, open_one = connection.fileno(), _Connected(connection, address)
+        self._open[number] = self._new[number] = open_one
         self._staying[address] += 1
         self._expect(number, self.limits.head_seconds)
         return True
@@ -87,83 +87,83 @@ class Door:
     def answered(self, number: int) -> None:
         """The answer is out, and another request may come."""
         self._forget(number)
-        guest = self._inside.get(number)
-        if guest is not None and not guest.leaving:
-            self._idle[number] = guest
+        open_one = self._open.get(number)
+        if open_one is not None and not open_one.leaving:
+            self._idle[number] = open_one
             self._expect(number, self.limits.idle_seconds + self.limits.head_seconds)
 
     def left(self, number: int) -> None:
         """A connection is being closed."""
         self._forget(number)
-        guest = self._inside.pop(number, None)
-        if guest is None:  # it was never let in
+        open_one = self._open.pop(number, None)
+        if open_one is None:  # it was never let in
             return
-        if guest.leaving:
+        if open_one.leaving:
             self._leaving -= 1
         else:
-            self._count_out(guest)
+            self._count_out(open_one)
 
     def _quiet(self, address: str | None) -> Iterator[int]:
         """Those without a request, of one address or all: first who never made one, then the longest idle."""
         for quiet in (self._new, self._idle):
-            yield from (n for n, guest in quiet.items() if address is None or guest.address == address)
+            yield from (n for n, open_one in quiet.items() if address is None or open_one.address == address)
 
     def _expect(self, number: int, seconds: float) -> None:
         loop = asyncio.get_running_loop()
-        self._inside[number].deadline = loop.call_later(seconds, self._send_away, number)
+        self._open[number].deadline = loop.call_later(seconds, self._send_away, number)
 
     def _forget(self, number: int) -> None:
         self._new.pop(number, None)
         self._idle.pop(number, None)
-        guest = self._inside.get(number)
-        if guest is not None and guest.deadline is not None:
-            guest.deadline.cancel()
-            guest.deadline = None
+        open_one = self._open.get(number)
+        if open_one is not None and open_one.deadline is not None:
+            open_one.deadline.cancel()
+            open_one.deadline = None
 
     def _send_away(self, number: int) -> None:
         """End a connection: the event loop sees that, and closes it in its next round."""
         self._forget(number)
-        guest = self._inside[number]
-        guest.leaving = True
+        open_one = self._open[number]
+        open_one.leaving = True
         self._leaving += 1
-        self._count_out(guest)
+        self._count_out(open_one)
         with suppress(OSError):  # it has ended already
-            guest.connection.shutdown(socket.SHUT_RDWR)
+            open_one.connection.shutdown(socket.SHUT_RDWR)
 
-    def _count_out(self, guest: _Guest) -> None:
-        self._staying[guest.address] -= 1
-        if not self._staying[guest.address]:
-            del self._staying[guest.address]
+    def _count_out(self, open_one: _Connected) -> None:
+        self._staying[open_one.address] -= 1
+        if not self._staying[open_one.address]:
+            del self._staying[open_one.address]
 
 
-class Listening(socket.socket):
-    """A listening socket that asks the door."""
+class ListeningSocket(socket.socket):
+    """A listening socket that asks which connections are let in."""
 
-    def __init__(self, door: Door, listening: socket.socket) -> None:
+    def __init__(self, connections: Connections, listening: socket.socket) -> None:
         super().__init__(listening.family, listening.type, listening.proto, fileno=listening.detach())
-        self._door = door
+        self._connections = connections
 
     def accept(self) -> tuple[socket.socket, Any]:
         """The next connection that is let in; the others are closed."""
-        while not self._door.full:
+        while not self._connections.full:
             accepted, address = super().accept()
-            connection = _Connection(self._door, accepted)
-            if self._door.admits(connection, address[0]):
+            connection = _Connection(self._connections, accepted)
+            if self._connections.admits(connection, address[0]):
                 return connection, address
             connection.close()
         raise BlockingIOError  # the event loop comes back in its next round
 
 
 class _Connection(socket.socket):
-    """Tells the door when it is closed, whoever closes it."""
+    """Says when it is closed, whoever closes it."""
 
-    def __init__(self, door: Door, accepted: socket.socket) -> None:
+    def __init__(self, connections: Connections, accepted: socket.socket) -> None:
         super().__init__(accepted.family, accepted.type, accepted.proto, fileno=accepted.detach())
-        self._door = door
+        self._connections = connections
 
     def close(self) -> None:
         if self.fileno() >= 0:
-            self._door.left(self.fileno())
+            self._connections.left(self.fileno())
         super().close()
 
 
@@ -190,8 +190,8 @@ class _Parser(h11.Connection):
         return event
 
 
-def protocol_of(door: Door) -> type[H11Protocol]:
-    """uvicorn's protocol, with h11 as its parser, that tells the door when a request begins and ends."""
+def protocol_of(connections: Connections) -> type[H11Protocol]:
+    """uvicorn's protocol, with h11 as its parser, that says when a request begins and ends."""
 
     class Protocol(H11Protocol):
         _number = -1
@@ -207,24 +207,24 @@ def protocol_of(door: Door) -> type[H11Protocol]:
             before = self.cycle
             super().handle_events()
             if self.cycle is not before:
-                door.asks(self._number)
+                connections.asks(self._number)
 
         def on_response_complete(self) -> None:
             if self.flow.write_paused:  # the client still reads
                 self._all_written = True
             else:
-                door.answered(self._number)
+                connections.answered(self._number)
             super().on_response_complete()
 
         def pause_writing(self) -> None:
             super().pause_writing()
-            self._stalled = self.loop.call_later(door.limits.stalled_seconds, self.transport.abort)
+            self._stalled = self.loop.call_later(connections.limits.stalled_seconds, self.transport.abort)
 
         def resume_writing(self) -> None:
             self._unset_stalled()
             if self._all_written:
                 self._all_written = False
-                door.answered(self._number)
+                connections.answered(self._number)
             super().resume_writing()
 
         def connection_lost(self, exc: Exception | None) -> None:

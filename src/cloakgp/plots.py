@@ -25,13 +25,17 @@ if TYPE_CHECKING:
 
 INSECURE = "INSECURE: not private"
 NOT_FOR_RELEASE = "NOT FOR RELEASE: shows private data"
+FADED = 0.4
+"""Noise std, as a share of the bounds' width, at which a number says nothing: that of a blind guess is less.
+
+A map does not show such a circle.
+"""
 
 # From Okabe & Ito's palette, told apart by colour-blind readers; the line styles differ too.
 _BLUE, _ORANGE, _GREEN, _BLACK, _GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#6E6E6E"
 _INPUTS = "training inputs (public)"
 _PLACES = "inducing inputs (public)"
 _DOTS = 3000  # inputs that are drawn, spread evenly over all of them
-_FADED = 0.4  # noise std, as a share of the bounds' width, at which a circle of a map is not seen
 _AREAS = (12.0, 260.0)  # of a map's circles, at the lower and the upper bound, in square points
 _TWO_SIDED_95 = 1.959964
 
@@ -205,7 +209,7 @@ def plot_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
     shares = np.full(len(plan.X_star), 0.5)
     if isinstance(plan_or_release, Release):
         shares = (plan_or_release.mean - low) / (high - low)
-    opacity = np.clip(1 - plan.noise_std / (_FADED * (high - low)), 0.0, 1.0)
+    opacity = np.clip(1 - plan.noise_std / (FADED * (high - low)), 0.0, 1.0)
     colours = np.column_stack([np.tile(to_rgb(_BLUE), (len(opacity), 1)), opacity])
     _draw_dots(ax, plan)
     east, north = plan.X_star.T
@@ -214,8 +218,8 @@ def plot_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
         for value in np.linspace(low, high, 3):
             _key(ax, _areas((value - low) / (high - low)), 1.0, f"value {value:.4g}")
     for share in (0.0, 0.1, 0.2, 0.3):
-        _key(ax, _areas(0.5), 1 - share / _FADED, f"noise std {share * (high - low):.3g}")
-    ax.plot([], [], linestyle="", label=f"noise std {_FADED * (high - low):.3g} or more: not seen")
+        _key(ax, _areas(0.5), 1 - share / FADED, f"noise std {share * (high - low):.3g}")
+    ax.plot([], [], linestyle="", label=f"noise std {FADED * (high - low):.3g} or more: not seen")
     _finish_map(ax, plan, loc="upper left", bbox_to_anchor=(1.0, 1.0), labelspacing=0.9)
     return ax
 

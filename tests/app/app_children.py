@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from cloakgp.app import Limits, releasing, serve
-from cloakgp.app.shelf import Shelf
+from cloakgp.app.releases import Releases
 
 
 def die(*arguments: Any, **options: Any) -> Any:
@@ -28,10 +28,10 @@ def die_after(function: Any) -> Any:
 
 MOMENTS = {
     "before": lambda: setattr(releasing.private_step, "release", die),  # noted, not charged
-    "charged": lambda: setattr(Shelf, "finish", die),  # charged, no file
-    "written": lambda: setattr(Shelf, "_keep", _keep_unless_done),  # file, but not noted as done
+    "charged": lambda: setattr(Releases, "finish", die),  # charged, no file
+    "written": lambda: setattr(Releases, "_keep", _keep_unless_done),  # file, but not noted as done
 }
-_keep = Shelf._keep
+_keep = Releases._keep
 
 
 def _keep_unless_done(self: Any, record: dict[str, Any]) -> None:

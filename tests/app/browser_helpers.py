@@ -15,7 +15,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+import pytest
 import uvicorn
+
+pytest.importorskip(
+    "playwright", reason="!!! NO PLAYWRIGHT: the pages are NOT TESTED !!! pip install playwright"
+)
+
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Response
 
 from cloakgp.app import State, create_app, open_state
@@ -104,9 +110,9 @@ def make_release(site: Site, token: str) -> str:
     """A release made by a program, for tests that only look at one."""
     table = "\n".join(["age,height", *(f"{a},{h}" for a, h in zip(AGES, SECRETS, strict=True))]).encode()
     site.ask("PUT", "/api/data/people.csv", table, token)
-    site.ask("POST", "/api/ledger/datasets", {"name": "shelf", "epsilon": 2.0, "delta": 0.01}, token)
-    plan = site.ask("POST", "/api/plans", {"settings": SETTINGS, "name": "on the shelf"}, token)
-    asked = {"dataset": "shelf", "confirm": "shelf", "why": "", "missing": "error", "number": 1}
+    site.ask("POST", "/api/ledger/datasets", {"name": "ready", "epsilon": 2.0, "delta": 0.01}, token)
+    plan = site.ask("POST", "/api/plans", {"settings": SETTINGS, "name": "ready made"}, token)
+    asked = {"dataset": "ready", "confirm": "ready", "why": "", "missing": "error", "number": 1}
     answer = site.ask("POST", f"/api/plans/{plan['id']}/release", asked, token)
     return str(answer["release"]["id"])
 

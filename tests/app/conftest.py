@@ -1,11 +1,17 @@
-"""One world for each test, and one that tests only look at."""
+"""One world for each test, and one that tests only look at; a browser, a server to browse, and windows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from app_helpers import World, make_plan, make_world, release
+
+if TYPE_CHECKING:  # the other tests do without playwright
+    from browser_helpers import Site, Watched
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture
@@ -22,3 +28,52 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, str, str]
     answer = release(client, plan)
     assert answer.status_code == 200, answer.text
     return made, plan, answer.json()["release"]["id"]
+
+
+# One for each module: while it is open, the thread that runs the tests has an event loop.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    from browser_helpers import find_browser
+    from playwright.sync_api import sync_playwright
+
+    found = find_browser()
+    if found is None:
+        pytest.skip("!!! NO CHROMIUM: the pages are NOT TESTED !!! Install chromium, and run this again.")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A server with the module's LIMITS, if it has any."""
+    from browser_helpers import serving
+
+    limits = getattr(request.module, "LIMITS", None)
+    with serving(tmp_path_factory.mktemp("site") / "data", limits=limits) as running:
+        yield running
+
+
+@pytest.fixture
+def visit(browser: Browser, site: Site) -> Iterator[Callable[..., Watched]]:
+    """Opens windows, and closes them."""
+    from browser_helpers import Watched
+
+    opened: list[Watched] = []
+
+    def visitor(**settings: Any) -> Watched:
+        opened.append(Watched(browser, site, **settings))
+        return opened[-1]
+
+    yield visitor
+    for window in opened:
+        window.close()
+
+
+@pytest.fixture
+def window(visit: Callable[..., Watched]) -> Watched:
+    """A window in which a custodian is signed in."""
+    opened = visit()
+    opened.sign_in()
+    return opened

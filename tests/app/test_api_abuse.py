@@ -13,12 +13,12 @@ import pytest
 from app_helpers import LOOSE, SETTINGS, World, make_plan, make_world, opened, release
 from asgi_client import loop
 
-from cloakgp.app import Limits, asking, models
+from cloakgp.app import Limits, current_request, models
 from cloakgp.app.errors import Problem
 from cloakgp.app.limits import InFlight
-from cloakgp.app.places import Places
-from cloakgp.app.shelf import Shelf
-from cloakgp.app.workbench import Workbench
+from cloakgp.app.planning import Planning
+from cloakgp.app.releases import Releases
+from cloakgp.app.work_queue import WorkQueue
 
 PREDICT = f"/api/releases/{'0' * 16}/predict"
 MIB = 2**20
@@ -141,7 +141,7 @@ def test_work_that_nobody_waits_for_still_counts(world, monkeypatch):
         assert go_on.wait(60)
         raise Problem(404, "not_found", "x")
 
-    monkeypatch.setattr(Shelf, "predict", slowly)
+    monkeypatch.setattr(Releases, "predict", slowly)
     first = Call(few, "analyst", PREDICT, 20).body(b'{"points": [[1.0]]}')
     assert begun.wait(60)
     first.leave()
@@ -270,7 +270,7 @@ def test_of_many_mistakes_in_points_the_first_is_said(released):
 def test_predictions_that_nobody_waits_for_are_not_made(released, monkeypatch):
     world, _, release_id = released
     made: list[str] = []
-    monkeypatch.setattr(Shelf, "predict", lambda self, name, *rest: made.append(name) or {})
+    monkeypatch.setattr(Releases, "predict", lambda self, name, *rest: made.append(name) or {})
     limiter = world.state.predicting
 
     async def change(taken: bool) -> None:
@@ -297,18 +297,18 @@ def test_predictions_that_nobody_waits_for_are_not_made(released, monkeypatch):
 
 
 def test_nobody_queues_behind_another_persons_many_predictions(released, monkeypatch):
-    """One at a time for each: an analyst who asks for many does not take all places."""
+    """One at a time for each: an analyst who asks for many does not take all threads."""
     world, _, release_id = released
     go_on, working = threading.Event(), []
 
     def slowly(self: Any, *arguments: Any) -> Any:
-        who = asking.current().who
+        who = current_request.current().who
         working.append(who)
         if working.count(who) == len(working):  # the first person's wait
             assert go_on.wait(60)
         return {}
 
-    monkeypatch.setattr(Shelf, "predict", slowly)
+    monkeypatch.setattr(Releases, "predict", slowly)
     path, body = f"/api/releases/{release_id}/predict", b'{"points": [[1.0]]}'
     many = [Call(world, "analyst", path, len(body)).body(body) for _ in range(10)]
     until(lambda: working)
@@ -323,9 +323,9 @@ def test_nobody_queues_behind_another_persons_many_predictions(released, monkeyp
 def test_previews_and_plans_that_nobody_waits_for_are_not_made(world, monkeypatch):
     made: list[str] = []
     for name in ("_sketch", "plan"):
-        monkeypatch.setattr(Workbench, name, lambda *_: made.append("one"))
-    places = world.state.workbench._places
-    holders = [_Holder(places, f"holder {place}") for place in range(places._at_once)]
+        monkeypatch.setattr(Planning, name, lambda *_: made.append("one"))
+    queue = world.state.planning._queue
+    holders = [_Holder(queue, f"holder {place}") for place in range(queue._at_once)]
     settings = models.Settings(**SETTINGS).model_dump_json()
     calls = [
         Call(world, "custodian", path, len(body)).body(body)
@@ -334,11 +334,11 @@ def test_previews_and_plans_that_nobody_waits_for_are_not_made(world, monkeypatc
             ("/api/plans", f'{{"settings": {settings}, "name": "x"}}'.encode()),
         )
     ]
-    until(lambda: len(places._waiting) == 2)
+    until(lambda: len(queue._waiting) == 2)
     for call in calls:
         call.leave()
     for call in calls:
-        call.done()  # while all places are still taken
+        call.done()  # while all slots are still taken
     for holder in holders:
         holder.go()
     assert made == []
@@ -347,14 +347,14 @@ def test_previews_and_plans_that_nobody_waits_for_are_not_made(world, monkeypatc
 def test_a_release_that_was_begun_is_finished_for_nobody(world, monkeypatch):
     client = world.client()
     plan = make_plan(client)
-    begun, go_on, finish = threading.Event(), threading.Event(), Shelf.finish
+    begun, go_on, finish = threading.Event(), threading.Event(), Releases.finish
 
     def slowly(self: Any, *arguments: Any) -> Any:
         begun.set()
         assert go_on.wait(60)
         return finish(self, *arguments)
 
-    monkeypatch.setattr(Shelf, "finish", slowly)
+    monkeypatch.setattr(Releases, "finish", slowly)
     body = b'{"dataset": "kung", "confirm": "kung", "why": "x"}'
     call = Call(world, "custodian", f"/api/plans/{plan}/release", len(body)).body(body)
     assert begun.wait(60)
@@ -367,19 +367,19 @@ def test_a_release_that_was_begun_is_finished_for_nobody(world, monkeypatch):
 
 
 class _Holder:
-    """Somebody who has a place, or waits for one, until told to go."""
+    """Somebody who has a slot, or waits for one, until told to go."""
 
-    def __init__(self, places: Places, who: str) -> None:
+    def __init__(self, queue: WorkQueue, who: str) -> None:
         self.inside, self._leave = threading.Event(), threading.Event()
         self.refused: int | None = None
-        self._thread = threading.Thread(target=self._hold, args=(places, who), daemon=True)
+        self._thread = threading.Thread(target=self._hold, args=(queue, who), daemon=True)
         self._thread.start()
-        until(lambda: self.inside.is_set() or self.refused or places._waiting)
+        until(lambda: self.inside.is_set() or self.refused or queue._waiting)
 
-    def _hold(self, places: Places, who: str) -> None:
-        asking.begin(who)
+    def _hold(self, queue: WorkQueue, who: str) -> None:
+        current_request.begin(who)
         try:
-            with places.taken():
+            with queue.slot():
                 self.inside.set()
                 assert self._leave.wait(60)
         except Problem as problem:
@@ -390,22 +390,22 @@ class _Holder:
         self._thread.join(60)
 
 
-def test_one_person_does_not_fill_the_places_for_heavy_work():
-    places = Places(at_once=2, waiting=4, each=3, patience=60.0)
-    many = [_Holder(places, "one") for _ in range(3)]
-    assert sum(holder.inside.is_set() for holder in many) == 1  # the other place is somebody else's
-    until(lambda: len(places._waiting) == 2)
-    refused = _Holder(places, "one")
+def test_one_person_does_not_fill_the_slots_for_heavy_work():
+    queue = WorkQueue(at_once=2, waiting=4, each=3, patience=60.0)
+    many = [_Holder(queue, "one") for _ in range(3)]
+    assert sum(holder.inside.is_set() for holder in many) == 1  # the other slot is somebody else's
+    until(lambda: len(queue._waiting) == 2)
+    refused = _Holder(queue, "one")
     until(lambda: refused.refused)
     assert refused.refused == 429
-    other = _Holder(places, "other")
+    other = _Holder(queue, "other")
     assert other.inside.wait(60)
     for holder in [other, *many]:
         holder._leave.set()
     for holder in [other, *many]:
         holder.go()
     assert all(holder.inside.is_set() for holder in many)
-    assert places._working.total() == len(places._waiting) == 0
+    assert queue._working.total() == len(queue._waiting) == 0
 
 
 def test_a_flood_of_refusals_does_not_flood_the_log(world, caplog):

@@ -108,7 +108,7 @@ def test_many_rows_allow_for_fewer_test_points(many, monkeypatch):
 def test_a_plan_that_is_kept_is_not_worked_out_again(many, monkeypatch):
     client = many.client()
     plan = make_plan(client, **MANY)
-    monkeypatch.setattr(type(many.state.workbench), "plan", lambda *_: pytest.fail("planned again"))
+    monkeypatch.setattr(type(many.state.planning), "plan", lambda *_: pytest.fail("planned again"))
     assert make_plan(client, **MANY) == plan
 
 

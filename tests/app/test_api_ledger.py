@@ -11,7 +11,7 @@ import pytest
 from app_helpers import LOOSE, World, make_plan, release
 
 from cloakgp.app import create_app, open_state
-from cloakgp.app.shelf import Shelf
+from cloakgp.app.releases import Releases
 from cloakgp.ledger import Ledger, LedgerError
 
 
@@ -72,13 +72,13 @@ def test_of_two_plans_with_one_digest_one_pays(world: World, monkeypatch: pytest
     ]
     assert plans[0] != plans[1]
     both = threading.Barrier(2, timeout=60)
-    begin = Shelf.begin
+    begin = Releases.begin
 
-    def together(self: Shelf, record: dict[str, Any]) -> None:
+    def together(self: Releases, record: dict[str, Any]) -> None:
         begin(self, record)
         both.wait()  # both have looked into the ledger, and neither has paid
 
-    monkeypatch.setattr(Shelf, "begin", together)
+    monkeypatch.setattr(Releases, "begin", together)
     with ThreadPoolExecutor(2) as pool:
         answers = [answer.json() for answer in pool.map(lambda plan: release(world.client(), plan), plans)]
     assert sorted(answer["receipt"]["spent"] for answer in answers) == [False, True]
@@ -107,12 +107,12 @@ def test_without_a_budget_there_is_nothing_to_spend(world: World) -> None:
 
 
 def test_the_till_has_not_been_paid_when_the_charge_fails(world: World) -> None:
-    till = world.state.counter.ledger("a test")
+    ledger = world.state.releasing.ledger("a test")
     client = world.client()
     plan = world.state.plans.load(make_plan(client, epsilon=2.0))
-    with pytest.raises(LedgerError), till.charge(plan, "kung"):
+    with pytest.raises(LedgerError), ledger.charge(plan, "kung"):
         raise AssertionError("it does not fit")
-    assert not till.paid
+    assert not ledger.paid
 
 
 def test_the_app_opens_with_a_ledger_elsewhere(tmp_path: Path) -> None:

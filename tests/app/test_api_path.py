@@ -345,9 +345,9 @@ def test_a_slow_answer_is_announced_and_the_work_goes_on(tmp_path, monkeypatch):
     hasty = Limits(answer_seconds=0.3, requests_per_second=1e6, burst=10**6)
     world = World(*opened(tmp_path / "data", hasty), patient.tokens)
     client = world.client()
-    from cloakgp.app.shelf import Shelf
+    from cloakgp.app.releases import Releases
 
-    finish, begun = Shelf.finish, []
+    finish, begun = Releases.finish, []
 
     def slowly(self: Any, *arguments: Any) -> Any:
         import time
@@ -356,7 +356,7 @@ def test_a_slow_answer_is_announced_and_the_work_goes_on(tmp_path, monkeypatch):
         time.sleep(1.0)
         return finish(self, *arguments)
 
-    monkeypatch.setattr(Shelf, "finish", slowly)
+    monkeypatch.setattr(Releases, "finish", slowly)
     answer = release(client, plan)
     assert (answer.status_code, answer.json()["code"]) == (503, "busy")
     while release(client, plan).status_code == 503:

@@ -19,7 +19,7 @@ from cloakgp.ledger import Ledger
 from cloakgp.workflow.private_step import UNUSABLE
 
 
-class Listening(Client):
+class ListeningSocket(Client):
     """Keeps all that comes back."""
 
     heard: list[str]
@@ -32,11 +32,11 @@ class Listening(Client):
         return answer
 
 
-def listen(world: World) -> Listening:
-    return Listening(world.app, {"Authorization": f"Bearer {world.tokens['custodian']}"})
+def listen(world: World) -> ListeningSocket:
+    return ListeningSocket(world.app, {"Authorization": f"Bearer {world.tokens['custodian']}"})
 
 
-def check_silent(client: Listening, logged: str, secrets: list[str]) -> None:
+def check_silent(client: ListeningSocket, logged: str, secrets: list[str]) -> None:
     for secret in secrets:
         for heard in client.heard:
             assert secret not in heard

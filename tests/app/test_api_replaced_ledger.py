@@ -13,8 +13,9 @@ import httpx
 import pytest
 from app_helpers import LOOSE, World, make_plan, opened, release
 
-from cloakgp.app import create_app, open_state, releasing
-from cloakgp.app.shelf import Shelf
+from cloakgp.app import create_app, open_state, releases
+from cloakgp.app.checked_ledger import CheckedLedger
+from cloakgp.app.releases import Releases
 from cloakgp.ledger import Ledger
 from cloakgp.ledger.charge import Receipt
 
@@ -134,16 +135,16 @@ def test_another_ledger_than_before(scene: Scene, tmp_path: Path, caplog: pytest
 def test_replaced_between_the_last_look_and_the_charge(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """The transaction that pays looks for itself; the output column is not read."""
     plan = make_plan(scene.world.client(), epsilon=0.05)
-    begin = Shelf.begin
+    begin = Releases.begin
 
-    def replaced(self: Shelf, record: dict[str, Any]) -> None:
+    def replaced(self: Releases, record: dict[str, Any]) -> None:
         begin(self, record)
         scene.put_back()
 
     def read(*arguments: Any) -> None:
         raise AssertionError("the output column was read")
 
-    monkeypatch.setattr(Shelf, "begin", replaced)
+    monkeypatch.setattr(Releases, "begin", replaced)
     monkeypatch.setattr("cloakgp.private.room.measure", read)
     check_refused(release(scene.world.client(), plan))
     assert scene.spends() == 0
@@ -152,14 +153,14 @@ def test_replaced_between_the_last_look_and_the_charge(scene: Scene, monkeypatch
 def test_replaced_between_the_last_look_and_a_new_budget(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look = releasing.Till.trouble
+    look = CheckedLedger.trouble
 
-    def replaced(self: releasing.Till) -> str | None:
+    def replaced(self: CheckedLedger) -> str | None:
         said = look(self)
         scene.put_back()
         return said
 
-    monkeypatch.setattr(releasing.Till, "trouble", replaced)
+    monkeypatch.setattr(CheckedLedger, "trouble", replaced)
     wanted = {"name": "new", "epsilon": 1.0, "delta": 0.01}
     check_refused(scene.world.client().post("/api/ledger/datasets", json=wanted))
     assert Ledger(scene.url).datasets() == ["kung"]
@@ -243,29 +244,29 @@ def test_a_newer_ledger_is_welcome(scene: Scene) -> None:
     assert release(client, make_plan(client, epsilon=0.2), dataset="others", confirm="others").is_success
 
 
-def _look(till: releasing.Till) -> None:
-    assert till.trouble() is None
+def _look(ledger: CheckedLedger) -> None:
+    assert ledger.trouble() is None
 
 
-def _look_before_writing(till: releasing.Till) -> None:
-    with till._store.reading() as connection:
-        till._checked_to_write(connection)
+def _look_before_writing(ledger: CheckedLedger) -> None:
+    with ledger._store.reading() as connection:
+        ledger._checked_to_write(connection)
 
 
 @pytest.mark.parametrize("look", [_look, _look_before_writing])
 def test_what_others_pay_for_meanwhile_is_not_missed(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, look: Callable[[releasing.Till], None]
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, look: Callable[[CheckedLedger], None]
 ) -> None:
     """On a server, requests for other data sets pay while this one reads."""
-    counter, read = scene.world.state.counter, Ledger._checked
+    releasing, read = scene.world.state.releasing, Ledger._checked
 
     def paid_meanwhile(self: Ledger, connection: Any) -> Any:
         entries = read(self, connection)
-        counter.receipts.add(Receipt("others", len(entries), "f" * 64))
+        releasing.receipts.add(Receipt("others", len(entries), "f" * 64))
         return entries
 
     monkeypatch.setattr(Ledger, "_checked", paid_meanwhile)
-    look(counter.ledger("a test"))
+    look(releasing.ledger("a test"))
 
 
 def test_a_release_file_is_never_overwritten_by_another_answer(world: World) -> None:
@@ -289,7 +290,7 @@ def test_a_file_that_no_ledger_knows_is_not_overwritten(world: World) -> None:
     client = world.client()
     plan = make_plan(client)
     done = release(client, plan).json()["release"]["id"]
-    second = releasing.shelf.release_id(plan, "kung", 2)
+    second = releases.release_id(plan, "kung", 2)
     foreign = world.state.plans.load(plan).release([120.0] * 40)
     foreign.save(world.state.folder.release(second))
     kept = world.state.folder.release(second).read_bytes()

@@ -15,7 +15,7 @@ from cloakgp.app.limits import Rate
 
 BOTH = {
     ("get", "/api/me"),
-    ("get", "/api/terms"),
+    ("get", "/api/defaults"),
     ("delete", "/api/session"),
     ("get", "/api/plans"),
     ("get", "/api/plans/{plan_id}"),
@@ -45,7 +45,7 @@ CUSTODIANS = {
     ("post", "/api/people"),
     ("delete", "/api/people/{person_id}"),
 }
-ANYBODY = {("post", "/api/session")}
+ANYBODY = {("post", "/api/session"), ("get", "/api/terms")}
 
 
 def routes(world: World) -> set[tuple[str, str]]:
@@ -234,7 +234,7 @@ def test_another_site_cannot_sign_a_browser_in(world):
     "host", ["evil.example", "127.0.0.1.evil.example", "", "localhost.evil.example:80", "[::2]"]
 )
 def test_a_name_that_was_rebound_to_this_machine_is_refused(world, host):
-    for path in ("/", "/api/me", "/api/openapi.json", "/static/api.js"):
+    for path in ("/", "/api/me", "/api/openapi.json", "/static/core/api.js"):
         assert world.client().get(path, headers={"Host": host}).status_code == 403
     for good in ("127.0.0.1:8765", "localhost", "LOCALHOST:1", "[::1]:8765"):
         assert world.client().get("/api/me", headers={"Host": good}).status_code == 200

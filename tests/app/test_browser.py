@@ -5,16 +5,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-pytest.importorskip(
-    "playwright", reason="!!! NO PLAYWRIGHT: the pages are NOT TESTED !!! pip install playwright"
-)
-
 from browser_helpers import (
     DATASET,
     SECRETS,
@@ -22,7 +16,6 @@ from browser_helpers import (
     Watched,
     choose_roles,
     create_dataset,
-    find_browser,
     focused,
     make_release,
     next_step,
@@ -34,50 +27,18 @@ from browser_helpers import (
     wait_for_noise,
     write_table,
 )
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 
 import cloakgp
 
-pytestmark = pytest.mark.skipif(
-    find_browser() is None,
-    reason="!!! NO CHROMIUM FOUND: the pages are NOT TESTED !!! Install chromium, and run this again.",
-)
 NOT_SIGNED_IN = "401"
 Visit = Callable[..., Watched]
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with serving(tmp_path_factory.mktemp("site") / "data") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def shelf(site: Site) -> str:
+def ready(site: Site) -> str:
     """The id of a release that is there from the start."""
     return make_release(site, site.token("a program", "custodian"))
-
-
-@pytest.fixture
-def visit(browser: Browser, site: Site) -> Iterator[Visit]:
-    """Opens windows, and closes them."""
-    opened: list[Watched] = []
-
-    def visitor(**settings: Any) -> Watched:
-        opened.append(Watched(browser, site, **settings))
-        return opened[-1]
-
-    yield visitor
-    for window in opened:
-        window.close()
 
 
 def test_a_newcomer_gets_from_a_csv_file_to_a_report(visit: Visit, tmp_path: Path) -> None:
@@ -175,7 +136,7 @@ def test_a_ledger_that_was_put_back_is_told_before_anything_else(browser: Browse
             expect(page.get_by_text(hidden)).to_have_count(0)
 
         window.open("/plans")
-        page.get_by_role("link", name="on the shelf").click()
+        page.get_by_role("link", name="ready made").click()
         page.get_by_role("button", name="Take up this plan").click()
         wait_for_noise(page)
         page.get_by_role("button", name="Keep this plan").click()
@@ -186,7 +147,7 @@ def test_a_ledger_that_was_put_back_is_told_before_anything_else(browser: Browse
         window.close()
 
 
-def test_analysts_see_plans_and_releases_and_nothing_else(visit: Visit, shelf: str) -> None:
+def test_analysts_see_plans_and_releases_and_nothing_else(visit: Visit, ready: str) -> None:
     custodian = visit()
     custodian.sign_in()
     custodian.open("/people")
@@ -207,10 +168,10 @@ def test_analysts_see_plans_and_releases_and_nothing_else(visit: Visit, shelf: s
         page.wait_for_url(re.compile("#/releases$"))
     page.get_by_role("link", name="Plans", exact=True).click()
     page.get_by_role("heading", name="Plans", level=1).wait_for()  # releases have the same names
-    page.get_by_role("link", name="on the shelf").click()
+    page.get_by_role("link", name="ready made").click()
     page.get_by_role("heading", name="Noise that a release would carry").wait_for()
 
-    analyst.open(f"/releases/{shelf}", "textarea")
+    analyst.open(f"/releases/{ready}", "textarea")
     page.locator("textarea").fill("12.5\n80")
     page.get_by_role("button", name="Ask", exact=True).click()
     answers = page.get_by_role("group", name="Answers").locator("tbody tr")
@@ -306,7 +267,7 @@ def test_the_steps_work_with_the_keyboard_alone(visit: Visit, site: Site) -> Non
     window.check(NOT_SIGNED_IN)
 
 
-def test_no_page_is_wider_than_a_phone(visit: Visit, shelf: str, tmp_path: Path) -> None:
+def test_no_page_is_wider_than_a_phone(visit: Visit, ready: str, tmp_path: Path) -> None:
     window = visit(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page = window.page
     window.open("/sign-in")
@@ -319,14 +280,14 @@ def test_no_page_is_wider_than_a_phone(visit: Visit, shelf: str, tmp_path: Path)
         assert window.scroll_width() <= 0, f"before {following}"
         if following:
             next_step(page, following)
-    for path in ("/releases", "/plans", f"/releases/{shelf}", "/budget", "/people", "/words"):
+    for path in ("/releases", "/plans", f"/releases/{ready}", "/budget", "/people", "/words"):
         window.open(path)
         page.wait_for_timeout(150)
         assert window.scroll_width() <= 0, path
     window.check(NOT_SIGNED_IN)
 
 
-def test_dark_follows_the_system_and_the_button(visit: Visit, shelf: str) -> None:
+def test_dark_follows_the_system_and_the_button(visit: Visit, ready: str) -> None:
     window = visit(color_scheme="dark")
     page = window.page
     window.sign_in()
@@ -388,16 +349,16 @@ def test_a_draft_survives_a_reload(visit: Visit, tmp_path: Path) -> None:
     window.check()
 
 
-def test_a_kept_plan_can_be_taken_up_and_pays_again_only_if_asked_to(visit: Visit, shelf: str) -> None:
+def test_a_kept_plan_can_be_taken_up_and_pays_again_only_if_asked_to(visit: Visit, ready: str) -> None:
     window = visit()
     page = window.page
     window.sign_in()
     window.open("/plans")
-    page.get_by_role("link", name="on the shelf").click()
+    page.get_by_role("link", name="ready made").click()
     page.get_by_role("button", name="Take up this plan").click()
     page.get_by_role("heading", name="The noise, beforehand").wait_for()
     panel = wait_for_noise(page)
-    expect(page.get_by_label("Name", exact=True)).to_have_value("on the shelf")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("ready made")
 
     page.get_by_label("Epsilon as a number").fill("0.01")  # large noise is faded
     expect(panel).to_contain_text("25 faded")
@@ -407,11 +368,11 @@ def test_a_kept_plan_can_be_taken_up_and_pays_again_only_if_asked_to(visit: Visi
     expect(panel).not_to_contain_text("25 faded")
 
     page.get_by_role("button", name="Keep this plan").click()
-    page.get_by_role("radio", name="shelf").check()
+    page.get_by_role("radio", name="ready").check()
     page.get_by_text("was released for these people before").wait_for()  # the very same plan
     expect(page.get_by_role("button", name="Release now")).to_be_hidden()
     page.get_by_label("Release it once more").check()
-    expect(page.get_by_label("Type shelf to confirm")).to_be_visible()
+    expect(page.get_by_label("Type ready to confirm")).to_be_visible()
     window.check()
 
 
@@ -437,14 +398,14 @@ def test_a_large_table_is_planned_with_inducing_inputs(visit: Visit, site: Site,
     page = window.page
     window.sign_in()
     to_model(page, path)
-    places = page.get_by_label("Inducing inputs", exact=True)
-    expect(places).to_have_value("200")
-    places.fill("")
+    inducing = page.get_by_label("Inducing inputs", exact=True)
+    expect(inducing).to_have_value("200")
+    inducing.fill("")
     expect(page.locator(".panel .status")).to_contain_text("as soon as the settings are complete")
     page.get_by_role("button", name="What is inducing inputs?").click()
     expect(page.locator("#term")).to_contain_text("through which the curve is seen")
     page.get_by_role("button", name="Close").click()
-    places.fill("20")
+    inducing.fill("20")
     wait_for_noise(page)
     next_step(page, "How private?")
     next_step(page, "The noise, beforehand")

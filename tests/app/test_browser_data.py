@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip(
-    "playwright", reason="!!! NO PLAYWRIGHT: the pages are NOT TESTED !!! pip install playwright"
-)
-
 from browser_helpers import (
     AGES,
     SECRETS,
@@ -22,7 +16,6 @@ from browser_helpers import (
     create_dataset,
     describe,
     drop,
-    find_browser,
     keep_plan,
     next_step,
     pay,
@@ -34,15 +27,12 @@ from browser_helpers import (
     wait_for_noise,
     write_table,
 )
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from cloakgp.app import Limits
 from cloakgp.app.people import utc_now
 
-pytestmark = pytest.mark.skipif(
-    find_browser() is None,
-    reason="!!! NO CHROMIUM: the pages are NOT TESTED !!! Install chromium, and run this again.",
-)
+LIMITS = Limits(upload_bytes=50_000)
 NAME = "a<b>&%{x}"
 """A column whose name plotly would take for bold letters, an entity and a number of the point."""
 
@@ -56,28 +46,6 @@ def write_parquet(path: Path, columns: dict[str, Any]) -> Path:
 
     parquet.write_table(pyarrow.table(columns), path)
     return path
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    with serving(tmp_path_factory.mktemp("site") / "data", limits=Limits(upload_bytes=50_000)) as running:
-        yield running
-
-
-@pytest.fixture
-def window(browser: Browser, site: Site) -> Iterator[Watched]:
-    opened = Watched(browser, site)
-    opened.sign_in()
-    yield opened
-    opened.close()
 
 
 def test_test_points_of_ones_own_come_from_a_file(window: Watched, tmp_path: Path) -> None:
@@ -164,8 +132,8 @@ def test_a_function_is_released_and_an_analyst_asks_it(
     analyst = Watched(browser, site)
     analyst.sign_in(site.token("Alan", "analyst"))
     asked = analyst.page
-    shelf = asked.get_by_role("listitem").filter(has_text="whole function")
-    shelf.get_by_role("link", name="height by age").click()
+    entry = asked.get_by_role("listitem").filter(has_text="whole function")
+    entry.get_by_role("link", name="height by age").click()
     asked.locator("textarea").fill("12.5\n33\n80")
     asked.get_by_role("button", name="Ask", exact=True).click()
     answers = asked.get_by_role("group", name="Answers").locator("tbody tr")

@@ -21,7 +21,7 @@ from app_helpers import World, make_world
 from test_api_crash import _self_signed
 
 from cloakgp.app import Limits
-from cloakgp.app.door import Door
+from cloakgp.app.connections import Connections
 
 SERVER = """
 import resource, sys
@@ -214,7 +214,7 @@ def test_a_connection_that_asks_is_kept(world):
 def test_the_limit_on_open_files_is_raised_and_a_reserve_kept():
     code = """
 import resource
-from cloakgp.app.door import most_connections
+from cloakgp.app.connections import most_connections
 resource.setrlimit(resource.RLIMIT_NOFILE, (100, 400))
 print(most_connections(1000), resource.getrlimit(resource.RLIMIT_NOFILE)[0], most_connections(20))
 """
@@ -224,17 +224,17 @@ print(most_connections(1000), resource.getrlimit(resource.RLIMIT_NOFILE)[0], mos
     assert done.stdout.split() == ["200", "400", "20"]
 
 
-class Guests:
-    """Connections that are let in through a door, or not, each by the address it is said to come from."""
+class Clients:
+    """Connections that are let in, or not, each by the address it is said to come from."""
 
-    def __init__(self, door: Door, stack: ExitStack) -> None:
-        self._door, self._stack = door, stack
+    def __init__(self, connections: Connections, stack: ExitStack) -> None:
+        self._connections, self._stack = connections, stack
 
     def come(self, address: str) -> tuple[int, socket.socket] | None:
         mine, theirs = socket.socketpair()
         self._stack.enter_context(mine)
         self._stack.enter_context(theirs)
-        return (mine.fileno(), theirs) if self._door.admits(mine, address) else None
+        return (mine.fileno(), theirs) if self._connections.admits(mine, address) else None
 
     def comes(self, address: str) -> tuple[int, socket.socket]:
         found = self.come(address)
@@ -242,60 +242,60 @@ class Guests:
         return found
 
 
-def is_open(guest: tuple[int, socket.socket]) -> bool:
-    guest[1].setblocking(False)
+def is_open(client: tuple[int, socket.socket]) -> bool:
+    client[1].setblocking(False)
     try:
-        return guest[1].recv(1) != b""
+        return client[1].recv(1) != b""
     except BlockingIOError:
         return True
 
 
-def at_the_door(act: Any, exempt: tuple[str, ...] = (), **limits: Any) -> None:
+def with_connections(act: Any, exempt: tuple[str, ...] = (), **limits: Any) -> None:
     async def run() -> None:
-        door = Door(Limits(**limits), exempt)
+        connections = Connections(Limits(**limits), exempt)
         with ExitStack() as stack:
-            act(door, Guests(door, stack))
+            act(connections, Clients(connections, stack))
 
     asyncio.run(run())
 
 
 def test_of_too_many_connections_the_oldest_that_asks_for_nothing_goes():
-    def act(door: Door, guests: Guests) -> None:
-        answered, asking, waiting, later = (guests.comes("10.0.0.1") for _ in range(4))
-        door.asks(answered[0])
-        door.answered(answered[0])
-        door.asks(asking[0])
+    def act(connections: Connections, clients: Clients) -> None:
+        answered, asking, waiting, later = (clients.comes("10.0.0.1") for _ in range(4))
+        connections.asks(answered[0])
+        connections.answered(answered[0])
+        connections.asks(asking[0])
         for expected in (waiting, later):
-            guests.comes("10.0.0.2")
+            clients.comes("10.0.0.2")
             assert not is_open(expected)
             assert is_open(answered)
         assert is_open(asking)
 
-    at_the_door(act, connections=4, connections_each=4)
+    with_connections(act, connections=4, connections_each=4)
 
 
 def test_one_address_does_not_use_up_all_connections():
-    def act(door: Door, guests: Guests) -> None:
-        other = guests.comes("10.0.0.2")
-        crowd = [guests.comes("10.0.0.1") for _ in range(3)]
-        assert [is_open(guest) for guest in crowd] == [False, True, True]
+    def act(connections: Connections, clients: Clients) -> None:
+        other = clients.comes("10.0.0.2")
+        crowd = [clients.comes("10.0.0.1") for _ in range(3)]
+        assert [is_open(client) for client in crowd] == [False, True, True]
         assert is_open(other)
         for number, _ in crowd[1:]:
-            door.asks(number)
-        assert guests.come("10.0.0.1") is None  # all are being answered
-        assert guests.come("10.0.0.2") is not None
-        door.left(crowd[1][0])
-        assert guests.come("10.0.0.1") is not None
+            connections.asks(number)
+        assert clients.come("10.0.0.1") is None  # all are being answered
+        assert clients.come("10.0.0.2") is not None
+        connections.left(crowd[1][0])
+        assert clients.come("10.0.0.1") is not None
 
-    at_the_door(act, connections=10, connections_each=2)
+    with_connections(act, connections=10, connections_each=2)
 
 
 def test_a_proxy_stands_for_many():
-    def act(door: Door, guests: Guests) -> None:
-        crowd = [guests.comes("127.0.0.1") for _ in range(8)]
-        assert all(is_open(guest) for guest in crowd)
+    def act(connections: Connections, clients: Clients) -> None:
+        crowd = [clients.comes("127.0.0.1") for _ in range(8)]
+        assert all(is_open(client) for client in crowd)
 
-    at_the_door(act, exempt=("127.0.0.1",), connections=10, connections_each=2)
+    with_connections(act, exempt=("127.0.0.1",), connections=10, connections_each=2)
 
 
 @pytest.fixture(scope="module")

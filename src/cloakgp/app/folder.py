@@ -19,12 +19,12 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cloakgp.app.tokens import new_id
 from cloakgp.errors import ArgumentError
+from cloakgp.files import atomic
 
 try:
     import fcntl
@@ -103,28 +103,9 @@ class Folder:
         return self.releases / f"{_checked(release_id)}.cloak"
 
 
-def unfinished(path: Path) -> Path:
-    """A name beside `path` for a file that is still being written."""
-    return path.with_name(f".{path.name}.{new_id()}.part")
-
-
-def open_private(path: Path) -> int:
-    """A new file that its owner alone may read, whatever the process's mask."""
-    return os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-
-
 def write(path: Path, contents: bytes) -> None:
-    """Write a file whole or not at all, on disk before this returns."""
-    part = unfinished(path)
-    try:
-        with os.fdopen(open_private(part), "wb") as file:
-            file.write(contents)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-        sync_folder(path.parent)
-    finally:
-        part.unlink(missing_ok=True)
+    """Write a file that its owner alone may read."""
+    atomic.write(path, contents, atomic.OWNER)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -139,16 +120,6 @@ def read_json(path: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     return value if isinstance(value, dict) else None
-
-
-def sync_folder(path: Path) -> None:
-    """Have a rename on disk, where the system can."""
-    with suppress(OSError):
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _checked(identity: str) -> str:

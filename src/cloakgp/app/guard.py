@@ -19,11 +19,11 @@ from anyio import CancelScope
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 
-from cloakgp.app import asking, errors
-from cloakgp.app.arriving import Arriving, Message, Receive, too_large
+from cloakgp.app import current_request, errors
 from cloakgp.app.errors import Problem, too_many
 from cloakgp.app.limits import InFlight, Rate
 from cloakgp.app.people import CUSTODIAN, Person
+from cloakgp.app.request_body import Message, Receive, RequestBody, too_large
 from cloakgp.app.sessions import COOKIE
 from cloakgp.app.state import State
 
@@ -45,7 +45,12 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 _SAFE = ("GET", "HEAD", "OPTIONS")
-_OPEN = {("POST", "/api/session"), ("GET", "/api/openapi.json"), ("HEAD", "/api/openapi.json")}
+_OPEN = {
+    ("POST", "/api/session"),
+    ("GET", "/api/terms"),
+    ("GET", "/api/openapi.json"),
+    ("HEAD", "/api/openapi.json"),
+}
 _SIGN_IN = ("POST", "/api/session")
 _UPLOAD = re.compile(r"PUT /api/data/[^/]+")
 _ANALYSTS = re.compile(r"(POST|DELETE) /api/session|POST /api/releases/[^/]+/predict")
@@ -149,25 +154,23 @@ class Guard:
         if not self._in_flight.begin(who, held, at_once, limits.bytes_at_once):
             raise too_many("too many requests at once. Wait until some are answered.")
         seconds = limits.upload_seconds if upload else limits.body_seconds
-        arriving = Arriving(receive, most, seconds, asking.begin(who))
+        body = RequestBody(receive, most, seconds, current_request.begin(who))
         patience = limits.answer_seconds + (limits.upload_seconds if upload else 0.0)
         drop = CancelScope()
-        task = asyncio.ensure_future(self._run(scope, arriving, size, out, drop))
+        task = asyncio.ensure_future(self._run(scope, body, size, out, drop))
         task.add_done_callback(lambda _: self._in_flight.end(who, held))
-        await self._limited(scope, arriving, out, task, patience, drop if _LOOKS.fullmatch(what) else None)
+        await self._limited(scope, body, out, task, patience, drop if _LOOKS.fullmatch(what) else None)
 
-    async def _run(
-        self, scope: Scope, arriving: Arriving, size: int, out: _Answer, drop: CancelScope
-    ) -> None:
+    async def _run(self, scope: Scope, body: RequestBody, size: int, out: _Answer, drop: CancelScope) -> None:
         with drop:  # ends what waits for a thread; what runs in one is finished first
             if size == 0:
-                await arriving.look()
-            await self._app(scope, arriving.receive, out.send)
+                await body.look()
+            await self._app(scope, body.receive, out.send)
 
     async def _limited(
         self,
         scope: Scope,
-        arriving: Arriving,
+        body: RequestBody,
         out: _Answer,
         task: asyncio.Task[None],
         patience: float,
@@ -175,7 +178,7 @@ class Guard:
     ) -> None:
         """Wait for the app; if it takes too long, say so and let it go on: a release must not be cut off."""
         until = time.monotonic() + patience
-        gone = asyncio.ensure_future(arriving.until_gone())
+        gone = asyncio.ensure_future(body.until_gone())
         try:
             await asyncio.wait({task, gone}, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
             if gone.done() and not task.done():
@@ -191,7 +194,7 @@ class Guard:
         self._going_on.add(task)
         task.add_done_callback(self._ended)
         sentence = "this takes longer than the server waits. The work goes on: ask again in a while."
-        await _say(scope, arriving.receive, out, Problem(503, "busy", sentence, retry_after=5))
+        await _say(scope, body.receive, out, Problem(503, "busy", sentence, retry_after=5))
         out.closed = True
 
     def _ended(self, task: asyncio.Task[None]) -> None:

@@ -6,25 +6,26 @@ from dataclasses import asdict
 from typing import Any
 
 from cloakgp.app import models
+from cloakgp.app.balances import left
 from cloakgp.app.errors import conflict, public_work, spending
 from cloakgp.app.people import Person
 from cloakgp.app.receipts import REMEDY
-from cloakgp.app.releasing import Counter, left
-from cloakgp.app.shelf import Shelf
+from cloakgp.app.releases import Releases
+from cloakgp.app.releasing import Releasing
 from cloakgp.ledger import DatasetExists, Ledger, LedgerAbsent, LedgerTampered
 
 
-def book(counter: Counter, shelf: Shelf, person: Person) -> dict[str, Any]:
+def book(releasing: Releasing, releases: Releases, person: Person) -> dict[str, Any]:
     """Everything that is in the ledger, checked against itself and against what was paid for here."""
     with spending():
-        ledger = counter.ledger(person.name)
+        ledger = releasing.ledger(person.name)
         trouble = ledger.trouble()
         found: dict[str, Any] = {"head": "", "datasets": [], "entries": []}
         problem = trouble
         try:
             found = _found(ledger)
             if trouble is None:
-                ledger.verify([*counter.receipts.everything(), *shelf.loaded()])
+                ledger.verify([*releasing.receipts.everything(), *releases.loaded()])
         except LedgerTampered as error:
             problem = trouble or str(error)
         except LedgerAbsent:
@@ -48,10 +49,10 @@ def _found(ledger: Ledger) -> dict[str, Any]:
     }
 
 
-def create(counter: Counter, asked: models.AskDataset, person: Person) -> dict[str, Any]:
+def create(releasing: Releasing, asked: models.AskDataset, person: Person) -> dict[str, Any]:
     """A budget for a new data set."""
     with spending(), public_work():
-        ledger = counter.paying_ledger(person.name)
+        ledger = releasing.paying_ledger(person.name)
         try:
             ledger.create(
                 asked.name, epsilon=asked.epsilon, delta=asked.delta, pure=asked.pure, why=asked.why

@@ -125,7 +125,7 @@ class InFlight:
             del self._requests[who], self._bytes[who]
 
 
-class Turns:
+class OnePerPerson:
     """One thing at a time for each person, so that nobody queues behind another's many."""
 
     def __init__(self) -> None:

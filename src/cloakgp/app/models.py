@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from cloakgp.app import limits
+from cloakgp.app import defaults, limits
 from cloakgp.app.folder import UPLOAD_NAME
 
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e30, le=1e30)]
@@ -69,8 +69,8 @@ class Settings(_Asked):
     at: Annotated[str, Field(pattern=r"^grid:[0-9]{1,4}$")] | Points
     epsilon: Epsilon
     delta: Delta
-    design: Literal["mse", "posterior", "max", "volume"] = "mse"
-    kind: Literal["predictions", "function"] = "predictions"
+    design: Literal["mse", "posterior", "max", "volume"] = defaults.DESIGN
+    kind: Literal["predictions", "function"] = defaults.KIND
     inducing: Annotated[int, Field(ge=1, le=limits.INDUCING)] | None = None
 
 
@@ -191,6 +191,20 @@ class Me(BaseModel):
     most_inducing: int
 
 
+class Defaults(BaseModel):
+    """What the pages suggest; shares are of an input's range or of the bounds' width."""
+
+    epsilon: float = defaults.EPSILON
+    design: str = defaults.DESIGN
+    kind: str = defaults.KIND
+    family: str = defaults.FAMILY
+    lengthscale_share: float = defaults.LENGTHSCALE
+    spread_share: float = defaults.SPREAD
+    scatter_share: float = defaults.SCATTER
+    points_per_axis: tuple[int, ...] = defaults.POINTS_PER_AXIS
+    inducing: int = defaults.INDUCING
+
+
 class Table(BaseModel):
     name: str
     columns: list[str]
@@ -297,6 +311,7 @@ class Release(BaseModel):
     denoised: list[float] | None = None
     denoised_std: list[float] | None = None
     inputs_sample: list[list[float]] | None = None
+    fades_at: float | None = None
 
 
 class Released(BaseModel):

@@ -19,8 +19,8 @@ from cloakgp.app import models
 from cloakgp.app.errors import bad_input, not_found, public_work
 from cloakgp.app.folder import Folder
 from cloakgp.app.people import Person, stamp, utc_now
+from cloakgp.app.planning import AnyPlan, Planning, noise_of
 from cloakgp.app.uploads import Uploads
-from cloakgp.app.workbench import AnyPlan, Workbench, noise_of
 from cloakgp.checks import FloatArray
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.plans import encoding, opening
@@ -34,8 +34,8 @@ _SHOWN = ("id", "name", "settings", "certificate", "summary", "created", "by")
 class Plans:
     """The plans in the data folder."""
 
-    def __init__(self, folder: Folder, uploads: Uploads, workbench: Workbench) -> None:
-        self._folder, self._uploads, self._workbench = folder, uploads, workbench
+    def __init__(self, folder: Folder, uploads: Uploads, planning: Planning) -> None:
+        self._folder, self._uploads, self._planning = folder, uploads, planning
         self._lock = threading.Lock()
         found = (_read(path) for path in sorted(folder.plans.glob("[0-9a-f]*.json")))
         self._plans: dict[str, dict[str, Any]] = {plan["id"]: plan for plan in found if plan is not None}
@@ -68,12 +68,12 @@ class Plans:
         with public_work():
             checks.text(name, "name")
             tables.check_columns(self._uploads.path(asked.data), [*asked.inputs, asked.output])
-        settings, inputs = asked.model_dump(), digest_of(self._workbench.inputs(asked))
+        settings, inputs = asked.model_dump(), digest_of(self._planning.inputs(asked))
         plan_id = _digest({"settings": settings, "inputs": inputs})[:16]
         if plan_id in self._plans:
             return self._plans[plan_id], False
-        with self._workbench.heavy():
-            plan, planner = self._workbench.plan(asked)
+        with self._planning.heavy():
+            plan, planner = self._planning.plan(asked)
         with public_work():
             noise = noise_of(plan, planner.X_star)
         kept = {

@@ -10,22 +10,22 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import lru_cache
+from contextlib import contextmanager
 from typing import Any
 
 from cloakgp import checks
-from cloakgp.accounting import Event, Gaussian, to_spec
-from cloakgp.app import models, shelf
-from cloakgp.app.errors import Problem, bad_input, busy, conflict, not_found, public_work, read_only, spending
+from cloakgp.accounting import Gaussian, to_spec
+from cloakgp.app import models, releases
+from cloakgp.app.balances import left, quote_words
+from cloakgp.app.checked_ledger import CheckedLedger, check_dataset, datasets_of
+from cloakgp.app.errors import Problem, bad_input, busy, conflict, public_work, read_only, spending
 from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.plans import Plans, with_inputs
-from cloakgp.app.receipts import REMEDY, ReadOnly, Receipts, trouble
-from cloakgp.app.shelf import Shelf
+from cloakgp.app.receipts import REMEDY, Receipts
+from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
-from cloakgp.budget import Budget
-from cloakgp.ledger import Balance, Entry, Ledger, LedgerAbsent, LedgerError, LedgerTampered
-from cloakgp.ledger.charge import Account, Charge, Chargeable
+from cloakgp.ledger import Ledger, LedgerError
+from cloakgp.ledger.charge import Account
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.spending import quote, request_name
@@ -33,85 +33,26 @@ from cloakgp.workflow.spending import quote, request_name
 log = logging.getLogger("cloakgp.app")
 
 
-class Till(Ledger):
-    """A ledger for one request, which notes whether its charge was paid now or had been before.
-
-    It keeps a receipt of all that was paid for, and sells nothing if the ledger has forgotten one of them.
-    """
-
-    paid = False
-
-    def __init__(self, url: str, receipts: Receipts, *, who: str, timeout: float = 20.0) -> None:
-        super().__init__(url, who=who, timeout=timeout)
-        self._receipts = receipts
-
-    @contextmanager
-    def charge(
-        self, plan: Chargeable, dataset: str, why: str = "", request: str | None = None
-    ) -> Iterator[Charge]:
-        """As the ledger's own; the answer is there from the start if it was paid for before."""
-        with super().charge(plan, dataset, why, request) as charge:
-            known = charge.answer is not None
-            yield charge
-        self.paid = not known
-        assert charge.receipt is not None
-        self._receipts.add(charge.receipt)
-
-    def fetch(self, entry: int, plan: Chargeable) -> Charge:
-        """As the ledger's own."""
-        fetched = super().fetch(entry, plan)
-        assert fetched.receipt is not None
-        self._receipts.add(fetched.receipt)
-        return fetched
-
-    def trouble(self) -> str | None:
-        """Why nothing may be spent, if the ledger was changed, replaced or removed."""
-        paid_for = self._receipts.everything()  # first: what others pay for meanwhile is in what is read then
-        try:
-            return trouble(paid_for, self.entries())
-        except LedgerTampered as error:
-            return str(error)
-        except LedgerAbsent:
-            return trouble(paid_for, [])
-
-    def _checked_to_write(self, connection: Any) -> list[Entry]:
-        """Look once more in the very transaction that pays: the ledger may have been replaced just now."""
-        paid_for = self._receipts.everything()
-        entries = super()._checked_to_write(connection)
-        said = trouble(paid_for, entries)
-        if said is not None:
-            raise ReadOnly(said)
-        return entries
-
-    def check(self) -> None:
-        """Raise if it cannot be read, or made. One that was tampered with can: its page says so."""
-        with suppress(LedgerTampered):
-            _datasets(self)
-        path = self._store.path
-        if path is not None and not path.parent.is_dir():
-            raise LedgerError(f"ledger: there is no folder {path.parent}. Make it, or name another file.")
-
-
-class Counter:
+class Releasing:
     """Where plans become releases, and who pays."""
 
     def __init__(
-        self, ledger_url: str, uploads: Uploads, plans: Plans, shelf: Shelf, receipts: Receipts
+        self, ledger_url: str, uploads: Uploads, plans: Plans, done: Releases, receipts: Receipts
     ) -> None:
-        self._url, self._uploads, self._plans, self._shelf = ledger_url, uploads, plans, shelf
+        self._url, self._uploads, self._plans, self._releases = ledger_url, uploads, plans, done
         self.receipts = receipts
         self._under_way: set[str] = set()
         self._lock = threading.Lock()
 
-    def ledger(self, who: str) -> Till:
+    def ledger(self, who: str) -> CheckedLedger:
         """The ledger, in somebody's name."""
-        return Till(self._url, self.receipts, who=who)
+        return CheckedLedger(self._url, self.receipts, who=who)
 
     def check_ledger(self) -> None:
-        """Refuse to start on a ledger that cannot be used; see :meth:`Till.check`."""
+        """Refuse to start on a ledger that cannot be used; see :meth:`CheckedLedger.check`."""
         self.ledger("the server").check()
 
-    def paying_ledger(self, who: str) -> Till:
+    def paying_ledger(self, who: str) -> CheckedLedger:
         """The same, to pay from: refused if it is not the ledger that paid before, or was changed."""
         ledger = self.ledger(who)
         said = ledger.trouble()
@@ -122,7 +63,7 @@ class Counter:
     def quote(self, plan_id: str, wanted: models.AskQuote, person: Person) -> dict[str, Any]:
         """What a release would cost and leave; nothing is changed."""
         plan, dataset = self._plans.get(plan_id), wanted.dataset
-        count, number = self._shelf.count(plan_id, dataset), wanted.number
+        count, number = self._releases.count(plan_id, dataset), wanted.number
         _check_number(number, count)
         c = plan["certificate"]
         event = Gaussian(c["mu"], c["n_measurements"])
@@ -131,7 +72,7 @@ class Counter:
             check_dataset(ledger, dataset)
             asked = quote(ledger, dataset, event, self._request(plan, number))
             before, after = left(asked.before), left(asked.after)
-        made = shelf.release_id(plan_id, dataset, number)
+        made = releases.release_id(plan_id, dataset, number)
         return {
             "fits": asked.fits,
             "next": count + 1,
@@ -140,8 +81,8 @@ class Counter:
             "left_after": {"release": after[0], "selection": after[1]},
             "spent_before": before[2],
             "spent_after": after[2],
-            "known": made if asked.known is not None and self._shelf_has(made) else None,
-            "words": _words(dataset, asked.fits, asked.known is not None, before, after),
+            "known": made if asked.known is not None and self._has_file(made) else None,
+            "words": quote_words(dataset, asked.fits, asked.known is not None, before, after),
         }
 
     def release(self, plan_id: str, asked: models.AskRelease, person: Person) -> dict[str, Any]:
@@ -158,7 +99,7 @@ class Counter:
             with spending():
                 ledger = self.paying_ledger(person.name)
                 check_dataset(ledger, asked.dataset)
-            _check_number(asked.number, self._shelf.count(plan_id, asked.dataset))
+            _check_number(asked.number, self._releases.count(plan_id, asked.dataset))
             record = _record(plan, asked, person, asked.number, self._request(plan, asked.number))
             return self._paid(plan, record, asked, ledger)
 
@@ -168,18 +109,18 @@ class Counter:
         if said is not None:  # this ledger does not know what was paid for
             log.error("read-only: %s %s", said, REMEDY)
             return
-        for record in self._shelf.unfinished():
+        for record in self._releases.unfinished():
             try:
                 ledger = self.ledger(record["by"])
-                there = record["dataset"] in _datasets(ledger)
+                there = record["dataset"] in datasets_of(ledger)
                 entries = ledger.entries(record["dataset"]) if there else []
                 entry = next((each for each in entries if each.request == record["request"]), None)
                 if entry is not None:
                     plan = self._plans.load(record["plan"])
-                    self._shelf.finish(record, plan.recover(ledger, entry.number))
+                    self._releases.finish(record, plan.recover(ledger, entry.number))
                     log.info("release %s was paid for and is finished now", record["id"])
-                elif record["state"] == shelf.ASKED:
-                    self._shelf.forget(record)
+                elif record["state"] == releases.ASKED:
+                    self._releases.forget(record)
                     log.info("release %s was not paid for; nothing got out", record["id"])
                 else:
                     log.error("release %s: its file is gone, and the ledger does not know it", record["id"])
@@ -187,19 +128,19 @@ class Counter:
                 log.error("release %s cannot be finished now: %s", record["id"], type(error).__name__)
 
     def _paid(
-        self, plan: dict[str, Any], record: dict[str, Any], asked: models.AskRelease, ledger: Till
+        self, plan: dict[str, Any], record: dict[str, Any], asked: models.AskRelease, ledger: CheckedLedger
     ) -> dict[str, Any]:
         with spending():
             known = any(entry.request == record["request"] for entry in ledger.entries(asked.dataset))
-        if known and self._shelf_has(record["id"]):
-            done = self._shelf.get(record["id"])
-        elif not known and self._shelf.has_file(record["id"]):
+        if known and self._has_file(record["id"]):
+            done = self._releases.get(record["id"])
+        elif not known and self._releases.has_file(record["id"]):
             raise conflict(
                 f"{record['id']}.cloak is in the folder of releases, and the ledger does not know it. It is "
                 "not overwritten: move it away first. Nothing was spent."
             )
         else:
-            self._shelf.begin(record)
+            self._releases.begin(record)
             try:
                 done = self._made(plan, record, asked, ledger, known)
             except Problem as problem:
@@ -210,7 +151,7 @@ class Counter:
                     "bad_input",
                     "not_found",
                 ):
-                    self._shelf.forget(record)  # certainly not paid for
+                    self._releases.forget(record)  # certainly not paid for
                 raise
         with spending():
             balance = left(ledger.balance(asked.dataset))
@@ -220,7 +161,7 @@ class Counter:
             "left_release": balance[0],
             "left_selection": balance[1],
         }
-        return {"release": shelf.shown(done), "receipt": receipt}
+        return {"release": releases.shown(done), "receipt": receipt}
 
     def _made(
         self,
@@ -233,11 +174,11 @@ class Counter:
         settings = plan["settings"]
         with public_work():
             made = self._plans.load(plan["id"])
-        if known:  # paid for before, but not on the shelf
+        if known:  # paid for before, but not in the folder
             with spending():
                 entries = ledger.entries(asked.dataset)
                 number = next(entry.number for entry in entries if entry.request == record["request"])
-                return self._shelf.finish(record, made.recover(ledger, number))
+                return self._releases.finish(record, made.recover(ledger, number))
         with self._uploads.snapshot(settings["data"]) as path:
             with public_work():
                 tables.check_columns(path, [*settings["inputs"], settings["output"]])
@@ -256,7 +197,7 @@ class Counter:
                     asked.missing,
                     account,
                 )
-        return self._shelf.finish(record, release)
+        return self._releases.finish(record, release)
 
     def _request(self, plan: dict[str, Any], number: int) -> str:
         """The request's name in the ledger: the same question of the same column has the same."""
@@ -264,9 +205,9 @@ class Counter:
         asked = {"plan": plan["plan_sha256"], "data": settings["data"], "column": settings["output"]}
         return request_name("app release", None if number == 1 else str(number), **asked)
 
-    def _shelf_has(self, release_id: str) -> bool:
+    def _has_file(self, release_id: str) -> bool:
         try:
-            return self._shelf.path(release_id).exists()
+            return self._releases.path(release_id).exists()
         except Problem:
             return False
 
@@ -298,7 +239,7 @@ def _record(
     plan: dict[str, Any], asked: models.AskRelease, person: Person, number: int, request: str
 ) -> dict[str, Any]:
     return {
-        "id": shelf.release_id(plan["id"], asked.dataset, number),
+        "id": releases.release_id(plan["id"], asked.dataset, number),
         "plan": plan["id"],
         "name": plan["name"] if number == 1 else f"{plan['name']} ({number})",
         "kind": plan["settings"]["kind"],
@@ -311,47 +252,3 @@ def _record(
         "number": number,
         "request": request,
     }
-
-
-def check_dataset(ledger: Ledger, dataset: str) -> None:
-    """A data set that the ledger does not have is not found."""
-    if dataset not in _datasets(ledger):
-        raise not_found("data set in the ledger; nothing was spent")
-
-
-def left(balance: Balance) -> tuple[float, float, float]:
-    """What is left for a release and for a selection, and what was spent, as epsilon."""
-    return _left(balance.budget, balance.events)
-
-
-@lru_cache(maxsize=1000)
-def _left(budget: Budget, events: tuple[Event, ...]) -> tuple[float, float, float]:
-    balance = Balance("", budget, events)
-    return balance.left_for_release(), balance.left_for_selection(), balance.spent
-
-
-def _datasets(ledger: Ledger) -> list[str]:
-    """The names of all data sets; none where there is no ledger yet."""
-    try:
-        return ledger.datasets()
-    except LedgerAbsent:
-        return []
-
-
-def _words(dataset: str, fits: bool, known: bool, before: tuple[float, ...], after: tuple[float, ...]) -> str:
-    if known:
-        return f"This was released before from the budget of {dataset}: the same answer again costs nothing."
-    if not fits:
-        return (
-            f"This does not fit: {dataset} has epsilon {_down(before[0])} left for one more release. Plan "
-            "with a smaller epsilon."
-        )
-    return (
-        f"{dataset} has epsilon {_down(before[0])} left for one more release now, and {_down(after[0])} "
-        "after this one. It cannot be undone."
-    )
-
-
-def _down(epsilon: float) -> str:
-    """Four digits, rounded down: what is said to be left must fit."""
-    return f"{int(epsilon * 1e4 * (1 + 2e-9)) / 1e4:g}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -11,9 +10,9 @@ from fastapi.concurrency import run_in_threadpool
 from cloakgp.app import limits, models
 from cloakgp.app.access import REFUSALS, Custodian, Server, TableName
 from cloakgp.app.errors import bad_input
-from cloakgp.app.folder import open_private, unfinished
 from cloakgp.app.state import State
 from cloakgp.app.uploads import facts_of_inputs
+from cloakgp.files import atomic
 
 router = APIRouter(prefix="/api/data", responses=REFUSALS, tags=["data"])
 _BODY = {
@@ -31,12 +30,12 @@ def tables(person: Custodian, state: Server) -> list[dict[str, Any]]:
 @router.put("/{name}", response_model=models.Table, status_code=201, openapi_extra={"requestBody": _BODY})
 async def upload(name: TableName, request: Request, person: Custodian, state: Server) -> dict[str, Any]:
     """Put a CSV or Parquet file into the data folder, as it is. The first line of a CSV names its columns."""
-    part = unfinished(state.folder.upload(name))
+    part = atomic.unfinished(state.folder.upload(name))
     try:
-        with os.fdopen(open_private(part), "wb") as file:
+        with atomic.create(part, atomic.OWNER) as file:
             async for chunk in request.stream():
                 await run_in_threadpool(file.write, chunk)
-            await run_in_threadpool(_on_disk, file)
+            await run_in_threadpool(atomic.sync, file)
         return await run_in_threadpool(_kept, state, part, name)
     finally:
         part.unlink(missing_ok=True)
@@ -55,11 +54,6 @@ def inputs(name: TableName, asked: models.AskInputs, person: Custodian, state: S
     state.plans.check_roles(name, asked.inputs, asked.output)
     X = state.uploads.inputs(name, asked.inputs, limits.INPUT_ROWS)
     return facts_of_inputs(X, asked.inputs, asked.bounds)
-
-
-def _on_disk(file: Any) -> None:
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _kept(state: State, part: Any, name: str) -> dict[str, Any]:

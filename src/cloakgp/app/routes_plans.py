@@ -16,14 +16,14 @@ router = APIRouter(prefix="/api", responses=REFUSALS, tags=["plans"])
 def preview(asked: models.Settings, person: Custodian, state: Server) -> dict[str, Any]:
     """The exact noise of a release with these settings. Nothing is spent, and the output is not read."""
     state.plans.check_roles(asked.data, asked.inputs, asked.output)
-    return state.workbench.preview(asked)
+    return state.planning.preview(asked)
 
 
 @router.post("/preview/curve", response_model=list[models.CurvePoint])
 def curve(asked: models.AskCurve, person: Custodian, state: Server) -> list[dict[str, Any]]:
     """Noise against epsilon, other settings alike; beside it that of the paper's method, up to epsilon 1."""
     state.plans.check_roles(asked.settings.data, asked.settings.inputs, asked.settings.output)
-    return state.workbench.curve(asked.settings, asked.epsilons)
+    return state.planning.curve(asked.settings, asked.epsilons)
 
 
 @router.get("/plans", response_model=list[models.Plan])
@@ -49,10 +49,10 @@ def one(plan_id: PlanId, person: Person, state: Server) -> dict[str, Any]:
 @router.post("/plans/{plan_id}/quote", response_model=models.Quote)
 def quote(plan_id: PlanId, asked: models.AskQuote, person: Custodian, state: Server) -> dict[str, Any]:
     """What a release would cost, and leave."""
-    return state.counter.quote(plan_id, asked, person)
+    return state.releasing.quote(plan_id, asked, person)
 
 
 @router.post("/plans/{plan_id}/release", response_model=models.Released)
 def release(plan_id: PlanId, asked: models.AskRelease, person: Custodian, state: Server) -> dict[str, Any]:
     """The private step. A repeated request gets the same answer for nothing, unless `number` is a new one."""
-    return state.counter.release(plan_id, asked, person)
+    return state.releasing.release(plan_id, asked, person)

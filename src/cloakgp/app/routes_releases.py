@@ -35,13 +35,13 @@ def _file(kind: str, schema: dict[str, str] = _BYTES) -> dict[int | str, dict[st
 @router.get("", response_model=list[models.Release])
 def everything(person: Person, state: Server) -> list[dict[str, Any]]:
     """All releases, the newest first, without their numbers."""
-    return state.shelf.everything()
+    return state.releases.everything()
 
 
 @router.get("/{release_id}", response_model=models.Release)
 def one(release_id: ReleaseId, person: Person, state: Server) -> dict[str, Any]:
     """One release with its numbers."""
-    return state.shelf.with_arrays(release_id)
+    return state.releases.with_arrays(release_id)
 
 
 @router.post(
@@ -51,7 +51,7 @@ async def predict(release_id: ReleaseId, request: Request, person: Person, state
     """Predictions at up to 10,000 points: free, and the same question has the same answer for ever."""
     body = await request.body()
     # A few threads of their own: the processor is no faster with more, and releases need not queue with them.
-    async with state.turns.of(person.id):
+    async with state.one_per_person.of(person.id):
         answer = await to_thread.run_sync(_predicted, state, release_id, body, limiter=state.predicting)
     return Response(answer, media_type="application/json")
 
@@ -68,20 +68,20 @@ def _predicted(state: State, release_id: str, body: bytes) -> bytes:
         asked = models.AskPredictions.model_validate_json(body)
     except ValidationError as error:
         raise RequestValidationError(error.errors(include_input=False, include_context=False)) from None
-    return to_json(state.shelf.predict(release_id, asked.points, asked.level, asked.include_noise))
+    return to_json(state.releases.predict(release_id, asked.points, asked.level, asked.include_noise))
 
 
 @router.get("/{release_id}/verify", response_model=models.Verified)
 def verify(release_id: ReleaseId, person: Person, state: Server) -> dict[str, Any]:
     """Work out the promise again from the release file."""
-    with state.workbench.heavy():
-        return state.shelf.verified(release_id)
+    with state.planning.heavy():
+        return state.releases.verified(release_id)
 
 
 @router.get("/{release_id}/file", response_class=Response, responses=_file("application/octet-stream"))
 def file(release_id: ReleaseId, person: Person, state: Server) -> Response:
     """The release file (.cloak)."""
-    path = state.shelf.path(release_id)
+    path = state.releases.path(release_id)
     if not path.exists():
         raise not_found("file")
     return FileResponse(path, media_type="application/octet-stream", filename=path.name)
@@ -90,19 +90,19 @@ def file(release_id: ReleaseId, person: Person, state: Server) -> Response:
 @router.get("/{release_id}/csv", response_class=Response, responses=_file("text/csv"))
 def table(release_id: ReleaseId, person: Person, state: Server) -> Response:
     """The released numbers as a table."""
-    return _download(state.shelf.table(release_id), "text/csv", f"{release_id}.csv")
+    return _download(state.releases.table(release_id), "text/csv", f"{release_id}.csv")
 
 
 @router.get("/{release_id}/report", response_class=Response, responses=_file("text/html"))
 def report(release_id: ReleaseId, person: Person, state: Server) -> Response:
     """A report in one HTML file: pictures, settings, and the promise in plain words."""
-    return _download(state.shelf.report(release_id).encode(), "text/html", f"{release_id}.html")
+    return _download(state.releases.report(release_id).encode(), "text/html", f"{release_id}.html")
 
 
 @router.get("/{release_id}/script", response_class=Response, responses=_file("text/x-python"))
 def script(release_id: ReleaseId, person: Person, state: Server) -> Response:
     """A script that redoes the release, for custodians; or reads it and predicts, for analysts."""
-    text = scripts.script(state.shelf.get(release_id), person.role == CUSTODIAN, cloakgp.__version__)
+    text = scripts.script(state.releases.get(release_id), person.role == CUSTODIAN, cloakgp.__version__)
     return _download(text.encode(), "text/x-python", f"{release_id}.py")
 
 
@@ -113,7 +113,7 @@ def script(release_id: ReleaseId, person: Person, state: Server) -> Response:
 )
 def notebook(release_id: ReleaseId, person: Person, state: Server) -> Response:
     """The same as a notebook."""
-    text = scripts.notebook(state.shelf.get(release_id), person.role == CUSTODIAN, cloakgp.__version__)
+    text = scripts.notebook(state.releases.get(release_id), person.role == CUSTODIAN, cloakgp.__version__)
     return _download(text.encode(), "application/x-ipynb+json", f"{release_id}.ipynb")
 
 

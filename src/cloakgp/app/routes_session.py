@@ -61,9 +61,15 @@ async def me(person: Person, state: Server) -> models.Me:
 
 
 @router.get("/api/terms", response_model=dict[str, str])
-async def terms(person: Person) -> dict[str, str]:
-    """Every term in plain words."""
+async def terms() -> dict[str, str]:
+    """Every term in plain words, for everybody: the page to sign in on uses some."""
     return TERMS
+
+
+@router.get("/api/defaults", response_model=models.Defaults)
+async def defaults(person: Person) -> models.Defaults:
+    """What the pages suggest to begin with."""
+    return models.Defaults()
 
 
 def _me(person: Someone, state: State) -> models.Me:

@@ -94,7 +94,7 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
     if not custodian:
         return [read]
     number = settings.get("inducing")
-    places = "" if number is None else f", inducing={number!r}"
+    inducing = "" if number is None else f", inducing={number!r}"
     if settings["kind"] == "function":
         plan = _FUNCTION.format(**settings)
     else:
@@ -102,7 +102,7 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
         where = f"points.grid({at!r}, X)" if isinstance(at, str) else repr(at["points"])
         plan = _PREDICTIONS.format(where=where, **settings)
     return [
-        _PLAN.format(plan=plan, **{**settings, "bounds": tuple(settings["bounds"]), "inducing": places}),
+        _PLAN.format(plan=plan, **{**settings, "bounds": tuple(settings["bounds"]), "inducing": inducing}),
         _RELEASE.format(
             file=file, **{name: record[name] for name in ("dataset", "why", "request", "missing")}
         ),

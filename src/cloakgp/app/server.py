@@ -19,19 +19,20 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 import cloakgp
 from cloakgp.app import (
     routes_data,
-    routes_keeping,
-    routes_pages,
+    routes_ledger,
+    routes_people,
     routes_plans,
     routes_releases,
     routes_session,
 )
-from cloakgp.app.door import Door, Listening, protocol_of
+from cloakgp.app.connections import Connections, ListeningSocket, protocol_of
 from cloakgp.app.errors import add_handlers
 from cloakgp.app.folder import Folder
 from cloakgp.app.guard import Guard
 from cloakgp.app.limits import Limits, Rate
 from cloakgp.app.people import People
 from cloakgp.app.state import State, open_state
+from cloakgp.app.static_pages import add_pages
 from cloakgp.errors import Argument, Message, Phrase
 
 PORT = 8765
@@ -61,10 +62,11 @@ def create_app(state: State) -> FastAPI:
         routes_data,
         routes_plans,
         routes_releases,
-        routes_keeping,
-        routes_pages,
+        routes_ledger,
+        routes_people,
     ):
         app.include_router(part.router)
+    add_pages(app)
     add_handlers(app)
     app.add_middleware(Guard, state=state)
     return app
@@ -107,7 +109,7 @@ def serve(
     with folder.claimed():
         anywhere = behind_proxy or not near
         state = open_state(folder.path, ledger, limits=limits, any_host=anywhere, host=host, demo=demo)
-        door = Door(state.limits, exempt=_PROXY if behind_proxy else ())
+        connections = Connections(state.limits, exempt=_PROXY if behind_proxy else ())
         config = uvicorn.Config(
             create_app(state),
             log_config=None,
@@ -115,15 +117,17 @@ def serve(
             server_header=False,
             proxy_headers=behind_proxy,
             forwarded_allow_ips=_PROXY,
-            http=protocol_of(door),
+            http=protocol_of(connections),
             ws="none",
-            loop="asyncio",  # the door needs its sockets
+            loop="asyncio",  # the limits on connections need its sockets
             timeout_keep_alive=state.limits.idle_seconds,
             timeout_graceful_shutdown=60,
             **_certificates(tls),
         )
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        with Listening(door, socket.create_server((host, port), family=family, backlog=2048)) as listening:
+        with ListeningSocket(
+            connections, socket.create_server((host, port), family=family, backlog=2048)
+        ) as listening:
             _announce(state, host, listening.getsockname()[1], tls is not None, near)
             uvicorn.Server(config).run(sockets=[listening])
 

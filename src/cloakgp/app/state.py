@@ -9,15 +9,15 @@ from ipaddress import ip_address
 from anyio import CapacityLimiter
 
 from cloakgp.app.folder import Folder
-from cloakgp.app.limits import Limits, Rate, Turns
+from cloakgp.app.limits import Limits, OnePerPerson, Rate
 from cloakgp.app.people import People
+from cloakgp.app.planning import Planning
 from cloakgp.app.plans import Plans
 from cloakgp.app.receipts import Receipts
-from cloakgp.app.releasing import Counter
+from cloakgp.app.releases import Releases
+from cloakgp.app.releasing import Releasing
 from cloakgp.app.sessions import Sessions
-from cloakgp.app.shelf import Shelf
 from cloakgp.app.uploads import Uploads
-from cloakgp.app.workbench import Workbench
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -31,15 +31,15 @@ class State:
     people: People
     sessions: Sessions
     uploads: Uploads
-    workbench: Workbench
+    planning: Planning
     plans: Plans
-    shelf: Shelf
-    counter: Counter
+    releases: Releases
+    releasing: Releasing
     limits: Limits
     asked: Rate
     failed: Rate
     predicting: CapacityLimiter
-    turns: Turns
+    one_per_person: OnePerPerson
     any_host: bool
     hosts: frozenset[str]
     demo: bool
@@ -84,31 +84,31 @@ def open_state(
     folder.tidy()
     url = ledger or f"sqlite:///{folder.path / 'ledger.db'}"
     uploads = Uploads(folder)
-    workbench = Workbench(uploads)
-    plans, shelf = Plans(folder, uploads, workbench), Shelf(folder)
+    planning = Planning(uploads)
+    plans, releases = Plans(folder, uploads, planning), Releases(folder)
     people = People(folder.path / "people.json")
-    counter = Counter(url, uploads, plans, shelf, Receipts(folder.receipts, shelf.receipts()))
-    counter.check_ledger()
-    counter.reconcile()
-    if demo and counter.ledger("demo").trouble() is None:
+    releasing = Releasing(url, uploads, plans, releases, Receipts(folder.receipts, releases.receipts()))
+    releasing.check_ledger()
+    releasing.reconcile()
+    if demo and releasing.ledger("demo").trouble() is None:
         from cloakgp.app.demo_data import add_demo
 
-        add_demo(folder, counter.ledger("demo"))
+        add_demo(folder, releasing.ledger("demo"))
     return State(
         folder=folder,
         ledger_url=url,
         people=people,
         sessions=Sessions(people),
         uploads=uploads,
-        workbench=workbench,
+        planning=planning,
         plans=plans,
-        shelf=shelf,
-        counter=counter,
+        releases=releases,
+        releasing=releasing,
         limits=limits,
         asked=Rate(limits.requests_per_second, limits.burst),
         failed=Rate(limits.failures_per_minute / 60, limits.failures_per_minute),
         predicting=CapacityLimiter(max(2, min(8, os.cpu_count() or 2))),
-        turns=Turns(),
+        one_per_person=OnePerPerson(),
         any_host=any_host,
         hosts=_LOOPBACK | {plain_host(host)},
         demo=demo,

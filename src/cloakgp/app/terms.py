@@ -1,10 +1,13 @@
-"""Every term that the app uses, in plain words."""
+"""Every term that the app uses, in plain words: the one source, for the pages and for programs."""
 
 TERMS = {
-    "input": "A column that is public, such as age. Inputs are in the release file as they are.",
-    "output": (
-        "The private column: one value for each row, such as height. It is read once, by the release, and "
-        "no value of it is ever shown."
+    "public input": (
+        "What the outcome is predicted from, such as an age or a place. Inputs are treated as public: they "
+        "are written into the release file as they are."
+    ),
+    "private outcome": (
+        "What is protected: one number per row, such as a height or a price. It is read once, at the "
+        "release, and only noisy numbers leave."
     ),
     "bounds": (
         "Between which numbers outputs are known to lie, from public knowledge and never from the data. "
@@ -24,7 +27,9 @@ TERMS = {
         "A promise about each row: what is released would have come out nearly as likely if that row's "
         "private value had been another."
     ),
-    "unit": "What is protected: the output of one row. A person who owns several rows is protected less.",
+    "one row": (
+        "The unit of protection: the outcome of one row. A person who owns several rows is protected less."
+    ),
     "Gaussian process": (
         "The model: a smooth curve or surface through noisy data, which says how unsure it is."
     ),
@@ -36,22 +41,28 @@ TERMS = {
         "is smoother, and takes less noise."
     ),
     "variance": "How far the curve swings around its mean: the square of that distance.",
-    "noise variance": (
-        "How far single outputs scatter around the curve: the square of that distance. This is about "
-        "people, and not about privacy."
+    "spread": (
+        "How far the curve moves up and down over the inputs, as a std in the outcome's unit. The kernel's "
+        "variance is its square."
+    ),
+    "scatter": (
+        "How far single outcomes lie from the curve, as a std in the outcome's unit: people of the same age "
+        "differ in height. Its square is the model's noise variance. It is no privacy noise."
     ),
     "inducing inputs": (
-        "For tables of many rows: a number of places, spread over the public inputs, through which the curve "
-        "is seen. More of them follow finer detail and take longer. None: every row is a place of its own, "
+        "For tables of many rows: a number of points, spread over the public inputs, through which the "
+        "curve is seen. More of them follow finer detail and take longer. None: every row counts by itself, "
         "which is exact and only works for some thousand rows."
     ),
-    "mean": (
-        "What the curve is expected to be where there are no data; the middle of the bounds, if not given."
+    "prior mean": (
+        "What the model expects where there are no data at all. The middle of the bounds, unless you say "
+        "otherwise."
     ),
     "test points": (
-        "Where predictions are wanted. The privacy noise is shaped for them; others can be asked later, for"
-        " nothing."
+        "Where predictions are wanted. The privacy noise is shaped for them; others can be asked later, for "
+        "nothing."
     ),
+    "grid": "Points at equal distances over the range of the inputs: so many along each input column.",
     "noise std": (
         "How far privacy noise moves a released number, typically. It does not depend on the private "
         "column, so it is known exactly before anything is spent."
@@ -70,12 +81,12 @@ TERMS = {
     ),
     "released": "The predictions as they came out, with privacy noise in them.",
     "denoised": "The best estimate from the released numbers under the model. It costs no more privacy.",
+    "95 % band": "Where the true curve lies with probability 95 %, if the model is right.",
     "prediction": "A number at any input, worked out from a release. Free, and the same each time.",
-    "function": (
-        "A release of the whole curve, to be asked anywhere. It takes more noise than predictions at known "
-        "points."
+    "whole function": (
+        "A release that can be asked anywhere, when nobody knows the test points yet. It takes more noise "
+        "than releasing predictions."
     ),
-    "interval": "Where the curve lies with the probability given, if the model is right.",
     "data set": (
         "A set of people, by a name in the ledger. Everything about them is paid from its one budget."
     ),
@@ -84,13 +95,21 @@ TERMS = {
         "The record of what was spent, by whom and why. It refuses what does not fit, and its entries "
         "cannot be changed unseen."
     ),
-    "chain": "Each entry of the ledger carries a hash of the one before, so that a change shows.",
-    "certificate": "The numbers behind the promise, from which anyone can check it.",
-    "verify": "Work out the promise again from the numbers in a release file, without trusting who made it.",
-    "missing": (
-        "What happens to rows without an output: refuse the release, or count them as the middle of the "
-        "bounds, which protects being missing, too."
+    "hash chain": (
+        "Each entry of the ledger carries a fingerprint of itself and of the entry before. A change "
+        "anywhere breaks the chain, and is found."
     ),
+    "certificate": "The numbers behind the promise, from which anyone can check it.",
+    "verified": (
+        "The numbers in the release file were worked out again: noise of the size stated is enough for the "
+        "promise. That it was drawn at random, no file can show. In part: the file does not hold all that "
+        "this takes, so the promise is claimed and not proven."
+    ),
+    "missing outcomes": (
+        "Rows without an outcome. Dropping them tells something about them; counting them as the middle of "
+        "the bounds does not."
+    ),
+    "token": "A secret word that signs a person in. It is shown once and kept on the server as a hash only.",
     "custodian": "Somebody who holds the private data: plans, releases, and keeps the budget.",
     "analyst": "Somebody who sees plans and releases and asks for predictions, and never the data.",
 }

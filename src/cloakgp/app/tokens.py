@@ -15,7 +15,7 @@ def new_token() -> str:
 
 
 def new_id() -> str:
-    """A name for a person or an unfinished file; not a secret."""
+    """A name for a person or a folder; not a secret."""
     return secrets.token_hex(8)
 
 

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.app import limits
+from cloakgp.app import defaults, limits
+from cloakgp.app.cache import Cache
 from cloakgp.app.errors import Problem, bad_input, conflict, not_found, public_work
-from cloakgp.app.folder import UPLOAD_NAME, Folder, sync_folder
-from cloakgp.app.kept import Kept
+from cloakgp.app.folder import UPLOAD_NAME, Folder
 from cloakgp.app.tokens import new_id
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
+from cloakgp.files import atomic
 from cloakgp.rows import formats
 from cloakgp.workflow import tables
 
@@ -38,8 +39,8 @@ class Uploads:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._facts: Kept[dict[str, Any]] = Kept(64)
-        self._inputs: Kept[FloatArray] = Kept(4)
+        self._facts: Cache[dict[str, Any]] = Cache(64)
+        self._inputs: Cache[FloatArray] = Cache(4)
 
     def names(self) -> list[str]:
         """Of all tables; what was put there by hand under another kind of name is left alone."""
@@ -89,7 +90,7 @@ class Uploads:
             raise conflict(
                 "there is a table of this name already. Remove it first, or take another name."
             ) from None
-        sync_folder(path.parent)
+        atomic.sync_folder(path.parent)
         return self.facts(name)
 
     def remove(self, name: str) -> None:
@@ -177,16 +178,16 @@ def facts_of_inputs(X: FloatArray, columns: list[str], bounds: list[float] | Non
 
 
 def _suggested(widths: FloatArray, bounds: list[float] | None) -> dict[str, Any] | None:
-    """A quarter of each input's range; of the bounds for f, and an eighth of them for scatter. All public."""
+    """From the ranges of the inputs and from the bounds, which are public."""
     if not (widths > 0).all():
         return None
-    scales = [float(f"{width / 4:.2g}") for width in widths]
+    scales = [float(f"{defaults.LENGTHSCALE * width:.2g}") for width in widths]
     scale = f"{scales[0]:g}" if len(scales) == 1 else f"[{', '.join(f'{each:g}' for each in scales)}]"
     if bounds is None or not bounds[0] < bounds[1]:
-        return {"lengthscale": scales, "kernel": f"EQ({scale})", "noise": None, "spread": None}
+        return {"lengthscale": scales, "kernel": f"{defaults.FAMILY}({scale})", "noise": None, "spread": None}
     width = bounds[1] - bounds[0]
-    spread, scatter = float(f"{width / 4:.2g}"), float(f"{width / 8:.2g}")
-    kernel = f"EQ({scale}, variance={spread**2:g})"
+    spread, scatter = float(f"{defaults.SPREAD * width:.2g}"), float(f"{defaults.SCATTER * width:.2g}")
+    kernel = f"{defaults.FAMILY}({scale}, variance={spread**2:g})"
     return {"lengthscale": scales, "kernel": kernel, "noise": scatter**2, "spread": spread}
 
 

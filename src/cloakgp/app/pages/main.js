@@ -1,18 +1,24 @@
 // Puts the pages together: who is signed in, the bar at the top, and which view an address shows.
 
-import { api } from "./api.js";
-import { go, here, otherwise, route, start } from "./router.js";
-import { walk } from "./steps/frame.js";
-import { session, startAgain } from "./store.js";
-import { button, fill, h, link, mark } from "./ui.js";
-import { budgetView } from "./views/budget.js";
-import { plansView, planView, releasesView, wordsView } from "./views/lists.js";
-import { peopleView } from "./views/people.js";
-import { releaseView } from "./views/release.js";
-import { signInView } from "./views/signin.js";
+import { api } from "./core/api.js";
+import { startAgain } from "./core/draft.js";
+import { go, here, otherwise, route, start } from "./core/router.js";
+import { isCustodian, session } from "./core/session.js";
+import { walk } from "./steps/walk.js";
+import { button } from "./ui/buttons.js";
+import { fill, h } from "./ui/dom.js";
+import { topBar } from "./ui/top_bar.js";
+import { budgetView } from "./views/budget_view.js";
+import { peopleView } from "./views/people_view.js";
+import { planView } from "./views/plan_view.js";
+import { plansView } from "./views/plans_view.js";
+import { releaseView } from "./views/release_view.js";
+import { releasesView } from "./views/releases_view.js";
+import { signInView } from "./views/sign_in_view.js";
+import { wordsView } from "./views/words_view.js";
 
 const custodianOnly = (view) => (root, parameters) => {
-  if (session.get().me?.role === "custodian") return view(root, parameters);
+  if (isCustodian()) return view(root, parameters);
   window.location.replace(`#${home()}`);
   return null;
 };
@@ -23,9 +29,8 @@ const signedIn = (view) => (root, parameters) => {
 };
 
 function home() {
-  const { me } = session.get();
-  if (!me) return "/sign-in";
-  return me.role === "custodian" ? "/new/data" : "/releases";
+  if (!session.get().me) return "/sign-in";
+  return isCustodian() ? "/new/data" : "/releases";
 }
 
 route("/sign-in", (root) => signInView(root, enter));
@@ -39,66 +44,9 @@ route("/people", signedIn(custodianOnly(peopleView)));
 route("/words", signedIn(wordsView));
 otherwise(home);
 
-const PAGES = [
-  ["/new/data", "New release", "/new", "custodian"],
-  ["/releases", "Releases", "/releases"],
-  ["/plans", "Plans", "/plans"],
-  ["/budget", "Budget", "/budget", "custodian"],
-  ["/people", "People", "/people", "custodian"],
-];
+const top = () => topBar(home(), signOut);
 
-function top() {
-  const { me } = session.get();
-  const path = here();
-  const theme = () => (window.cloakTheme.current() === "dark" ? "Light" : "Dark");
-  const toggle = button(
-    theme(),
-    () => {
-      window.cloakTheme.toggle();
-    },
-    { class: "button quiet small theme", id: "theme-toggle" },
-  );
-  fill(
-    document.getElementById("top"),
-    h(
-      "div",
-      { class: "top-inner" },
-      h(
-        "a",
-        { class: "brand", href: `#${home()}`, "aria-label": "cloakgp, start" },
-        mark(),
-        h("span", {}, "cloakgp"),
-      ),
-      me
-        ? h(
-            "nav",
-            { "aria-label": "Pages" },
-            PAGES.filter(([, , , role]) => !role || role === me.role).map(([href, text, stem]) =>
-              link(text, `#${href}`, {
-                "aria-current": path === stem || path.startsWith(`${stem}/`) ? "page" : null,
-              }),
-            ),
-          )
-        : h("span", {}),
-      h(
-        "div",
-        { class: "who" },
-        me
-          ? h("span", { class: "who-name" }, me.name, h("small", {}, me.demo ? `${me.role}, demo` : me.role))
-          : null,
-        toggle,
-        me ? button("Sign out", leave, { class: "button quiet small" }) : null,
-      ),
-    ),
-  );
-  fill(
-    document.getElementById("foot"),
-    h("p", {}, "A plan is public, a release is private, a prediction is free."),
-    me ? h("p", {}, link("All words explained", "#/words"), ` · cloakgp ${me.version}`) : null,
-  );
-}
-
-async function leave() {
+async function signOut() {
   try {
     await api.signOut();
   } finally {
@@ -112,9 +60,8 @@ async function leave() {
 async function load() {
   try {
     const me = await api.me();
-    session.set({ me });
+    session.set({ defaults: await api.defaults(), me });
     if (me.role !== "custodian") startAgain(); // somebody else's draft may be left in this tab
-    session.set({ terms: await api.terms().catch(() => null) });
   } catch (error) {
     session.set({ me: null });
     if (error.status !== 401) throw error;
@@ -131,10 +78,6 @@ async function enter() {
 }
 
 window.addEventListener("shown", top);
-window.addEventListener("theme", () => {
-  const toggle = document.getElementById("theme-toggle");
-  if (toggle) toggle.textContent = window.cloakTheme.current() === "dark" ? "Light" : "Dark";
-});
 window.addEventListener("signed-out", () => {
   if (!session.get().me) return;
   session.set({ me: null });
@@ -145,7 +88,9 @@ window.addEventListener("signed-out", () => {
 for (const kind of ["dragover", "drop"]) window.addEventListener(kind, (event) => event.preventDefault());
 
 try {
+  const terms = api.terms().catch(() => ({})); // while it is found out who is signed in
   await load();
+  session.set({ terms: await terms });
 } catch (error) {
   fill(
     document.getElementById("content"),

@@ -1,7 +1,8 @@
 // Pieces that several pictures are made of.
 
-import { number } from "../format.js";
-import { alpha, plain } from "./figure.js";
+import { number } from "../core/format.js";
+import { alpha } from "./colours.js";
+import { plain } from "./plain.js";
 
 export const column = (rows, place) => rows.map((row) => row[place]);
 

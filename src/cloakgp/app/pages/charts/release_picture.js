@@ -1,0 +1,163 @@
+// What was released, and what a reader makes of it.
+
+import { axes } from "./axes.js";
+import { alpha } from "./colours.js";
+import {
+  rug,
+  runs,
+  line,
+  sorted,
+  padded,
+  short,
+  BLUE_TO_RED,
+  VIRIDIS,
+  markerSize,
+  colourBar,
+  pointLabel,
+  clarity,
+  dots,
+  column,
+} from "./traces.js";
+
+function band(c, x, low, high, colour, name) {
+  const edge = { mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false };
+  return [
+    { x, y: low, ...edge },
+    { x, y: high, ...edge, fill: "tonexty", fillcolor: colour, name, showlegend: Boolean(name) },
+  ];
+}
+
+function releaseByInput(release, asked) {
+  const { inputs: names, output, bounds } = release.settings;
+  const { x, pick } = sorted(release);
+  const released = pick(release.released);
+  const noise = pick(release.noise_std);
+  const denoised = pick(release.denoised);
+  const std = pick(release.denoised_std);
+  return (c) => {
+    const traces = [];
+    if (denoised && std) {
+      const reach = std.map((value) => 1.96 * value);
+      traces.push(
+        ...band(
+          c,
+          x,
+          denoised.map((v, i) => v - reach[i]),
+          denoised.map((v, i) => v + reach[i]),
+          alpha(c.free, 0.2),
+          "95 % band",
+        ),
+      );
+    }
+    if (released) {
+      const faded = noise.map((value) => value >= release.fades_at);
+      traces.push(
+        ...runs(x, released, faded).map((run) =>
+          line(c, run, c.private, ["released", "released, too noisy to use"], { width: 1.8 }),
+        ),
+        noiseBars(c, x, released, noise, faded),
+      );
+    }
+    if (denoised)
+      traces.push({
+        x,
+        y: denoised,
+        name: "denoised",
+        mode: "lines",
+        line: { color: c.free, width: 3 },
+        hovertemplate: "%{y:.4~g}",
+      });
+    const span = bounds[1] - bounds[0];
+    if (asked?.points.length) {
+      traces.push({
+        x: column(asked.points, 0),
+        y: asked.mean,
+        name: "your questions",
+        mode: "markers",
+        marker: { size: 9, color: c.public, line: { color: c.card, width: 1.5 } },
+        error_y: {
+          type: "data",
+          array: asked.upper.map((v, i) => v - asked.mean[i]),
+          color: c.public,
+          thickness: 1.5,
+          width: 4,
+        },
+        hovertemplate: "%{y:.4~g}",
+      });
+    }
+    if (release.inputs_sample?.length)
+      traces.push(rug(c, column(release.inputs_sample, 0), bounds[0] - 0.08 * span));
+    const shape = axes(c, { x: names[0], y: output, height: 420 });
+    shape.yaxis.range = [bounds[0] - 0.13 * span, bounds[1] + 0.1 * span];
+    shape.xaxis.range = padded(x, [...(release.inputs_sample ?? []), ...(asked?.points ?? [])]);
+    return {
+      traces,
+      layout: shape,
+      words: `Released and denoised ${output} by ${names[0]}, at ${x.length} points.`,
+    };
+  };
+}
+
+// Bars of one std at some twenty points: all of them would hide the line.
+function noiseBars(c, x, released, noise, faded) {
+  const every = Math.max(1, Math.round(x.length / 20));
+  const kept = x.map((_, place) => place).filter((place) => place % every === 0 && !faded[place]);
+  const pick = (list) => kept.map((place) => list[place]);
+  return {
+    x: pick(x),
+    y: pick(released),
+    mode: "markers",
+    name: "noise, one std",
+    marker: { size: 1, color: alpha(c.private, 0.5) },
+    hoverinfo: "skip",
+    error_y: { type: "data", array: pick(noise), color: alpha(c.private, 0.45), thickness: 1.2, width: 3 },
+  };
+}
+
+function releaseMap(release, which) {
+  const { inputs: names, output } = release.settings;
+  const values = release[which];
+  const certain = which === "noise_std" ? null : clarity(release.noise_std, release.fades_at);
+  return (c, width) => {
+    const low = Math.min(...values);
+    const span = Math.max(...values) - low || 1;
+    const size = markerSize(values.length, width);
+    const traces = [
+      {
+        x: column(release.points, 0),
+        y: column(release.points, 1),
+        mode: "markers",
+        type: "scatter",
+        name: output,
+        text: values.map(
+          (value, place) =>
+            `${short(value)}${which === "noise_std" ? "" : ` (noise std ${short(release.noise_std[place])})`}`,
+        ),
+        hovertemplate: pointLabel(names),
+        marker: {
+          size: values.map((value) => size * (0.55 + (0.6 * (value - low)) / span)),
+          color: values,
+          colorscale: which === "noise_std" ? BLUE_TO_RED : VIRIDIS,
+          opacity: certain ?? 0.9,
+          line: { width: 0 },
+          colorbar: colourBar(c, which === "noise_std" ? "noise std" : output, width),
+        },
+      },
+    ];
+    if (release.inputs_sample?.length) traces.push(dots(c, release.inputs_sample));
+    const shape = axes(c, { x: names[0], y: names[1], height: 470 });
+    shape.hovermode = "closest";
+    return {
+      traces,
+      layout: shape,
+      words: `Map of ${output} at ${values.length} points, from ${short(low)} to ${short(low + span)}. Faint circles carry much noise.`,
+    };
+  };
+}
+
+// `which` numbers a map shows; `asked` are questions and their answers, shown over one input. Null for more inputs.
+export function releasePicture(release, which, asked) {
+  const n = release.settings.inputs.length;
+  if (n === 1) return releaseByInput(release, asked);
+  return n === 2 ? releaseMap(release, which) : null;
+}

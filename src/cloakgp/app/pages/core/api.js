@@ -1,0 +1,81 @@
+// Talks to the server. Every answer is JSON or an ApiError that carries the server's own sentence.
+
+class ApiError extends Error {
+  constructor(message, code, status) {
+    super(message);
+    this.code = code;
+    this.status = status;
+  }
+}
+
+const SILENT = "The server does not answer. Is cloakgp serve still running?";
+
+async function send(method, path, { body, raw, signal } = {}) {
+  const options = { method, signal, credentials: "same-origin", headers: {} };
+  if (raw !== undefined) {
+    options.body = raw;
+    options.headers["Content-Type"] = "application/octet-stream";
+  } else if (body !== undefined) {
+    options.body = JSON.stringify(body);
+    options.headers["Content-Type"] = "application/json";
+  }
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new ApiError(SILENT, "silent", 0);
+  }
+  const text = await response.text();
+  let answer = null;
+  try {
+    answer = text ? JSON.parse(text) : null;
+  } catch {
+    answer = null;
+  }
+  if (response.ok) return answer;
+  const sentence =
+    typeof answer?.error === "string" ? answer.error : `The server answered with error ${response.status}.`;
+  const error = new ApiError(sentence, answer?.code ?? "failed", response.status);
+  if (error.status === 401) window.dispatchEvent(new CustomEvent("signed-out"));
+  throw error;
+}
+
+const get = (path, options) => send("GET", path, options);
+const post = (path, body, options) => send("POST", path, { ...options, body });
+const part = encodeURIComponent;
+
+export const api = {
+  me: () => get("/api/me"),
+  signIn: (token) => post("/api/session", { token }),
+  signOut: () => send("DELETE", "/api/session"),
+  terms: () => get("/api/terms"),
+  defaults: () => get("/api/defaults"),
+
+  data: () => get("/api/data"),
+  upload: (name, bytes) => send("PUT", `/api/data/${part(name)}`, { raw: bytes }),
+  removeData: (name) => send("DELETE", `/api/data/${part(name)}`),
+  inputs: (name, inputs, signal) => post(`/api/data/${part(name)}/inputs`, { inputs }, { signal }),
+
+  preview: (settings, signal) => post("/api/preview", settings, { signal }),
+  curve: (settings, epsilons, signal) => post("/api/preview/curve", { settings, epsilons }, { signal }),
+
+  plans: () => get("/api/plans"),
+  plan: (id) => get(`/api/plans/${part(id)}`),
+  savePlan: (settings, name) => post("/api/plans", { settings, name }),
+  quote: (id, dataset) => post(`/api/plans/${part(id)}/quote`, { dataset }),
+  release: (id, request) => post(`/api/plans/${part(id)}/release`, request),
+
+  releases: () => get("/api/releases"),
+  releaseOf: (id) => get(`/api/releases/${part(id)}`),
+  predict: (id, request) => post(`/api/releases/${part(id)}/predict`, request),
+  verify: (id) => get(`/api/releases/${part(id)}/verify`),
+  download: (id, what) => `/api/releases/${part(id)}/${what}`,
+
+  ledger: () => get("/api/ledger"),
+  createDataset: (dataset) => post("/api/ledger/datasets", dataset),
+
+  people: () => get("/api/people"),
+  invite: (person) => post("/api/people", person),
+  revoke: (id) => send("DELETE", `/api/people/${part(id)}`),
+};

@@ -1,0 +1,58 @@
+// The draft of a release. It holds settings only, which are public, and is kept for as long as the browser's tab, so
+// that a reload loses nothing.
+
+import { createStore } from "./store.js";
+
+const KEY = "cloakgp-draft";
+
+const EMPTY = {
+  data: null, // file name
+  columns: [],
+  rows: null,
+  roles: {}, // column -> "input" | "output"
+  facts: null, // {rows, ranges, sample, suggested} of the input columns
+  lower: "",
+  upper: "",
+  family: null, // the server suggests it, like all that is null or empty
+  lengthscales: [], // text, one per input
+  spread: "", // std of the function
+  scatter: "", // std of one outcome around it
+  level: false, // whether the level is unknown: adds a Constant
+  asText: false,
+  kernelText: "",
+  mean: "",
+  design: null,
+  kind: null,
+  inducing: "", // how many inducing inputs; empty for none
+  where: "grid", // "grid" | "own"
+  perAxis: "",
+  ownPoints: "",
+  epsilon: null,
+  delta: "",
+  planName: "",
+  seen: 0, // the furthest step that was looked at
+  plan: null, // {id, of}: the saved plan and the settings that it was saved for
+  release: null, // id of the release that came of it
+};
+
+function restored() {
+  try {
+    return { ...EMPTY, ...JSON.parse(window.sessionStorage.getItem(KEY) ?? "{}") };
+  } catch {
+    return { ...EMPTY };
+  }
+}
+
+export const draft = createStore(restored());
+
+draft.subscribe((state) => {
+  try {
+    window.sessionStorage.setItem(KEY, JSON.stringify(state));
+  } catch {
+    // it then lasts until the page is closed
+  }
+});
+
+export function startAgain() {
+  draft.set({ ...EMPTY });
+}

@@ -1,0 +1,32 @@
+// The draft that a kept plan came from, as far as its settings tell.
+
+import { short } from "./draft_parts.js";
+
+export function draftOfPlan(plan, file, facts) {
+  const s = plan.settings;
+  const roles = Object.fromEntries(s.inputs.map((name) => [name, "input"]));
+  const isGrid = typeof s.at === "string";
+  return {
+    data: s.data,
+    columns: file.columns,
+    rows: file.rows,
+    roles: { ...roles, [s.output]: "output" },
+    facts,
+    lower: String(s.bounds[0]),
+    upper: String(s.bounds[1]),
+    asText: true,
+    kernelText: s.kernel,
+    scatter: short(Math.sqrt(s.noise)),
+    mean: s.mean === null || s.mean === undefined ? "" : String(s.mean),
+    design: s.design,
+    kind: s.kind,
+    inducing: s.inducing ? String(s.inducing) : "",
+    where: isGrid ? "grid" : "own",
+    perAxis: isGrid ? s.at.replace("grid:", "") : "",
+    ownPoints: isGrid ? "" : s.at.points.map((point) => point.join(", ")).join("\n"),
+    epsilon: s.epsilon,
+    delta: String(s.delta),
+    planName: plan.name,
+    seen: 4,
+  };
+}

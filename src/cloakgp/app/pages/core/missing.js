@@ -1,0 +1,36 @@
+// What keeps a step from being done, in words, or null. In the order of the steps.
+
+import { atOf, boundsOf, exactRows, inducingOf, inputsOf, kernelOf, mostInducing, needsInducing, outputOf } from "./draft_parts.js";
+import { count } from "./format.js";
+import { typed } from "./typed.js";
+
+function inducingTrouble(d) {
+  const n = inducingOf(d);
+  if (n === undefined) return `Inducing inputs: a whole number from 1 to ${mostInducing()}, or empty.`;
+  if (n === null && needsInducing(d))
+    return `Say how many inducing inputs: more than ${count(exactRows())} rows need them.`;
+  return n !== null && d.kind === "function"
+    ? "A whole function has no inducing inputs. Leave their number empty."
+    : null;
+}
+
+export const missing = {
+  data: (d) => {
+    if (!d.data) return "Choose a file.";
+    if (!inputsOf(d).length) return "Say which column is a public input.";
+    if (!outputOf(d)) return "Say which column is the private outcome.";
+    return d.facts ? null : "The input columns could not be read.";
+  },
+  bounds: (d) => (boundsOf(d) ? null : "Type both bounds, the lower one first."),
+  model: (d) => {
+    if (!kernelOf(d)) return "Fill in the kernel.";
+    if (!(typed(d.scatter) > 0)) return "Say how far single outcomes lie from the curve.";
+    if (d.mean.trim() !== "" && typed(d.mean) === null) return "The prior mean must be a number, or empty.";
+    return inducingTrouble(d) ?? (atOf(d) ? null : "Say where predictions are wanted.");
+  },
+  budget: (d) => {
+    const delta = typed(d.delta);
+    if (!(d.epsilon > 0)) return "Epsilon must be above 0.";
+    return delta > 0 && delta < 1 ? null : "Delta must lie between 0 and 1.";
+  },
+};

@@ -1,0 +1,30 @@
+// From what was typed into the steps to the server's settings.
+
+import { missing } from "./missing.js";
+import { atOf, boundsOf, inducingOf, inputsOf, kernelOf, outputOf, short } from "./draft_parts.js";
+import { typed } from "./typed.js";
+
+export function settingsOf(d) {
+  const ready = Object.values(missing).every((check) => check(d) === null);
+  return ready ? allSettings(d) : null;
+}
+
+function allSettings(d) {
+  return {
+    data: d.data,
+    inputs: inputsOf(d),
+    output: outputOf(d),
+    bounds: boundsOf(d),
+    kernel: kernelOf(d),
+    noise: Number(short(typed(d.scatter) ** 2)),
+    mean: typed(d.mean),
+    at: atOf(d),
+    epsilon: d.epsilon,
+    delta: typed(d.delta),
+    design: d.design,
+    kind: d.kind,
+    inducing: inducingOf(d),
+  };
+}
+
+export const sameSettings = (one, other) => JSON.stringify(one) === JSON.stringify(other);

@@ -1,0 +1,33 @@
+// What the server suggests to begin with, worked out from what is public: the range of the inputs and the bounds.
+
+import { boundsOf, inputsOf, needsInducing } from "./draft_parts.js";
+import { session } from "./session.js";
+
+const round = (value) => String(Number(value.toPrecision(2)));
+
+// Changes to a draft: only what is not filled in yet.
+export function startingValues(d) {
+  const { defaults } = session.get();
+  const changes = {};
+  for (const name of ["family", "design", "kind", "epsilon"])
+    if (d[name] === null) changes[name] = defaults[name];
+  const names = inputsOf(d);
+  if (d.facts && d.lengthscales.length !== names.length) {
+    changes.lengthscales = names.map((name) => {
+      const [low, high] = d.facts.ranges[name] ?? [0, 1];
+      return round(defaults.lengthscale_share * (high - low) || 1);
+    });
+  }
+  const bounds = boundsOf(d);
+  const width = bounds ? bounds[1] - bounds[0] : null;
+  if (bounds && d.spread === "") changes.spread = round(defaults.spread_share * width);
+  if (bounds && d.scatter === "") changes.scatter = round(defaults.scatter_share * width);
+  const grids = defaults.points_per_axis;
+  if (names.length && d.perAxis === "") changes.perAxis = String(grids[names.length - 1] ?? grids.at(-1));
+  if (needsInducing({ ...d, ...changes }) && d.inducing === "") changes.inducing = String(defaults.inducing);
+  if (d.facts && d.delta === "") changes.delta = safeDelta(d.facts.rows);
+  return changes;
+}
+
+// A power of ten, at most a tenth of one over the number of rows.
+export const safeDelta = (rows) => String(10 ** -(Math.ceil(Math.log10(Math.max(rows, 2))) + 1));

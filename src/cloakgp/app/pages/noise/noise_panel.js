@@ -1,0 +1,119 @@
+// The exact noise of the draft, drawn anew whenever a setting moves. It costs nothing: no outcome is read.
+
+import { figure } from "../charts/figure.js";
+import { noisePicture } from "../charts/noise_picture.js";
+import { api } from "../core/api.js";
+import { draft } from "../core/draft.js";
+import { inputsOf, outputOf } from "../core/draft_parts.js";
+import { count, number, percent } from "../core/format.js";
+import { sameSettings, settingsOf } from "../core/settings.js";
+import { debounce } from "../ui/debounce.js";
+import { fill, h } from "../ui/dom.js";
+import { chip, problem } from "../ui/notes.js";
+import { numbersTable } from "../ui/numbers_table.js";
+import { tile } from "../ui/tiles.js";
+import { tip } from "../ui/tip.js";
+import { lastPreview } from "./last_preview.js";
+import { noiseTiles } from "./noise_tiles.js";
+
+// A panel that follows the draft. `onAnswer` hears of each answer, and of null while there is none.
+export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
+  const chart = figure();
+  const status = h("p", { class: "status", role: "status" });
+  const trouble = h("div", {});
+  const body = h("div", { class: "panel-body" }, chart);
+  const numbers = h("div", {});
+  const heading = h("span", {}, "Exact noise");
+  const root = h(
+    "section",
+    { class: "card panel", "aria-labelledby": "noise-title" },
+    h(
+      "div",
+      { class: "panel-head" },
+      h("h2", { id: "noise-title" }, heading, tip("noise std")),
+      chip("free", "costs nothing"),
+    ),
+    status,
+    trouble,
+    body,
+    numbers,
+  );
+  let running = null;
+
+  function draw(answer, settings) {
+    const d = draft.get();
+    const faded = answer.noise_std.filter((value) => value >= answer.fades_at).length;
+    const whole = answer.noise_std.length;
+    fill(trouble);
+    body.hidden = false;
+    chart.show(noisePicture(answer, d.facts?.sample, inputsOf(d), outputOf(d) ?? "the outcome", { height }));
+    heading.textContent = answer.exact ? "Exact noise" : "Noise, about";
+    const how = answer.exact ? "exact" : "from a part of the rows; exact once the plan is kept";
+    status.textContent = `${count(whole)} test points, ${how}, worked out in ${answer.milliseconds} ms without a look at ${settings.output}.`;
+    const worth = tile(
+      count(whole - faded),
+      "points worth releasing",
+      faded ? `of ${count(whole)}; ${count(faded)} faded` : `of ${count(whole)}, none faded`,
+      faded > whole / 2 ? "bad" : "good",
+    );
+    fill(numbers, noiseTiles(answer.summary, worth), full ? pointNoise(answer, settings) : null);
+    onAnswer(answer, settings);
+  }
+
+  async function ask() {
+    const settings = settingsOf(draft.get());
+    running?.abort();
+    if (!settings) {
+      body.hidden = true;
+      root.setAttribute("aria-busy", "false");
+      status.textContent = "The noise appears here as soon as the settings are complete.";
+      fill(numbers);
+      onAnswer(null, null);
+      return;
+    }
+    const last = lastPreview.get();
+    if (last && sameSettings(last.settings, settings)) {
+      root.setAttribute("aria-busy", "false");
+      draw(last.answer, settings);
+      return;
+    }
+    running = new AbortController();
+    const mine = running;
+    root.setAttribute("aria-busy", "true");
+    try {
+      const answer = await api.preview(settings, mine.signal);
+      if (mine !== running) return;
+      lastPreview.set({ settings, answer });
+      draw(answer, settings);
+    } catch (error) {
+      if (error.name === "AbortError" || mine !== running) return;
+      status.textContent = "";
+      body.hidden = true;
+      fill(numbers);
+      fill(trouble, problem(error));
+      onAnswer(null, settings);
+    }
+    if (mine === running) root.setAttribute("aria-busy", "false");
+  }
+
+  const later = debounce(ask, 250);
+  const stop = draft.subscribe(later);
+  ask();
+  root.done = () => {
+    stop();
+    later.cancel();
+    running?.abort();
+    chart.done();
+  };
+  return root;
+}
+
+function pointNoise(answer, settings) {
+  const rowAt = (place) => [
+    ...answer.points[place].map((value) => number(value)),
+    number(answer.noise_std[place], 3),
+    percent(answer.noise_std[place] / answer.summary.bounds_width),
+  ];
+  const headings = [...settings.inputs, "noise std", "of the bounds"];
+  return numbersTable(headings, rowAt, answer.points.length, "Noise at each test point");
+}

@@ -1,0 +1,104 @@
+// Questions to a release, anywhere and for nothing.
+
+import { api } from "../core/api.js";
+import { number } from "../core/format.js";
+import { typed, typedPoints } from "../core/typed.js";
+import { clear, fill, h } from "../ui/dom.js";
+import { checkbox, field, numberInput } from "../ui/forms.js";
+import { chip, problem } from "../ui/notes.js";
+import { table } from "../ui/tables.js";
+import { tip } from "../ui/tip.js";
+
+const SHOWN = 200;
+
+export function askForm(release, onAnswer) {
+  const names = release.settings.inputs;
+  const state = { text: "", level: "0.95", one: false };
+  const area = h("textarea", {
+    rows: "4",
+    class: "code",
+    spellcheck: "false",
+    placeholder: names.length === 1 ? "12.5\n80" : "one point per line",
+    oninput: (event) => {
+      state.text = event.target.value;
+    },
+  });
+  const answerBox = h("div", { "aria-live": "polite" });
+  const question = field(`${names.join(", ")} on each line`, area, {
+    hint: "Anywhere, not only at the test points. Up to 10,000 points.",
+  });
+
+  async function ask(event) {
+    event.preventDefault();
+    question.fail(null);
+    let rows;
+    try {
+      rows = typedPoints(state.text, names.length);
+    } catch (error) {
+      question.fail(error.message);
+      return;
+    }
+    const level = typed(state.level);
+    if (!rows.length) {
+      question.fail("Type at least one point.");
+      return;
+    }
+    if (!(level > 0 && level < 1)) {
+      question.fail("The probability of the interval must lie between 0 and 1.");
+      return;
+    }
+    try {
+      const answer = await api.predict(release.id, { points: rows, level, include_noise: state.one });
+      const headings = [...names, "mean", "std", `${number(100 * level)} % interval`];
+      const lines = rows
+        .slice(0, SHOWN)
+        .map((row, place) => [
+          ...row.map((value) => number(value)),
+          number(answer.mean[place]),
+          number(answer.std[place], 3),
+          `${number(answer.lower[place])} to ${number(answer.upper[place])}`,
+        ]);
+      fill(
+        answerBox,
+        table(headings, lines, { caption: "Answers", numeric: headings.map((_, place) => place) }),
+        rows.length > SHOWN ? h("p", { class: "hint" }, `The first ${SHOWN} of ${rows.length}.`) : null,
+      );
+      onAnswer({ points: rows, ...answer });
+    } catch (error) {
+      clear(answerBox);
+      fill(answerBox, problem(error));
+    }
+  }
+
+  return h(
+    "section",
+    { class: "card" },
+    h("div", { class: "panel-head" }, h("h2", {}, "Ask anywhere"), chip("free", "costs nothing")),
+    h(
+      "form",
+      { novalidate: true, onsubmit: ask, class: "ask" },
+      question,
+      h(
+        "div",
+        { class: "pair" },
+        field(
+          "Probability of the interval",
+          numberInput(state.level, (value) => {
+            state.level = value;
+          }),
+          { tip: tip("95 % band") },
+        ),
+      ),
+      checkbox(
+        "for one new outcome, not for the curve",
+        state.one,
+        (value) => {
+          state.one = value;
+        },
+        { tip: tip("scatter") },
+      ),
+      h("button", { type: "submit", class: "button primary" }, "Ask"),
+    ),
+    answerBox,
+  );
+}

@@ -1,0 +1,40 @@
+// What can be taken away of a release.
+
+import { api } from "../core/api.js";
+import { session } from "../core/session.js";
+import { h } from "../ui/dom.js";
+
+const DOWNLOADS = [
+  ["csv", "Numbers", "CSV"],
+  ["file", "Release file", ".cloak, to check and to ask"],
+  ["report", "Report", "one HTML page to pass on"],
+  ["script", "Script", ".py"],
+  ["notebook", "Notebook", ".ipynb"],
+];
+
+const REDO = { custodian: "that redoes it", analyst: "that reads it and predicts" };
+
+export function downloads(id) {
+  const redo = REDO[session.get().me?.role] ?? "";
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", {}, "Take it with you"),
+    h(
+      "ul",
+      { class: "downloads" },
+      DOWNLOADS.map(([what, label, sub]) =>
+        h(
+          "li",
+          {},
+          h(
+            "a",
+            { href: api.download(id, what), download: "", class: "download", "data-what": what },
+            h("b", {}, label),
+            h("span", {}, sub, ["script", "notebook"].includes(what) ? ` ${redo}` : null),
+          ),
+        ),
+      ),
+    ),
+  );
+}

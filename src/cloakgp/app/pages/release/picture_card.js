@@ -1,0 +1,67 @@
+// The picture of a release, with the numbers behind it. `show(asked)` adds answers to questions.
+
+import { figure } from "../charts/figure.js";
+import { releasePicture } from "../charts/release_picture.js";
+import { number } from "../core/format.js";
+import { h } from "../ui/dom.js";
+import { choice } from "../ui/forms.js";
+import { chip } from "../ui/notes.js";
+import { tip } from "../ui/tip.js";
+import { releasedNumbers } from "./released_numbers.js";
+import { verifiedBadge } from "./verified_badge.js";
+
+const KINDS = [
+  ["denoised", "denoised"],
+  ["released", "released"],
+  ["noise_std", "noise"],
+];
+const HINTS = {
+  1: "Thin: what was released, with the privacy noise as bars of one std. Bold: what a reader makes of it, knowing the law of the noise. Ticks: the inputs, which are public.",
+  2: "Large circles are large values; faint ones carry so much noise that they say little. Dots: the inputs, which are public.",
+};
+
+export function pictureCard(release) {
+  const { settings, certificate } = release;
+  const names = settings.inputs;
+  const chart = figure();
+  let which = release.denoised ? "denoised" : "released";
+
+  function show(asked) {
+    const picture = releasePicture(release, which, asked);
+    if (picture) chart.show(picture);
+    else chart.hidden = true;
+  }
+
+  function chooseNumbers() {
+    const shown = KINDS.filter(([key]) => release[key]);
+    const take = (value) => {
+      which = value;
+      show();
+    };
+    return choice("What to draw", shown, which, take, { hideLegend: true });
+  }
+
+  const root = h(
+    "section",
+    { class: "card" },
+    h(
+      "div",
+      { class: "panel-head" },
+      h("h2", {}, `${settings.output} by ${names.join(" and ")}`, tip("denoised")),
+      h(
+        "span",
+        { class: "badges" },
+        chip("private", `ε ${number(certificate.epsilon)}, δ ${number(certificate.delta)}`),
+        verifiedBadge(release.id),
+        tip("verified"),
+      ),
+    ),
+    names.length === 2 ? chooseNumbers() : null,
+    chart,
+    HINTS[names.length] ? h("p", { class: "hint" }, HINTS[names.length]) : null,
+    releasedNumbers(release),
+  );
+  root.show = show;
+  root.done = () => chart.done();
+  return root;
+}

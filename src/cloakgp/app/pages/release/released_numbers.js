@@ -1,0 +1,21 @@
+// What was released and what a reader makes of it, as a table.
+
+import { number } from "../core/format.js";
+import { numbersTable } from "../ui/numbers_table.js";
+
+const COLUMNS = [
+  ["released", "released"],
+  ["noise_std", "noise std"],
+  ["denoised", "denoised"],
+  ["denoised_std", "its std"],
+];
+
+export function releasedNumbers(release) {
+  const columns = COLUMNS.filter(([key]) => release[key]);
+  const rowAt = (place) => [
+    ...release.points[place].map((value) => number(value)),
+    ...columns.map(([key]) => number(release[key][place])),
+  ];
+  const headings = [...release.settings.inputs, ...columns.map(([, label]) => label)];
+  return numbersTable(headings, rowAt, release.points.length, "Released and denoised numbers");
+}

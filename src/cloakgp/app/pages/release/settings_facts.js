@@ -1,0 +1,26 @@
+// The settings of a plan or a release, one by one.
+
+import { number, percent } from "../core/format.js";
+import { h } from "../ui/dom.js";
+import { facts } from "../ui/tables.js";
+
+export function settingsFacts(settings, certificate) {
+  return facts([
+    ["public inputs", settings.inputs.join(", ")],
+    ["private outcome", settings.output],
+    ["bounds", `${number(settings.bounds[0])} to ${number(settings.bounds[1])}`],
+    ["kernel", h("code", {}, settings.kernel)],
+    ["noise variance", number(settings.noise)],
+    ...(settings.inducing ? [["inducing inputs", settings.inducing]] : []),
+    [
+      "test points",
+      typeof settings.at === "string" ? settings.at : `${settings.at?.points?.length ?? 0} points`,
+    ],
+    ["kind", settings.kind === "function" ? "the whole function" : "predictions"],
+    ["design", certificate?.design ?? settings.design],
+    ["promise", `ε = ${number(settings.epsilon)}, δ = ${number(settings.delta)}`],
+    ["rows", certificate?.n_rows ?? "–"],
+    ["numbers measured", certificate?.n_measurements ?? "–"],
+    ["gap to the best noise", certificate?.gap === undefined ? "–" : `at most ${percent(certificate.gap)}`],
+  ]);
+}

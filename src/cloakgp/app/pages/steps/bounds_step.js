@@ -1,0 +1,103 @@
+// Step 2: where outcomes are known to lie. Typed, without a default.
+
+import { draft } from "../core/draft.js";
+import { boundsOf, outputOf } from "../core/draft_parts.js";
+import { number } from "../core/format.js";
+import { missing } from "../core/missing.js";
+import { typed } from "../core/typed.js";
+import { fill, h } from "../ui/dom.js";
+import { field, numberInput } from "../ui/forms.js";
+import { chip, note } from "../ui/notes.js";
+import { tip } from "../ui/tip.js";
+
+export const boundsStep = {
+  id: "bounds",
+  name: "Bounds",
+  title: "Bounds of the outcome",
+  lead: () =>
+    `Between which two numbers is every ${outputOf(draft.get()) ?? "outcome"} known to lie, by public knowledge alone?`,
+  check: missing.bounds,
+  render(root) {
+    const output = outputOf(draft.get());
+    const scale = h("div", { class: "scale-words", "aria-live": "polite" });
+    const change = (name) => (value) => {
+      draft.set({ [name]: value });
+      show();
+    };
+    const lower = field(
+      `Smallest possible ${output}`,
+      numberInput(draft.get().lower, change("lower"), { id: "lower" }),
+    );
+    const upper = field(
+      `Largest possible ${output}`,
+      numberInput(draft.get().upper, change("upper"), { id: "upper" }),
+    );
+
+    function show() {
+      const d = draft.get();
+      const [low, high] = [typed(d.lower), typed(d.upper)];
+      lower.fail(d.lower.trim() !== "" && low === null ? "This is not a number." : null);
+      upper.fail(
+        d.upper.trim() !== "" && high === null
+          ? "This is not a number."
+          : low !== null && high !== null && low >= high
+            ? "This must be above the smallest one."
+            : null,
+      );
+      const both = boundsOf(d);
+      fill(
+        scale,
+        both
+          ? [
+              h(
+                "div",
+                { class: "ruler", "aria-hidden": "true" },
+                h("span", {}, number(both[0])),
+                h("i", {}),
+                h("span", {}, number(both[1])),
+              ),
+              h(
+                "p",
+                {},
+                `One person could move a sum by at most ${number(both[1] - both[0])}. The noise is proportional to that: bounds half as wide need half the noise. Anything outside counts as the nearest bound.`,
+              ),
+            ]
+          : null,
+      );
+    }
+
+    root.append(
+      h(
+        "div",
+        { class: "columns" },
+        h(
+          "section",
+          { class: "card" },
+          h("h2", {}, "The two numbers", tip("bounds")),
+          h("div", { class: "pair" }, lower, upper),
+          scale,
+        ),
+        h(
+          "section",
+          { class: "card" },
+          h("h2", {}, "Why nothing is filled in"),
+          h(
+            "p",
+            {},
+            "The smallest and the largest number in your file belong to two people. Bounds are published, so taking them from the data would give those two away, and no noise would cover it.",
+          ),
+          h(
+            "p",
+            {},
+            "Take them from the literature, from what is physically possible, or from older published tables. Too wide costs noise, too narrow bends the result, and neither weakens the promise.",
+          ),
+          note(
+            "plain",
+            h("p", {}, chip("public", "public"), " Bounds are part of the plan that everybody may see."),
+          ),
+        ),
+      ),
+    );
+    show();
+  },
+};

@@ -1,0 +1,60 @@
+// The last step before the spend: why, what about missing outcomes, and a name to type.
+
+import { fill, h } from "../ui/dom.js";
+import { choice, field, textInput } from "../ui/forms.js";
+import { chip, problem } from "../ui/notes.js";
+import { tip } from "../ui/tip.js";
+
+const MISSING = [
+  ["error", "stop, spend nothing"],
+  ["midpoint", "count as the middle of the bounds"],
+];
+
+// Fills `form`, {why, missing, confirm}. `spend()` releases; if it fails, that is said here.
+export function confirmForm(form, dataset, spend) {
+  form.confirm = "";
+  const trouble = h("div", {});
+  const submit = h("button", { type: "submit", class: "button spend", disabled: true }, "Release now");
+  let busy = false;
+
+  const set = (name) => (value) => {
+    form[name] = value;
+    submit.disabled = busy || form.confirm !== dataset;
+  };
+
+  async function onsubmit(event) {
+    event.preventDefault();
+    if (busy || form.confirm !== dataset) return;
+    busy = submit.disabled = true;
+    submit.textContent = "Releasing…";
+    fill(trouble);
+    try {
+      await spend();
+      return;
+    } catch (error) {
+      fill(trouble, problem(error));
+    }
+    busy = false;
+    submit.disabled = form.confirm !== dataset;
+    submit.textContent = "Release now";
+  }
+
+  return [
+    h("h2", {}, "The one private step ", chip("private", "reads the outcomes")),
+    h(
+      "form",
+      { novalidate: true, onsubmit },
+      field("Why", textInput(form.why, set("why"), { id: "why", maxlength: "200" }), {
+        hint: "For the ledger, optional. Write nothing here that you learned from the outcomes.",
+      }),
+      choice("Rows without an outcome", MISSING, form.missing, set("missing"), {
+        tip: tip("missing outcomes"),
+      }),
+      field(`Type ${dataset} to confirm`, textInput("", set("confirm"), { id: "confirm" }), {
+        hint: "The name of the data set that pays, letter by letter.",
+      }),
+      trouble,
+      submit,
+    ),
+  ];
+}

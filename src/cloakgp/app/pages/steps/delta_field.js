@@ -1,0 +1,55 @@
+// Delta, with a word if it is large for so many rows.
+
+import { draft } from "../core/draft.js";
+import { count, number } from "../core/format.js";
+import { safeDelta } from "../core/starting_values.js";
+import { typed } from "../core/typed.js";
+import { button } from "../ui/buttons.js";
+import { fill, h } from "../ui/dom.js";
+import { field, numberInput } from "../ui/forms.js";
+import { tip } from "../ui/tip.js";
+
+export function deltaField() {
+  const advice = h("div", {});
+  const input = numberInput(
+    draft.get().delta,
+    (value) => {
+      draft.set({ delta: value });
+      say();
+    },
+    { id: "delta" },
+  );
+  const delta = field("δ, delta", input, {
+    tip: tip("delta"),
+    hint: "How likely the promise may fail. Well below one over the number of rows.",
+  });
+
+  function say() {
+    const d = draft.get();
+    const value = typed(d.delta);
+    const rows = d.facts?.rows;
+    delta.fail(
+      value === null || value <= 0 || value >= 1 ? "A number between 0 and 1, such as 0.0001." : null,
+    );
+    fill(
+      advice,
+      rows && value * rows >= 0.5
+        ? h(
+            "p",
+            { class: "hint warn" },
+            `That is large for ${count(rows)} rows: stay well below ${number(1 / rows, 2)}. `,
+            button("Use a safe one", () => useSafe(rows), { class: "button small" }),
+          )
+        : null,
+    );
+  }
+
+  function useSafe(rows) {
+    input.value = safeDelta(rows);
+    draft.set({ delta: input.value });
+    say();
+  }
+
+  say();
+  return [delta, advice];
+}

@@ -1,0 +1,84 @@
+// What is expected of the curve before any outcome is seen.
+
+import { draft } from "../core/draft.js";
+import { kernelOf, mostInducing, needsInducing, outputOf } from "../core/draft_parts.js";
+import { count } from "../core/format.js";
+import { session } from "../core/session.js";
+import { fill, h } from "../ui/dom.js";
+import { choice, field, numberInput, textInput } from "../ui/forms.js";
+import { tip } from "../ui/tip.js";
+import { kernelFields } from "./kernel_fields.js";
+
+const FORMS = [
+  ["no", "in plain fields"],
+  ["yes", "as text, for experts"],
+];
+
+const set = (name) => (value) => draft.set({ [name]: value });
+
+export function kernelCard() {
+  const root = h("section", { class: "card" });
+
+  function chooseForm(value) {
+    const now = draft.get();
+    draft.set({ asText: value === "yes", kernelText: now.kernelText || kernelOf(now) || "" });
+    show();
+    root.querySelector("input:checked").focus();
+  }
+
+  function show() {
+    const d = draft.get();
+    fill(
+      root,
+      h("h2", {}, "What you expect"),
+      choice("Kernel", FORMS, d.asText ? "yes" : "no", chooseForm, { hideLegend: true }),
+      d.asText ? kernelText(d) : kernelFields(),
+      scatterAndMean(d),
+      inducingField(d),
+      h(
+        "p",
+        { class: "hint" },
+        "The numbers here started from the range of the inputs and from your bounds, which are public. Change them by what you know, not by what you saw in the outcomes.",
+      ),
+    );
+  }
+
+  show();
+  return root;
+}
+
+function kernelText(d) {
+  const input = textInput(d.kernelText, set("kernelText"), { id: "kernel-text", class: "code" });
+  return field("Kernel", input, {
+    tip: tip("kernel"),
+    hint: "As in Python: EQ, Matern12, Matern32, Matern52, Periodic, RationalQuadratic, Linear, Polynomial, Constant, with + and *.",
+  });
+}
+
+function scatterAndMean(d) {
+  const output = outputOf(d);
+  return h(
+    "div",
+    { class: "pair" },
+    field("Scatter", numberInput(d.scatter, set("scatter"), { id: "scatter" }), {
+      tip: tip("scatter"),
+      hint: `How far from the curve is one ${output}? (std)`,
+      suffix: output,
+    }),
+    field("Prior mean", numberInput(d.mean, set("mean"), { id: "mean" }), {
+      tip: tip("prior mean"),
+      hint: "Empty: the middle of the bounds.",
+      suffix: output,
+    }),
+  );
+}
+
+function inducingField(d) {
+  const input = numberInput(d.inducing, set("inducing"), { id: "inducing", inputmode: "numeric" });
+  return field("Inducing inputs", input, {
+    tip: tip("inducing inputs"),
+    hint: needsInducing(d)
+      ? `At most ${mostInducing()}. ${count(d.rows)} rows are too many to do without.`
+      : `Empty: every row counts by itself. For thousands of rows, ${session.get().defaults.inducing} is quicker.`,
+  });
+}

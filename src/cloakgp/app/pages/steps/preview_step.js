@@ -1,0 +1,125 @@
+// Step 5: the noise, large, with the settings that move it most. Ends by keeping the plan.
+
+import { api } from "../core/api.js";
+import { draft } from "../core/draft.js";
+import { inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
+import { number } from "../core/format.js";
+import { sameSettings, settingsOf } from "../core/settings.js";
+import { noisePanel } from "../noise/noise_panel.js";
+import { link } from "../ui/buttons.js";
+import { fill, h } from "../ui/dom.js";
+import { field, textInput } from "../ui/forms.js";
+import { chip, note, sentence } from "../ui/notes.js";
+import { facts } from "../ui/tables.js";
+import { tip } from "../ui/tip.js";
+import { epsilonSlider } from "./epsilon_slider.js";
+
+const suggestedName = (d) => `${outputOf(d)} by ${inputsOf(d).join(" and ")}`;
+
+export const previewStep = {
+  id: "preview",
+  name: "Preview",
+  title: "The noise, beforehand",
+  lead: () =>
+    "This is not a simulation. The noise does not depend on the private outcomes, so it is known before anything is spent, and looking costs nothing.",
+  nextText: "Keep this plan and go on",
+  check: (d) => (d.planName.trim() === "" ? "Give the plan a name." : null),
+  async next(context) {
+    const d = draft.get();
+    const settings = settingsOf(d);
+    if (d.plan && sameSettings(d.plan.of, { settings, name: d.planName })) {
+      context.on();
+      return;
+    }
+    try {
+      const plan = await api.savePlan(settings, d.planName.trim());
+      draft.set({ plan: { id: plan.id, of: { settings, name: d.planName } }, release: null });
+      context.on();
+    } catch (error) {
+      context.fail(sentence(error.message));
+    }
+  },
+  render(root) {
+    if (draft.get().planName === "") draft.set({ planName: suggestedName(draft.get()) });
+    const summary = h("div", {});
+    const say = (d) =>
+      fill(
+        summary,
+        facts([
+          ["file", d.data],
+          ["public inputs", inputsOf(d).join(", ")],
+          ["private outcome", outputOf(d)],
+          ["bounds", `${d.lower} to ${d.upper}`],
+          ["kernel", h("code", {}, kernelOf(d) ?? "")],
+          ...(d.inducing.trim() ? [["inducing inputs", d.inducing]] : []),
+          ["promise", `ε = ${number(d.epsilon)}, δ = ${d.delta}`],
+        ]),
+      );
+    const stop = draft.subscribe(say);
+    say(draft.get());
+    const warning = h("div", {});
+    const panel = noisePanel({
+      height: 430,
+      full: true,
+      onAnswer: (answer) => {
+        const faded = answer ? answer.noise_std.filter((value) => value >= answer.fades_at).length : 0;
+        fill(
+          warning,
+          answer && faded === answer.noise_std.length
+            ? note(
+                "warn",
+                h(
+                  "p",
+                  {},
+                  "Every point is too noisy to use. A longer lengthscale, narrower bounds or a larger ε would help; nothing has been spent.",
+                ),
+              )
+            : null,
+        );
+      },
+    });
+    root.append(
+      h(
+        "div",
+        { class: "columns wide-left" },
+        h("div", {}, panel, warning),
+        h(
+          "div",
+          {},
+          h(
+            "section",
+            { class: "card" },
+            epsilonSlider(),
+            h(
+              "p",
+              { class: "hint" },
+              "Change anything else ",
+              link("in the model", "#/new/model"),
+              " or ",
+              link("the bounds", "#/new/bounds"),
+              ".",
+            ),
+          ),
+          h(
+            "section",
+            { class: "card" },
+            h("h2", {}, "The plan", tip("plan"), " ", chip("public", "public")),
+            field(
+              "Name",
+              textInput(draft.get().planName, (value) => draft.set({ planName: value }), {
+                id: "plan-name",
+                maxlength: "80",
+              }),
+              { hint: "Analysts will see it, with the settings below." },
+            ),
+            summary,
+          ),
+        ),
+      ),
+    );
+    return () => {
+      stop();
+      panel.done();
+    };
+  },
+};

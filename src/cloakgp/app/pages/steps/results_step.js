@@ -1,0 +1,53 @@
+// Step 7: what came out.
+
+import { api } from "../core/api.js";
+import { draft, startAgain } from "../core/draft.js";
+import { go } from "../core/router.js";
+import { releaseResults } from "../release/release_results.js";
+import { button } from "../ui/buttons.js";
+import { h } from "../ui/dom.js";
+import { note, problem } from "../ui/notes.js";
+
+export const resultsStep = {
+  id: "results",
+  name: "Results",
+  title: "Results",
+  lead: () =>
+    "These numbers may be published. From here on everything is free: asking, denoising, downloading.",
+  nextText: null,
+  render(root) {
+    const inner = h("div", {}, h("p", { class: "loading" }, "Loading…"));
+    let done = null;
+    let gone = false;
+    root.append(
+      note(
+        "good",
+        h(
+          "p",
+          {},
+          "Released, and written into the ledger. Any change from here on is a new plan, and a new spend.",
+        ),
+      ),
+      inner,
+      h(
+        "div",
+        { class: "step-buttons" },
+        h("span", {}),
+        button("Start another one", () => {
+          startAgain();
+          go("/new/data");
+        }),
+      ),
+    );
+    api
+      .releaseOf(draft.get().release)
+      .then((release) => {
+        if (!gone) done = releaseResults(inner, release);
+      })
+      .catch((error) => inner.replaceChildren(problem(error)));
+    return () => {
+      gone = true;
+      done?.();
+    };
+  },
+};

@@ -1,0 +1,44 @@
+// What was written into the ledger, the newest first.
+
+import { number, when } from "../core/format.js";
+import { h } from "../ui/dom.js";
+import { table } from "../ui/tables.js";
+
+function what(entry) {
+  const value = entry.what;
+  if (value === null || value === undefined) return "";
+  if (typeof value !== "object") return String(value);
+  if (entry.kind === "opened") return "the ledger";
+  if (entry.kind === "created")
+    return `with ε ${number(value.epsilon)}, δ ${number(value.delta)}${value.pure ? `, of which ${number(value.pure)} set aside for selections` : ""}`;
+  if (value.kind === "Gaussian")
+    return `Gaussian noise with μ ${number(value.mu, 3)} on ${value.n_measurements} number${value.n_measurements === 1 ? "" : "s"}`;
+  return Object.entries(value)
+    .filter(([, content]) => content !== null && typeof content !== "object")
+    .map(([name, content]) => `${name} ${typeof content === "number" ? number(content) : content}`)
+    .join(", ");
+}
+
+const HEADINGS = ["no.", "when", "data set", "what happened", "who", "why", "hash"];
+
+const cells = (entry) => [
+  entry.number,
+  when(entry.when),
+  entry.dataset,
+  h("span", {}, h("b", {}, entry.kind), " ", h("span", { class: "hint" }, what(entry))),
+  entry.who,
+  entry.why || "–",
+  h("code", { title: entry.hash }, String(entry.hash ?? "").slice(0, 8)),
+];
+
+export function ledgerEntries(entries) {
+  const rows = [...entries].reverse().map(cells);
+  return h(
+    "section",
+    { class: "card" },
+    h("h2", {}, "Entries"),
+    rows.length
+      ? table(HEADINGS, rows, { caption: "Entries of the ledger", stacked: true })
+      : h("p", { class: "hint" }, "Nothing has been written yet."),
+  );
+}

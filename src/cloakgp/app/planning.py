@@ -1,0 +1,215 @@
+"""Plans, as fast as sliders move: what does not depend on the promise is worked out once and kept."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cloakgp.app import limits, models
+from cloakgp.app.cache import Cache
+from cloakgp.app.errors import bad_input, public_work
+from cloakgp.app.uploads import Uploads
+from cloakgp.app.work_queue import WorkQueue
+from cloakgp.calibration import calibrate
+from cloakgp.checks import FloatArray
+from cloakgp.errors import InputError
+from cloakgp.kernels.words import parse
+from cloakgp.model.inducing import spread_evenly
+from cloakgp.plans import out_of_core
+from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.planner import Planner
+from cloakgp.plans.predictions import Plan
+from cloakgp.plots import FADED
+from cloakgp.workflow import points, settings, words
+
+AnyPlan = Plan | FunctionPlan
+_AT_ONCE, _WAITING, _EACH, _PATIENCE = 3, 21, 8, 60.0
+_NUMBERS = 6e7  # that all kept planners may hold, of 8 bytes each
+
+
+class Planning:
+    """Makes plans for settings, and says how noisy they are."""
+
+    def __init__(self, uploads: Uploads) -> None:
+        self._uploads = uploads
+        self._planners: Cache[Planner] = Cache(_NUMBERS, _numbers)
+        self._functions: Cache[FunctionPlan] = Cache(8)
+        self._queue = WorkQueue(_AT_ONCE, _WAITING, _EACH, _PATIENCE)
+
+    def heavy(self) -> AbstractContextManager[None]:
+        """A slot for work that takes the processor for a while; there are few."""
+        return self._queue.slot()
+
+    def inputs(self, asked: models.Settings) -> FloatArray:
+        """The input columns of a table that is not too large for these settings."""
+        return self._uploads.inputs(asked.data, asked.inputs, _most_rows(asked))
+
+    def plan(self, asked: models.Settings) -> tuple[AnyPlan, Planner]:
+        """The plan for these settings, and what it was made with."""
+        planner = self._planner(asked)
+        with public_work():
+            if asked.kind == "function":
+                return self._function(asked, planner), planner
+            made = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
+            return made, planner
+
+    def preview(self, asked: models.Settings) -> dict[str, Any]:
+        """How much noise there will be, and where: public, free, and exact unless there are many rows."""
+        start = time.perf_counter()
+        with self.heavy():
+            plan, planner, share = self._sketch(asked)
+            with public_work():
+                noise = share * noise_of(plan, planner.X_star)
+                own = plan.gp_std if isinstance(plan, Plan) else np.sqrt(planner.smoother.posterior_variance)
+        return {
+            "points": planner.X_star.tolist(),
+            "noise_std": noise.tolist(),
+            "gp_std": own.tolist(),
+            "summary": words.noise_summary(noise, plan.gp.bounds),
+            "certificate": plan.certificate.to_dict() if share == 1 else None,
+            "promise": words.promise(plan.certificate),
+            "fades_at": FADED * (plan.gp.bounds[1] - plan.gp.bounds[0]),
+            "milliseconds": round(1000 * (time.perf_counter() - start)),
+            "exact": share == 1,
+        }
+
+    def curve(self, asked: models.Settings, epsilons: list[float]) -> list[dict[str, Any]]:
+        """Noise against epsilon, and the paper's beside it."""
+        with self.heavy():
+            plan, planner, share = self._sketch(asked)
+            with public_work():
+                papers = None
+                if asked.kind == "predictions":
+                    papers = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design="volume")
+                points = [self._point(epsilon, asked, plan, planner, papers) for epsilon in epsilons]
+        return [_times(point, share) for point in points]
+
+    def _sketch(self, asked: models.Settings) -> tuple[AnyPlan, Planner, float]:
+        """A plan to look at, what it was made with, and by how much its noise is to be multiplied.
+
+        It is the plan itself; but of a large table it sees some rows, spread evenly, each of which stands for
+        several: as their mean would, with a smaller variance and, since it moves further, a larger noise.
+        """
+        rows = self._uploads.facts(asked.data)["rows"]
+        if asked.inducing is None or rows <= limits.SKETCHED:
+            return *self.plan(asked), 1.0
+        share = limits.SKETCHED / rows
+        planner = self._planner(asked, limits.SKETCHED)
+        with public_work():
+            plan = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
+        return plan, planner, share
+
+    def _point(
+        self, epsilon: float, asked: models.Settings, plan: AnyPlan, planner: Planner, papers: Plan | None
+    ) -> dict[str, Any]:
+        if asked.kind == "predictions" and asked.design == "posterior":  # another design for each epsilon
+            noise = planner.plan(epsilon=epsilon, delta=asked.delta, design=asked.design).noise_std
+        else:
+            noise = noise_of(plan, planner.X_star) * _scaled(plan, epsilon, "analytic")
+        paper = None
+        if papers is not None and epsilon <= 1:
+            paper = _rms(papers.noise_std * _scaled(papers, epsilon, "classic"))
+        return {"epsilon": epsilon, "rms": _rms(noise), "largest": float(noise.max()), "paper_rms": paper}
+
+    def _planner(self, asked: models.Settings, rows: int | None = None) -> Planner:
+        """For the whole table, or for so many of its rows, which stand for all."""
+        with public_work():
+            wanted = as_workflow(asked)
+        X = self.inputs(asked)
+
+        def make() -> Planner:
+            with public_work():
+                where = points_of(wanted, X)
+                if rows is None:
+                    return wanted.gp().planner(X, where)
+                fewer = replace(wanted, noise=wanted.noise * rows / len(X))
+                return fewer.gp().planner(spread_evenly(X, rows), where)
+
+        return self._planners.get((rows, *self._key(asked)), make)
+
+    def _function(self, asked: models.Settings, planner: Planner) -> FunctionPlan:
+        def make() -> FunctionPlan:
+            return planner.gp.plan_function(planner.X, epsilon=asked.epsilon, delta=asked.delta)
+
+        return self._functions.get((*self._key(asked)[:-1], asked.epsilon, asked.delta), make)
+
+    def _key(self, asked: models.Settings) -> tuple[Any, ...]:
+        """Everything but the promise and the design; the test points last."""
+        model = (
+            *(tuple(asked.inputs), asked.kernel, asked.noise, tuple(asked.bounds)),
+            *(asked.mean, asked.inducing),
+        )
+        at = asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
+        return (*self._uploads.version(asked.data), *model, at)
+
+
+def as_workflow(asked: models.Settings) -> settings.Settings:
+    """The library's own settings, checked."""
+    at = asked.at if isinstance(asked.at, str) else points.as_matrix(asked.at.points)
+    return settings.Settings(
+        inputs=tuple(asked.inputs),
+        output=asked.output,
+        bounds=(asked.bounds[0], asked.bounds[1]),
+        kernel=parse(asked.kernel),
+        noise=asked.noise,
+        mean=asked.mean,
+        at=at,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        design=asked.design,
+        inducing=asked.inducing,
+    )
+
+
+def _most_rows(asked: models.Settings) -> int:
+    if asked.kind == "function":
+        return limits.FUNCTION_ROWS
+    return limits.ROWS if asked.inducing is None else limits.INDUCING_ROWS
+
+
+def _numbers(planner: Planner) -> float:
+    """How many numbers a planner holds, about."""
+    rows, (n_points, columns) = len(planner.X), planner.X_star.shape
+    if planner.gp.inducing is None:
+        return float(rows * (rows + n_points))
+    return float(rows * (columns + 2) + min(rows * n_points, out_of_core.DENSE))
+
+
+def _times(point: dict[str, Any], share: float) -> dict[str, Any]:
+    """A point of the curve whose noise is multiplied."""
+    noise = {name: point[name] for name in ("rms", "largest", "paper_rms") if point[name] is not None}
+    return {**point, **{name: share * value for name, value in noise.items()}}
+
+
+def points_of(wanted: settings.Settings, X: FloatArray) -> FloatArray:
+    """Where predictions are wanted, if that is not too many points."""
+    found = wanted.points(X)
+    most = limits.POINTS if len(X) <= limits.MANY_ROWS else limits.POINTS_OF_MANY_ROWS
+    if len(found) > most:
+        raise InputError(
+            f"that is {len(found)} test points, and the app plans for at most {most} with {len(X)} rows. "
+            "Take fewer: predictions elsewhere are free after the release."
+        )
+    return found
+
+
+def noise_of(plan: AnyPlan, where: FloatArray) -> FloatArray:
+    """Std of the privacy noise at the test points."""
+    noise = plan.noise_std if isinstance(plan, Plan) else plan.noise_at(where)
+    if not np.isfinite(noise).all():
+        raise bad_input("with these settings the noise is not a finite number.")
+    return noise
+
+
+def _scaled(plan: AnyPlan, epsilon: float, calibration: str) -> float:
+    """How the noise of an unbiased design changes with the promise: as 1/mu, and in nothing else."""
+    c = plan.certificate
+    return c.mu / calibrate(epsilon, c.delta, calibration, n_measurements=c.n_measurements)
+
+
+def _rms(noise: FloatArray) -> float:
+    return float(np.sqrt(np.mean(noise**2)))

@@ -1,0 +1,268 @@
+"""Releases that were made: their files, what is known about them, and predictions from them."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cloakgp.app import folder as stored
+from cloakgp.app import limits
+from cloakgp.app.cache import Cache
+from cloakgp.app.errors import bad_input, conflict, not_found, public_work
+from cloakgp.app.folder import Folder
+from cloakgp.app.receipts import receipt_of
+from cloakgp.ledger.charge import Receipt
+from cloakgp.plans import encoding, opening
+from cloakgp.plots import FADED
+from cloakgp.verification import verify
+from cloakgp.workflow import releases as release_files
+from cloakgp.workflow import report, tables, words
+from cloakgp.workflow.releases import AnyRelease
+
+log = logging.getLogger("cloakgp.app")
+ASKED, DONE = "asked", "done"
+_SHOWN = (
+    "id",
+    "name",
+    "kind",
+    "plan",
+    "created",
+    "by",
+    "settings",
+    "certificate",
+    "summary",
+    "promise",
+    "limits",
+)
+_drawing = threading.Lock()  # matplotlib is not made for several threads
+
+
+@contextmanager
+def _names_as_they_are() -> Iterator[None]:
+    """Matplotlib would take what is between dollar signs in a column's name for a formula, or fail."""
+    from matplotlib import rc_context
+
+    with rc_context({"text.parse_math": False}):
+        yield
+
+
+class Releases:
+    """The releases in the data folder."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder, self._lock = folder, threading.Lock()
+        self._records: dict[str, dict[str, Any]] = {}
+        self._loaded: Cache[AnyRelease] = Cache(16)
+        self._reports: Cache[str] = Cache(16)
+        self._verified: Cache[dict[str, Any]] = Cache(256)
+        for path in sorted(folder.releases.glob("[0-9a-f]*.json")):
+            record = stored.read_json(path)
+            if record is not None:
+                self._records[record["id"]] = record
+
+    def everything(self) -> list[dict[str, Any]]:
+        """What is shown of all releases, the newest first."""
+        newest = sorted(self._done(), key=lambda record: record["created"], reverse=True)
+        return [shown(record) for record in newest]
+
+    def get(self, release_id: str) -> dict[str, Any]:
+        """What is known about a release."""
+        record = self._records.get(release_id)
+        if record is None or record["state"] != DONE:
+            raise not_found("release")
+        return record
+
+    def count(self, plan_id: str, dataset: str) -> int:
+        """How often a plan was released from a data set's budget."""
+        return sum((each["plan"], each["dataset"]) == (plan_id, dataset) for each in self._done())
+
+    def unfinished(self) -> list[dict[str, Any]]:
+        """Releases that were begun, or whose file is gone."""
+        return [
+            each for each in self._records.values() if each["state"] != DONE or not self._file(each).exists()
+        ]
+
+    def begin(self, record: dict[str, Any]) -> None:
+        """Note that a release is about to be made, so that it can be finished after a crash."""
+        known = self._records.get(record["id"])
+        if known is None or known["state"] != DONE:
+            self._keep({**record, "state": ASKED})
+
+    def forget(self, record: dict[str, Any]) -> None:
+        """Nothing came of it."""
+        with self._lock:
+            known = self._records.get(record["id"])
+            if known is not None and known["state"] == ASKED:
+                self._folder.record(record["id"]).unlink(missing_ok=True)
+                self._records = {key: value for key, value in self._records.items() if key != record["id"]}
+
+    def finish(self, record: dict[str, Any], release: AnyRelease) -> dict[str, Any]:
+        """Write the release file, then what is known about it."""
+        assert release.receipt is not None
+        where = release_files.default_points(release)
+        path = self._file(record)
+        if not path.exists():
+            stored.write(path, encoding.encode(release.plan, release.z, release.receipt))
+        elif not _same(path, release):
+            raise conflict(
+                f"{path.name} in the folder of releases holds another answer, and is not overwritten. Move "
+                "it away and ask again: what was paid for is on record, and costs nothing."
+            )
+        done = {
+            **record,
+            "state": DONE,
+            "certificate": release.certificate.to_dict(),
+            "summary": words.noise_summary(release_files.noise_at(release, where), release.plan.gp.bounds),
+            "promise": words.promise(release.certificate),
+            "limits": words.limits(release_files.hides_inputs(release), release_files.lists_inputs(release)),
+            "receipt": {
+                "dataset": release.receipt.dataset,
+                "entry": release.receipt.entry,
+                "head": release.receipt.head,
+            },
+        }
+        self._keep(done)
+        return done
+
+    def receipts(self) -> Iterator[Receipt]:
+        """Of every release in the folder, be it finished or only its file."""
+        done = {self._file(record): record["receipt"] for record in self._done()}
+        yield from map(receipt_of, done.values())
+        for path in sorted(set(self._folder.releases.glob("*.cloak")) - done.keys()):
+            try:
+                receipt = opening.load(path)[2]
+            except (OSError, ValueError):
+                log.error("%s cannot be read: it is not known who paid for it", path.name)
+                continue
+            if receipt is not None:
+                yield receipt
+
+    def has_file(self, release_id: str) -> bool:
+        """Whether there is a release file, finished or not."""
+        return self._folder.release(release_id).exists()
+
+    def load(self, release_id: str) -> AnyRelease:
+        """The release itself."""
+        path = self._file(self.get(release_id))
+        return self._loaded.get(release_id, lambda: release_files.load(path))
+
+    def loaded(self) -> list[AnyRelease]:
+        """Every release, for an audit."""
+        return [self.load(record["id"]) for record in self._done() if self._file(record).exists()]
+
+    def with_arrays(self, release_id: str) -> dict[str, Any]:
+        """What is known about a release, and its numbers."""
+        record, release = self.get(release_id), self.load(release_id)
+        with public_work():
+            where = release_files.default_points(release)
+            columns = release_files.released_table(release, record["settings"]["inputs"], where)
+            X = release_files.inputs_of(release)
+        picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
+        numbers = {name: columns[name].tolist() for name in ("released", "noise_std")}
+        for name in ("denoised", "denoised_std"):
+            numbers[name] = columns[name].tolist() if name in columns else None
+        low, high = record["settings"]["bounds"]
+        return {
+            **shown(record),
+            **numbers,
+            "fades_at": FADED * (high - low),
+            "points": where.tolist(),
+            "inputs_sample": X[picked].tolist(),
+        }
+
+    def predict(
+        self, release_id: str, points: list[list[float]], level: float, include_noise: bool
+    ) -> dict[str, list[float]]:
+        """Mean, std and interval anywhere; the same question has the same answer for ever."""
+        release = self.load(release_id)
+        with public_work():
+            X = np.asarray(points, dtype=np.float64) if len({len(row) for row in points}) == 1 else None
+            if X is None or X.shape[1] != release_files.n_inputs(release):
+                raise bad_input(
+                    f"points: each must have {release_files.n_inputs(release)} number(s), one for each input."
+                )
+            found = release_files.predictions(release, X, level, include_noise)
+            if not all(np.isfinite(values).all() for values in found.values()):
+                raise bad_input("points: the prediction is not a finite number at some of them.")
+        return {name: values.tolist() for name, values in found.items()}
+
+    def path(self, release_id: str) -> Path:
+        """Where the release file lies."""
+        return self._file(self.get(release_id))
+
+    def table(self, release_id: str) -> bytes:
+        """The released numbers as CSV."""
+        record, release = self.get(release_id), self.load(release_id)
+        with public_work():
+            where = release_files.default_points(release)
+            return tables.encoded(release_files.released_table(release, record["settings"]["inputs"], where))
+
+    def report(self, release_id: str) -> str:
+        """The report, as HTML."""
+        record = self.get(release_id)
+        settings = record["settings"]
+
+        def draw() -> str:
+            with public_work(), _drawing, _names_as_they_are():
+                return report.html(
+                    self._file(record), settings["inputs"], settings["output"], title=record["name"]
+                )
+
+        return self._reports.get(release_id, draw)
+
+    def verified(self, release_id: str) -> dict[str, Any]:
+        """Whether the release file keeps what it promises; worked out once for each state of the file."""
+        path = self.path(release_id)
+        if not path.exists():
+            return {
+                "ok": False,
+                "complete": False,
+                "words": "the release file is gone. Start the server again: it will be made anew.",
+            }
+
+        def check() -> dict[str, Any]:
+            try:
+                found = verify(path)
+            except ValueError as error:
+                return {"ok": False, "complete": False, "words": str(error)}
+            return {"ok": True, "complete": found.complete, "words": str(found)}
+
+        seen = path.stat()
+        return self._verified.get((release_id, seen.st_ino, seen.st_mtime_ns, seen.st_size), check)
+
+    def _done(self) -> list[dict[str, Any]]:
+        return [record for record in self._records.values() if record["state"] == DONE]
+
+    def _file(self, record: dict[str, Any]) -> Path:
+        return self._folder.release(record["id"])
+
+    def _keep(self, record: dict[str, Any]) -> None:
+        with self._lock:
+            stored.write_json(self._folder.record(record["id"]), record)
+            self._records = {**self._records, record["id"]: record}
+
+
+def _same(path: Path, release: AnyRelease) -> bool:
+    """Whether a file holds this very release."""
+    try:
+        plan, z, receipt = opening.load(path)
+    except ValueError:
+        return False
+    return (plan.digest, receipt) == (release.plan.digest, release.receipt) and np.array_equal(z, release.z)
+
+
+def release_id(plan_id: str, dataset: str, number: int) -> str:
+    """The id of a plan's first, second, ... release from a budget: known before it is made."""
+    return hashlib.sha256(f"{plan_id} {number} {dataset}".encode()).hexdigest()[:16]
+
+
+def shown(record: dict[str, Any]) -> dict[str, Any]:
+    """What people see of a release, arrays aside."""
+    return {**{name: record[name] for name in _SHOWN}, "receipt": record["receipt"]}

@@ -1,0 +1,153 @@
+"""The pages' source: no build step checks it, so these do. What the pages do is tested in a browser."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from asgi_client import Client
+
+from cloakgp.app import models, static_pages
+from cloakgp.app.terms import TERMS
+
+FOLDER = static_pages.FOLDER
+SCRIPTS = sorted(FOLDER.rglob("*.js"))
+STYLES = sorted(FOLDER.rglob("*.css"))
+EXPORTED = re.compile(r"^export (?:async )?(?:function|const|class) (\w+)", re.MULTILINE)
+IMPORT = re.compile(r'^import \{([^}]+)\} from "([^"]+)";', re.MULTILINE)
+NAMED_LIKE_THEIR_FILE = ("noise", "release", "steps", "views")
+MOST_LINES = 250
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(FOLDER).as_posix()
+
+
+def imports(path: Path) -> list[tuple[Path, str]]:
+    """What a script imports, and from where."""
+    found = IMPORT.findall(path.read_text(encoding="utf-8"))
+    return [
+        ((path.parent / where).resolve(), name.strip())
+        for names, where in found
+        for name in names.split(",")
+        if name.strip()
+    ]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
+def test_what_a_script_imports_is_there_and_used(path):
+    text = path.read_text(encoding="utf-8")
+    body = IMPORT.sub("", text)
+    for where, name in imports(path):
+        assert where.is_file(), f"{where} is not there"
+        assert name in EXPORTED.findall(where.read_text(encoding="utf-8")), f"{where.name} has no {name}"
+        assert re.search(rf"\b{name}\b", body), f"{name} is not used"
+
+
+def test_what_a_script_exports_is_used_somewhere():
+    wanted = {(where, name) for path in SCRIPTS for where, name in imports(path)}
+    offered = {
+        (path, name) for path in SCRIPTS for name in EXPORTED.findall(path.read_text(encoding="utf-8"))
+    }
+    assert offered == wanted
+
+
+@pytest.mark.parametrize("folder", NAMED_LIKE_THEIR_FILE)
+def test_a_component_has_its_file_s_name_and_no_other(folder):
+    for path in sorted((FOLDER / folder).glob("*.js")):
+        first, *others = path.stem.split("_")
+        assert EXPORTED.findall(path.read_text(encoding="utf-8")) == [first + "".join(map(str.title, others))]
+
+
+def test_no_two_files_share_a_name():
+    counts = Counter(path.name for path in [*SCRIPTS, *STYLES])
+    assert [name for name, count in counts.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("path", [*SCRIPTS, *STYLES], ids=name_of)
+def test_files_are_small(path):
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=name_of)
+def test_text_reaches_the_page_as_text_alone(path):
+    text = path.read_text(encoding="utf-8")
+    for markup in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "DOMParser", "eval("):
+        assert markup not in text
+
+
+def test_every_style_sheet_is_linked_and_there():
+    linked = re.findall(r'rel="stylesheet" href="/static/([^"]+)"', (FOLDER / "index.html").read_text())
+    assert sorted(linked) == [name_of(path) for path in STYLES]
+    assert linked[-1] == "css/small_screens.css"  # it overrides the others
+
+
+def test_every_word_that_is_explained_is_in_the_glossary():
+    """The pages have no definitions of their own."""
+    asked = {term for path in SCRIPTS for term in re.findall(r'\btip\("([^"]+)"\)', path.read_text())}
+    assert len(asked) > 20
+    assert asked <= TERMS.keys()
+
+
+def test_the_glossary_is_for_everybody_and_defaults_for_those_signed_in(released):
+    world, _, release = released
+    assert Client(world.app).get("/api/terms").json() == TERMS
+    defaults = world.client("analyst").get("/api/defaults").json()
+    assert defaults == models.Defaults().model_dump(mode="json")
+    (folder,) = {path for path in SCRIPTS if path.stem == "starting_values"}
+    assert set(re.findall(r"defaults\.(\w+)", folder.read_text())) <= defaults.keys()
+    shown = world.client("analyst").get(f"/api/releases/{release}").json()
+    assert shown["fades_at"] == pytest.approx(0.4 * 120)
+
+
+def test_pages_have_their_types_and_are_asked_for_each_time(world):
+    client = Client(world.app)
+    types = {
+        "/": "text/html; charset=utf-8",
+        "/static/main.js": "text/javascript; charset=utf-8",
+        "/static/css/layout.css": "text/css; charset=utf-8",
+        "/static/icon.svg": "image/svg+xml",
+    }
+    for path, kind in types.items():
+        answer = client.get(path)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, kind)
+        assert answer.headers["cache-control"] == "no-cache"
+        head = client.request("HEAD", path)
+        assert (head.status_code, head.content) == (200, b"")
+        assert head.headers["content-length"] == str(len(answer.content))
+        again = client.get(path, headers={"If-None-Match": answer.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        assert again.headers["cache-control"] == "no-cache"
+        assert "default-src 'none'" in again.headers["content-security-policy"]
+
+
+def test_pages_can_only_be_read_and_folders_not_listed(world):
+    client = world.client()
+    for path in ("/", "/static/main.js", "/static/nothing.js"):
+        refused = client.post(path)
+        assert (refused.status_code, refused.json()["code"]) == (405, "bad_input")
+        assert refused.headers["allow"].replace(" ", "").split(",") in (["GET", "HEAD"], ["HEAD", "GET"])
+    for path in ("/static/", "/static/views", "/static/views/", "/static/nothing.js"):
+        missing = client.get(path)
+        assert missing.status_code == 404
+        assert missing.json() == {"error": "there is no such page.", "code": "not_found"}
+
+
+def test_other_kinds_of_files_are_not_served(world, tmp_path, monkeypatch):
+    (tmp_path / "notes.txt").write_text("x")
+    (tmp_path / "page.js").write_text("x")
+    monkeypatch.setattr(static_pages, "FOLDER", tmp_path)
+    app = static_pages.FastAPI()
+    static_pages.add_pages(app)
+    client = Client(app)
+    assert client.get("/static/page.js").status_code == 200
+    assert client.get("/static/notes.txt").status_code == 404
+
+
+def test_without_plotly_the_answer_says_what_to_install(world, monkeypatch):
+    monkeypatch.setattr(static_pages, "find_spec", lambda _: None)
+    answer = Client(world.app).get("/static/plotly.min.js")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+    assert "cloakgp[app]" in answer.json()["error"]

@@ -15,10 +15,10 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.model.gp import GP
-from cloakgp.model.inducing import spread_evenly
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.private.room import custodian_view
+from cloakgp.rows.chunks import spread_evenly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

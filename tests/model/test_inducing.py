@@ -282,8 +282,8 @@ def test_a_model_with_a_number_of_places_may_be_used_for_other_data():
 @pytest.mark.parametrize(
     ("bad", "error", "words"),
     [
-        (0, ValueError, "inducing must be at least 1; got 0.*exact GP"),
-        (-1, ValueError, "inducing must be at least 1; got -1"),
+        (0, ValueError, "inducing must be at least 1 and at most 10000; got 0.*exact GP"),
+        (-1, ValueError, "inducing must be at least 1 and at most 10000; got -1"),
         (2.5, TypeError, r"inducing must be a number of places or an array of them; got 2\.5.*whole number"),
         (True, TypeError, "inducing must be a number of places or an array of them; got True"),
         ("many", TypeError, "inducing must be a number of places or an array of them; got 'many'"),

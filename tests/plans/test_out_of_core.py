@@ -16,7 +16,7 @@ from cloakgp import GP, Plan, Release, designs
 from cloakgp.kernels import EQ, Matern32
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.measurements.recipes import MARGIN, FactoredMeasurement
-from cloakgp.model.inducing import APPROXIMATIONS, Features, SparseGP, SparseRows, information, pick
+from cloakgp.model.inducing import APPROXIMATIONS, Features, SparseGP, SparseRows, information
 from cloakgp.plans import out_of_core
 from cloakgp.rows import chunks
 from cloakgp.rows.merging import Inputs
@@ -264,7 +264,8 @@ def test_the_bits_are_the_same_whatever_the_threads_and_wherever_x_is(
     """The pilot lacks most rows here, so that every pass has its say."""
     monkeypatch.setattr(chunks, "CHUNK", 32)
     monkeypatch.setattr(chunks, "STEP", 8)
-    monkeypatch.setattr(out_of_core, "pick", lambda inputs, n: pick(inputs, 40))
+    spread = Inputs.spread_evenly
+    monkeypatch.setattr(Inputs, "spread_evenly", lambda inputs, n: spread(inputs, 40))
     monkeypatch.setattr(out_of_core, "_LONERS", 8)
     np.save(tmp_path / "X.npy", data)
     np.save(tmp_path / "T.npy", np.asfortranarray(data))

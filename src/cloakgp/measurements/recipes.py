@@ -26,7 +26,7 @@ from cloakgp.measurements.columns import Seen
 from cloakgp.measurements.lattice import HEADROOM, NOISE_REACH, IntArray, Measured, largest_squared_norm
 from cloakgp.model.inducing import Features, SparseGP, unexplained
 from cloakgp.rows.chunks import steps
-from cloakgp.rows.merging import Groups, Inputs
+from cloakgp.rows.merging import Chunk, Groups, Inputs, stacked
 from cloakgp.rows.passes import sweep
 
 if TYPE_CHECKING:
@@ -97,11 +97,12 @@ class Recipe:
     def over(self, X: FloatArray, noise: Any, counts: Any, seen: Seen) -> Iterator[tuple[slice, IntArray]]:
         """The columns of a chunk of rows, made step by step; what they were like is noted in `seen`."""
         seen.digest, seen.reach = chunk_digest(X, noise, counts), np.zeros(self.n_measurements)
-        for rows in steps(len(X)):
-            S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
-            columns = self.columns(X[rows], S)
+        chunk = Chunk(X, noise, counts)
+        for rows in steps(len(chunk)):
+            step = chunk[rows]
+            columns = self.columns(step.X, step.noise)
             seen.longest = max(seen.longest, largest_squared_norm(columns))
-            seen.reach += np.abs(columns.astype(np.float64)) @ np.broadcast_to(n, (columns.shape[1],))
+            seen.reach += np.abs(columns.astype(np.float64)) @ step.counts
             columns.setflags(write=False)  # what was looked at is what is multiplied
             yield rows, columns
 
@@ -135,7 +136,7 @@ def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
     function = partial(_scan, recipe, margin)
     parts = sweep(function, inputs.X, inputs.noise, inputs.group_counts, label="measuring columns")
     total = next(parts)
-    X, noise = [total.worst.X], [total.worst.variances]
+    worst = [total.worst]
     for part in parts:
         total = Scan(
             max(total.longest, part.longest),
@@ -145,21 +146,20 @@ def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
             total.worst,
             max(total.error, part.error),
         )
-        X.append(part.worst.X)
-        noise.append(part.worst.variances)
-    return total._replace(worst=Inputs(np.vstack(X), np.concatenate(noise), None))
+        worst.append(part.worst)
+    return total._replace(worst=stacked(worst))
 
 
 def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any) -> Scan:
-    q = len(recipe.factors)
+    q, chunk = len(recipe.factors), Chunk(X, noise, counts)
     longest, norms, most, error = 0, np.empty(len(X)), 0.0, 0.0  # exact; about; at least any sum; any error
     centre, reach, rounding = np.zeros(q, np.int64), np.zeros(q, np.int64), np.zeros((q, q), np.float32)
-    for rows in steps(len(X)):
-        S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
-        real, off = recipe.evaluated(X[rows], S)
+    for rows in steps(len(chunk)):
+        step = chunk[rows]
+        real, off = recipe.evaluated(step.X, step.noise)
         error = max(error, off)
         norms[rows] = length = np.sqrt(np.einsum("ij,ij->j", real, real))
-        weights = np.broadcast_to(n, (real.shape[1],)).astype(np.int64)
+        weights = step.counts.astype(np.int64)
         most += length.max() * float(weights.sum())
         if not most < 2**62:
             raise ValueError("X: a row's column is out of range; is its noise variance far below others'?")
@@ -171,11 +171,9 @@ def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any) -
         centre += integers @ weights
         reach += np.abs(integers, out=integers) @ weights
         real -= rounded
-        single = (real * np.sqrt(n)).astype(np.float32)
+        single = (real * np.sqrt(step.group_counts)).astype(np.float32)
         rounding += single @ single.T
-    worst = np.sort(np.argsort(-norms, kind="stable")[:_WORST])
-    S = np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(X),))[worst]
-    found = Inputs(X[worst], S, None)
+    found = stacked([chunk[np.sort(np.argsort(-norms, kind="stable")[:_WORST])]])
     return Scan(longest, centre, reach.astype(object), rounding.astype(float), found, error)
 
 

@@ -22,8 +22,8 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
-from cloakgp.rows.chunks import steps
-from cloakgp.rows.merging import Inputs, group
+from cloakgp.rows.chunks import spread_evenly, steps
+from cloakgp.rows.merging import Chunk, Inputs, group
 from cloakgp.rows.passes import sweep
 
 APPROXIMATIONS = ("dtc", "fitc")
@@ -80,21 +80,6 @@ def places(X: Any, n: int) -> FloatArray:
         warnings.simplefilter("ignore", ConvergenceWarning)  # rows too alike to tell apart share a place
         means = KMeans(n, n_init=1, max_iter=30, random_state=_SEED).fit(some / scale)
     return frozen(means.cluster_centers_ * scale)
-
-
-def spread_evenly(X: Any, n: int) -> FloatArray:
-    """Up to `n` rows of X, at even distances."""
-    return np.asarray(X[_evenly(len(X), n)], dtype=np.float64)
-
-
-def pick(inputs: Inputs, n: int) -> Inputs:
-    """Up to `n` rows of the inputs, at even distances."""
-    noise = inputs.noise if isinstance(inputs.noise, float) else inputs.noise[_evenly(len(inputs), n)]
-    return Inputs(spread_evenly(inputs.X, n), noise, None)
-
-
-def _evenly(length: int, n: int) -> Rows:
-    return np.linspace(0, length - 1, min(length, n)).astype(np.intp)
 
 
 class Features:
@@ -176,11 +161,11 @@ def information(features: Features, approximation: str, inputs: Inputs) -> Float
 def _information(
     features: Features, approximation: str, X: FloatArray, noise: Any, counts: Any
 ) -> FloatArray:
-    total = np.zeros((len(features.W),) * 2)
-    for rows in steps(len(X)):
-        phi = features.at(X[rows])
-        S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
-        phi *= np.sqrt(n / unexplained(features, approximation, X[rows], phi, S))
+    total, chunk = np.zeros((len(features.W),) * 2), Chunk(X, noise, counts)
+    for rows in steps(len(chunk)):
+        step = chunk[rows]
+        phi = features.at(step.X)
+        phi *= np.sqrt(step.group_counts / unexplained(features, approximation, step.X, phi, step.noise))
         total += phi @ phi.T
     return total
 
@@ -239,14 +224,12 @@ class SparseRows:
         parts = [phi / D for _, phi, D, _ in self._blocks()]
         return np.hstack([self.model.T @ part for part in parts] if self._keeps_columns else parts)
 
-    def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray | float, FloatArray]]:
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray | float, FloatArray | float]]:
         for rows in blocks(self.n_rows):
             yield rows, *self._at(rows)
 
-    def _at(self, rows: slice | Rows) -> tuple[FloatArray, FloatArray | float, FloatArray]:
+    def _at(self, rows: slice | Rows) -> tuple[FloatArray, FloatArray | float, FloatArray | float]:
         """Features, D, and how many rows of y, at some rows."""
-        inputs = self.inputs
-        X = inputs.X[rows]
-        phi = self.model.features.at(X)
-        noise = inputs.noise if isinstance(inputs.noise, float) else inputs.noise[rows]
-        return phi, self.model.rest(X, phi, noise), inputs.counts[rows]
+        some = self.inputs[rows]
+        phi = self.model.features.at(some.X)
+        return phi, self.model.rest(some.X, phi, some.noise), some.group_counts

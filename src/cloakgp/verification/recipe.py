@@ -57,16 +57,15 @@ def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
     """Sensitivity, headroom and sums of the columns of these inputs: exact integers."""
     longest, with_one, error, q = 0, 0, 0.0, m.n_measurements
     sums, reach = np.zeros(q, object), np.zeros(q, object)
-    counts, variances = inputs.counts.astype(np.int64), inputs.variances
     step = max(1, _BLOCK // max(q, len(m.recipe.features.Z)))
     for start in range(0, len(inputs), step):
-        rows = slice(start, start + step)
-        rounded, off = _columns(gp, m, np.asarray(inputs.X[rows], dtype=np.float64), variances[rows])
+        some = inputs[start : start + step]
+        rounded, off = _columns(gp, m, np.asarray(some.X, dtype=np.float64), some.noise)
         error = max(error, off)
         # Before they become integers, which would wrap. "not <": it must fail for NaN too.
         reasons.refuse(not (np.abs(rounded).max() < 2.0**62 and error < 2.0**21), Reason.SENSITIVITY)
         columns = rounded.astype(np.int64)
-        n = counts[rows]
+        n = some.counts.astype(np.int64)
         longest = max(longest, *squared_norms(columns))
         with_one = max(with_one, *squared_norms(np.abs(columns) + 1))
         up, down = absolute_sums(np.maximum(columns, 0), n), absolute_sums(np.minimum(columns, 0), n)

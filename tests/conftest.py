@@ -24,7 +24,7 @@ settings.load_profile("cloakgp")
 
 @pytest.fixture(scope="session", params=[name for name in DESIGNS if name != "posterior"])
 def design(request: pytest.FixtureRequest) -> str:
-    """Every design whose predictions are unbiased; `posterior`'s are not (theory, section 3)."""
+    """Every design whose predictions are unbiased; `posterior`'s are not (docs/designs.md)."""
     return str(request.param)
 
 
@@ -153,7 +153,7 @@ class Book:
         return self.gp.mean + self.C @ (np.asarray(y) - self.gp.mean)
 
     def denoised(self, releases: list[Any]) -> tuple[Any, Any]:
-        """Posterior mean and covariance of f(X_new) given what was released (theory, section 5)."""
+        """Posterior mean and covariance of f(X_new) given what was released (docs/designs.md)."""
         rows, values, variances = [], [], []
         for release in releases:
             m = release.plan.measurement

@@ -66,3 +66,8 @@ def __getattr__(name: str) -> Any:
     if name in _LATE:
         return getattr(import_module(_LATE[name]), name)
     raise AttributeError(f"module 'cloakgp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Names that are imported late are there, too: for completion, and for the documentation."""
+    return sorted({*globals(), *_LATE})

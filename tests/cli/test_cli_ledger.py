@@ -23,13 +23,14 @@ def published(people: None) -> None:
     good(f"{line}second.cloak --again 2")
     Path("published/notes.txt").write_text("not a release")
     shutil.copy("plan.json", "published/plan.json")
+    shutil.copy("plan.plan", "published/plan.plan")  # of a release file's form, but nothing was released
     Path("published/drafts").mkdir()
 
 
 def test_a_folder_of_releases_is_compared() -> None:
     shown = good(f"{VERIFY} --json")
-    assert (shown.data["releases"], shown.data["ignored"]) == (2, 2)
-    assert "ignored: 2 file(s)" in shown.err
+    assert (shown.data["releases"], shown.data["ignored"]) == (2, 3)
+    assert "ignored: 3 file(s)" in shown.err
     text = good(f"{VERIFY} --releases published --release published/first.cloak").out
     assert "5 release(s) found" in text
 

@@ -57,7 +57,7 @@ def test_three_rows_of_two_test_points(dense, design):
 
 
 def test_a_direction_of_little_signal_costs_mse_little_and_volume_much(dense):
-    """Theory, section 3: the volume design's noise depends on how many small directions are kept."""
+    """docs/designs.md: the volume design's noise depends on how many small directions are kept."""
     rng = np.random.default_rng(0)
     C = rng.normal(size=(1, 60))
     tiny = 1e-4 * rng.normal(size=(3, 60))

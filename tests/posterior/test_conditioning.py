@@ -31,7 +31,7 @@ UNPLANNED = np.array([[-3.0], [0.123], [4.9], [5.0], [30.0]])
 
 
 def by_the_formula(release: Any, X_new: Any) -> tuple[Any, Any]:
-    """Mean and covariance of f(X_new) given z (theory, section 5), z and B in y's own unit."""
+    """Mean and covariance of f(X_new) given z (docs/designs.md), z and B in y's own unit."""
     plan = release.plan
     m, gp, X = plan.measurement, plan.gp, plan.X
     k = as_kernel(gp.kernel)

@@ -1,7 +1,7 @@
 """The rows of X as the model sees them: equal rows as one.
 
 Rows with the same inputs and the same noise variance tell the model nothing but the sum of their
-outcomes (THEORY: n rows with variance D act as their mean with variance D/n). So a model is built on the
+outcomes (n rows with variance D act as their mean with variance D/n). So a model is built on the
 distinct rows, with the sums as its outcomes: fewer rows, the same predictions. One person still moves a sum
 by no more than the width of the bounds, so privacy is counted as before: ``docs/proofs.md``, lemma 13.
 """

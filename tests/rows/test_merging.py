@@ -350,7 +350,7 @@ def test_many_equal_rows_do_not_overflow(noiseless):
     X = np.repeat([0.0, 1.0], [100_000, 3])
     plan = GP(EQ(1.0), 0.3, (0.0, 1.0)).plan(X, [0.0, 1.0], epsilon=8.0, delta=0.01)
     m = plan.measurement
-    assert m.reach() + 64 * m.sigma < 2**62
+    assert m.largest_sum() + 64 * m.sigma < 2**62
     y = np.ones(len(X))
     exact = sum(int(b) * int(n) * 2**m.y_bits for b, n in zip(m.matrix[0], m.counts, strict=True))
     with pytest.MonkeyPatch.context() as patch:

@@ -24,7 +24,7 @@ from cloakgp.calibration import SIGMA_FLOOR
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.solution import Solution
 from cloakgp.measurements.certificate import certify
-from cloakgp.measurements.lattice import NOISE_REACH, integer_float_at_least
+from cloakgp.measurements.lattice import NOISE_SCALES, integer_float_at_least
 from cloakgp.measurements.recipes import (
     LARGEST_ERROR,
     FactoredMeasurement,
@@ -266,7 +266,7 @@ def _measured(
     def look(sums: float) -> tuple[int, Recipe, Scan]:
         """On a lattice for columns whose absolute values sum to this at most."""
         # Bits such that sums of |column| y_int and 64 sigma stay below 2^60, also for columns of norm 2.
-        total = math.floor(60 - math.log2(sums + 2 * NOISE_REACH / mu))
+        total = math.floor(60 - math.log2(sums + 2 * NOISE_SCALES / mu))
         y_bits = min(_Y_BITS, total * 4 // 9)
         bits = min(_MATRIX_BITS, total - y_bits)
         made = recipe(model.features, model.approximation, reduced @ model.features.W, bits)
@@ -274,7 +274,7 @@ def _measured(
 
     sums = float(summed(gp, model, reduced, n_rows).max())
     y_bits, made, seen = look(sums)
-    found = (float(seen.reach.max()) + n_rows / 2) * 2.0**-made.matrix_bits
+    found = (float(seen.absolute_sums.max()) + n_rows / 2) * 2.0**-made.matrix_bits
     if inputs is planner.inputs and found < sums / _LOOSE:  # uneven noise: there is room for more bits
         y_bits, made, seen = look(found)
     if not seen.error < LARGEST_ERROR:
@@ -282,7 +282,7 @@ def _measured(
             "inducing: the model's weights are so large that they cancel, and what is left is mostly "
             "rounding. Use fewer inducing inputs, farther apart, or a larger noise variance."
         )
-    if not seen.reach.max():
+    if not seen.absolute_sums.max():
         raise ValueError(
             "X_star: the data have hardly any influence at these points, so there is nothing to release. "
             "Choose points nearer to X, or a kernel that reaches further."
@@ -295,8 +295,8 @@ def _measured(
         rows=n_rows,
         digest=planner.survey.digest,
         declared=declared,
-        sums=frozen(seen.centre),
-        extent=int(seen.reach.max()),
+        sums=frozen(seen.column_sum),
+        extent=int(seen.absolute_sums.max()),
         y_bits=y_bits,
         sigma=0,
         lower=gp.bounds[0],

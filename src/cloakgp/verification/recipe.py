@@ -56,7 +56,7 @@ def named(X: Any, noise: Any, shape: tuple[int, int], digest: str) -> Inputs:
 def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
     """Sensitivity, headroom and sums of the columns of these inputs: exact integers."""
     longest, with_one, error, q = 0, 0, 0.0, m.n_measurements
-    sums, reach = np.zeros(q, object), np.zeros(q, object)
+    sums, absolute = np.zeros(q, object), np.zeros(q, object)
     step = max(1, _BLOCK // max(q, len(m.recipe.features.Z)))
     for start in range(0, len(inputs), step):
         some = inputs[start : start + step]
@@ -69,8 +69,8 @@ def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
         longest = max(longest, *squared_norms(columns))
         with_one = max(with_one, *squared_norms(np.abs(columns) + 1))
         up, down = absolute_sums(np.maximum(columns, 0), n), absolute_sums(np.minimum(columns, 0), n)
-        sums, reach = sums + up - down, reach + up + down
-    largest, apart = max(reach.tolist()), math.floor(2 * error) + 1
+        sums, absolute = sums + up - down, absolute + up + down
+    largest, apart = max(absolute.tolist()), math.floor(2 * error) + 1
     # A column whose entries are each `apart` units longer is longer by at most so many times root q.
     longer = apart * (math.isqrt(q - 1) + 1) << m.y_bits
     root = root_rounded_up(longest * 4**m.y_bits)
@@ -81,7 +81,7 @@ def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
     spread = apart * m.n_rows  # what the same rounding can do to sums over all rows
     reasons.refuse((largest + spread) * 2**m.y_bits + 64 * m.sigma >= 2**62, Reason.OVERFLOW)
     reasons.refuse(not abs(largest - m.extent) <= spread, Reason.EXTENT)
-    reasons.refuse(np.abs(sums - m.centre.astype(object)).max() > spread, Reason.SUMS)
+    reasons.refuse(np.abs(sums - m.column_sum.astype(object)).max() > spread, Reason.SUMS)
 
 
 def _columns(gp: GP, measurement: FactoredMeasurement, X: Any, noise: Any) -> tuple[Any, float]:

@@ -132,8 +132,8 @@ def predictions(
         mean, std = release.query(X, return_std=True)
     else:
         mean, std = release.predict(X, return_std=True, include_noise=include_noise)
-    reach = NormalDist().inv_cdf(0.5 + level / 2) * std
-    return {"mean": mean, "std": std, "lower": mean - reach, "upper": mean + reach}
+    half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
+    return {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
 
 
 def released_table(release: AnyRelease, names: list[str], X: FloatArray | None = None) -> dict[str, Any]:

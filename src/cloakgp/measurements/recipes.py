@@ -65,7 +65,7 @@ class Recipe:
         return self.reduced_to(self.features)
 
     def reduced_to(self, features: Features) -> FloatArray:
-        """The same in terms of other features of the same places: their directions are no machine's alone."""
+        """The same in terms of other features of the same Z: their directions are no machine's alone."""
         R = np.ldexp(self.factors.astype(np.float64), -self.factor_bits)
         return np.asarray(np.linalg.lstsq(features.W.T, R.T, rcond=None)[0].T, dtype=np.float64)
 

@@ -1,7 +1,7 @@
-"""Inducing inputs: a GP on a few public places, for data too large for an exact one.
+"""Inducing inputs: a GP that stands on a few public inputs, for data too large for an exact one.
 
-The prior is replaced by one that knows f only through its values at the places Z (Quinonero-Candela &
-Rasmussen 2005). With features phi(x) = W k(Z, x), W k(Z, Z) W' = I, the outcomes' covariance is
+The prior is replaced by one that knows f only through its values at the inducing inputs Z (Quinonero-
+Candela & Rasmussen 2005). With features phi(x) = W k(Z, x), W k(Z, Z) W' = I, the outcomes' covariance is
 
     phi' phi + D,     D = S (dtc)    or    S + k(x, x) - |phi(x)|^2 (fitc),
 
@@ -30,13 +30,13 @@ APPROXIMATIONS = ("dtc", "fitc")
 MOST_INDUCING = 10_000
 """Their covariances among each other are held as a matrix."""
 _CUT = 1e-10
-"""Directions of k(Z, Z) below this share of the largest are left out: places too alike to tell apart."""
-_SAMPLE = 20_000  # rows that k-means looks at, or ten for each place
-_SEED = 0  # public: the same inputs give the same places
+"""Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
+_SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
+_SEED = 0  # public: the same X gives the same inducing inputs
 
 
 def check_inducing(inducing: Any) -> int | FloatArray | None:
-    """A number of places, the places themselves, or None."""
+    """How many inducing inputs, or these themselves, or None."""
     if inducing is None:
         return None
     if isinstance(inducing, (int, np.integer)) and not isinstance(inducing, bool):
@@ -47,9 +47,9 @@ def check_inducing(inducing: Any) -> int | FloatArray | None:
     if np.ndim(inducing) == 0:
         raise ArgumentTypeError(
             "inducing",
-            "must be a number of places or an array of them",
+            "must be a number of inducing inputs or an array of them",
             repr(inducing),
-            "Give a whole number, such as 500, to have them placed by k-means on X.",
+            "Give a whole number, such as 500, to have them chosen by k-means on X.",
         )
     given = checks.matrix(inducing, "inducing")
     if len(given) > MOST_INDUCING:
@@ -59,10 +59,10 @@ def check_inducing(inducing: Any) -> int | FloatArray | None:
     return given
 
 
-def places(X: Any, n: int) -> FloatArray:
-    """(m, D) places for X, by k-means on rows spread evenly over it: public, and the same every time.
+def choose_inducing(X: Any, n: int) -> FloatArray:
+    """(m, D) inducing inputs, by k-means on rows spread evenly over X: public, and the same every time.
 
-    Columns are scaled to their spread. Few places follow the bulk of the data; with many, outliers get their
+    Columns are scaled to their spread. Few of them follow the bulk of the data; with many, outliers get their
     own.
     """
     from sklearn.cluster import KMeans
@@ -77,13 +77,13 @@ def places(X: Any, n: int) -> FloatArray:
     scale = some.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     with warnings.catch_warnings(), threadpool_limits(1):  # one thread, so that sums are added in one order
-        warnings.simplefilter("ignore", ConvergenceWarning)  # rows too alike to tell apart share a place
+        warnings.simplefilter("ignore", ConvergenceWarning)  # rows too alike to tell apart share one
         means = KMeans(n, n_init=1, max_iter=30, random_state=_SEED).fit(some / scale)
     return frozen(means.cluster_centers_ * scale)
 
 
 class Features:
-    """phi(x) = W k(Z, x): coordinates in which f at the places Z is white."""
+    """phi(x) = W k(Z, x): coordinates in which f at the inducing inputs Z is white."""
 
     def __init__(self, kernel: Any, Z: FloatArray, W: FloatArray | None = None) -> None:
         self.kernel, self.Z = kernel, Z

@@ -165,7 +165,7 @@ def input_names(release: AnyRelease, given: list[str] | None) -> list[str]:
 
 
 def default_points(release: AnyRelease) -> FloatArray:
-    """Where to look at a release: its test points, or places over the range of a function's inputs."""
+    """Where to look at a release: its test points, or points over the range of a function's inputs."""
     if isinstance(release, Release):
         return release.X_star
     inputs = inputs_of(release)
@@ -175,5 +175,5 @@ def default_points(release: AnyRelease) -> FloatArray:
 
 
 def noise_at(release: AnyRelease, X: FloatArray) -> FloatArray:
-    """Std of the privacy noise at the places of :func:`default_points`."""
+    """Std of the privacy noise at :func:`default_points`."""
     return release.noise_std if isinstance(release, Release) else release.plan.noise_at(X)

@@ -15,10 +15,10 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.model.gp import GP
-from cloakgp.model.inducing import spread_evenly
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.private.room import custodian_view
+from cloakgp.rows.chunks import spread_evenly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +34,7 @@ A map does not show such a circle.
 # From Okabe & Ito's palette, told apart by colour-blind readers; the line styles differ too.
 _BLUE, _ORANGE, _GREEN, _BLACK, _GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#6E6E6E"
 _INPUTS = "training inputs (public)"
-_PLACES = "inducing inputs (public)"
+_INDUCING = "inducing inputs (public)"
 _DOTS = 3000  # inputs that are drawn, spread evenly over all of them
 _AREAS = (12.0, 260.0)  # of a map's circles, at the lower and the upper bound, in square points
 _TWO_SIDED_95 = 1.959964
@@ -334,7 +334,7 @@ def _shown_inputs(plan: Plan | FunctionPlan) -> tuple[FloatArray, str]:
         return some_inputs(plan.X), _INPUTS
     if isinstance(plan, FunctionPlan):
         return plan.points, "basis points (public)"
-    return np.asarray(plan.gp.inducing), _PLACES
+    return np.asarray(plan.gp.inducing), _INDUCING
 
 
 def some_inputs(X: Any) -> FloatArray:

@@ -18,12 +18,12 @@ from cloakgp.calibration import calibrate
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.kernels.words import parse
-from cloakgp.model.inducing import spread_evenly
 from cloakgp.plans import out_of_core
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.planner import Planner
 from cloakgp.plans.predictions import Plan
 from cloakgp.plots import FADED
+from cloakgp.rows.chunks import spread_evenly
 from cloakgp.workflow import points, settings, words
 
 AnyPlan = Plan | FunctionPlan

@@ -38,10 +38,10 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     """Where the released function's kernels stand: some of X's rows, or the public basis."""
     measurement: Measurement
     reconstruction: FloatArray  # (n points, q)
-    centre: IntArray
+    midpoint_measurements: IntArray
     """The measurements of y = midpoint of the bounds."""
-    reach: float
-    """Sensitivity in the kernel's own space, for y moving by 1."""
+    rkhs_sensitivity: float
+    """How far one row of y, moving by 1, can move f in the kernel's own space (its RKHS)."""
     prior_seed: int | None
     """Seed of the public remainder of the prior draw, if that is added."""
     certificate: Certificate
@@ -61,7 +61,7 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
                 std[rows] = np.linalg.norm(self.weights(X[rows]), axis=1)
             return self.measurement.noise_scale * std
         prior: FloatArray = np.asarray(self.gp.kernel.diag(X))
-        return self.reach * self.measurement.noise_scale * np.sqrt(prior)
+        return self.rkhs_sensitivity * self.measurement.noise_scale * np.sqrt(prior)
 
     @property
     def cost(self) -> Gaussian:
@@ -89,9 +89,9 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         """What its file holds that other kinds of plans have not: words, and arrays."""
         words = {
             "release": schema.FUNCTION,
-            "function": {"reach": self.reach, "prior_seed": self.prior_seed},
+            "function": {"reach": self.rkhs_sensitivity, "prior_seed": self.prior_seed},
         }
-        return words, {"centre": self.centre, "points": self.points}
+        return words, {"centre": self.midpoint_measurements, "points": self.points}
 
     @classmethod
     def from_contents(cls, contents: encoding.Contents) -> FunctionPlan:
@@ -104,8 +104,8 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
             points=arrays["points"],
             measurement=contents.measurement,
             reconstruction=arrays["reconstruction"],
-            centre=arrays["centre"],
-            reach=words["reach"],
+            midpoint_measurements=arrays["centre"],
+            rkhs_sensitivity=words["reach"],
             prior_seed=words["prior_seed"],
             certificate=contents.certificate,
         )
@@ -134,8 +134,9 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         low, high = self.gp.bounds
         m = self.measurement
         shift = low + (high - low) / 2 - self.gp.mean
-        sums = np.ldexp(self.centre.astype(np.float64), -(m.y_bits - 1 + m.matrix_bits))  # B 1
-        result: FloatArray = (z - self.centre).astype(np.float64) * m.step + sums * shift
+        middle = self.midpoint_measurements
+        sums = np.ldexp(middle.astype(np.float64), -(m.y_bits - 1 + m.matrix_bits))  # B 1
+        result: FloatArray = (z - middle).astype(np.float64) * m.step + sums * shift
         return result
 
     def _shown(self) -> FunctionPlan:
@@ -143,7 +144,8 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         if self.X is not None:
             return self
         bare = replace(self.measurement, matrix=frozen(self.measurement.matrix[:, :0]))
-        return replace(self, measurement=bare, centre=frozen(np.zeros_like(self.centre)))
+        nothing = frozen(np.zeros_like(self.midpoint_measurements))
+        return replace(self, measurement=bare, midpoint_measurements=nothing)
 
     def _shown_answer(self, z: IntArray) -> IntArray:
         """z as published: about the prior mean, where the middle of the bounds would show X."""
@@ -160,10 +162,10 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         if self.prior_seed is None:
             return np.zeros(len(X))
         draw = draw_prior(self.gp.kernel, self.points.shape[1], self.prior_seed)
-        inverse_root = self.reconstruction / self.reach  # R^-1
+        inverse_root = self.reconstruction / self.rkhs_sensitivity  # R^-1
         fitted = inverse_root @ (inverse_root.T @ draw(self.points))
         rest = draw(X) - np.asarray(self.gp.kernel(X, self.points)) @ fitted
-        values: FloatArray = self.reach * self.measurement.noise_scale * rest
+        values: FloatArray = self.rkhs_sensitivity * self.measurement.noise_scale * rest
         return values
 
     def __repr__(self) -> str:

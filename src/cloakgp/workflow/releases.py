@@ -132,8 +132,8 @@ def predictions(
         mean, std = release.query(X, return_std=True)
     else:
         mean, std = release.predict(X, return_std=True, include_noise=include_noise)
-    reach = NormalDist().inv_cdf(0.5 + level / 2) * std
-    return {"mean": mean, "std": std, "lower": mean - reach, "upper": mean + reach}
+    half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
+    return {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
 
 
 def released_table(release: AnyRelease, names: list[str], X: FloatArray | None = None) -> dict[str, Any]:
@@ -165,7 +165,7 @@ def input_names(release: AnyRelease, given: list[str] | None) -> list[str]:
 
 
 def default_points(release: AnyRelease) -> FloatArray:
-    """Where to look at a release: its test points, or places over the range of a function's inputs."""
+    """Where to look at a release: its test points, or points over the range of a function's inputs."""
     if isinstance(release, Release):
         return release.X_star
     inputs = inputs_of(release)
@@ -175,5 +175,5 @@ def default_points(release: AnyRelease) -> FloatArray:
 
 
 def noise_at(release: AnyRelease, X: FloatArray) -> FloatArray:
-    """Std of the privacy noise at the places of :func:`default_points`."""
+    """Std of the privacy noise at :func:`default_points`."""
     return release.noise_std if isinstance(release, Release) else release.plan.noise_at(X)

@@ -173,7 +173,7 @@ def _figure(caption: str, figure: Any) -> str:
 def _noise(release: AnyRelease) -> str:
     where = default_points(release)
     summary = words.noise_summary(noise_at(release, where), release.plan.gp.bounds)
-    place = "test points" if isinstance(release, cloakgp.Release) else "places over the inputs' range"
+    what = "test points" if isinstance(release, cloakgp.Release) else "points over the inputs' range"
     rows = [["std of the privacy noise", "in the outcome's unit", "share of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     c = release.certificate
@@ -182,7 +182,7 @@ def _noise(release: AnyRelease) -> str:
         better = f"No noise that keeps the promise could have a variance more than {c.gap:.2%} lower."
     if not c.unbiased:
         better = "The released numbers are shrunk towards the prior mean, so noise is not their whole error."
-    return f"{_grid(rows)}<p>Over {len(where)} {place}. {better}</p>"
+    return f"{_grid(rows)}<p>Over {len(where)} {what}. {better}</p>"
 
 
 def _numbers(release: AnyRelease, names: list[str]) -> str:

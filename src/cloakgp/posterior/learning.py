@@ -158,7 +158,7 @@ def _about_the_best(
     width: float,
     round_: int,
 ) -> tuple[list[Setting], FloatArray]:
-    """More settings where the weight is, by a normal law about it; and what corrects for that law's density."""
+    """More settings where the weight is, by a normal law about it, and what corrects for its density."""
     from scipy.stats import multivariate_normal, norm, qmc
 
     family = settings[int(np.argmax(total))].family

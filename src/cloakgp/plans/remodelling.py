@@ -49,7 +49,7 @@ class Remodelled:
         gp.check_rows(len(X))
         if not isinstance(gp.noise, float):  # rows that were joined may differ in this noise
             measurement = _by_row(measurement)
-        return Posterior(gp.with_places(X), X, [(measurement, self.z)])
+        return Posterior(gp.with_inducing(X), X, [(measurement, self.z)])
 
     def evidence(self, gp: GP) -> float:
         """How well a model explains what was released: the log density of the measurements under it; free.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, eq=False, repr=False)
 class FunctionPlan(PlanBase["FunctionRelease"]):
     """A public plan to release f everywhere. Made by :meth:`GP.plan_function`."""
+
+    kind: ClassVar[str] = schema.FUNCTION
 
     gp: GP
     X: FloatArray | None
@@ -65,6 +67,24 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         return self.rkhs_sensitivity * self.measurement.noise_scale * np.sqrt(prior)
 
     @property
+    def shown_inputs(self) -> Any:
+        """The inputs, or the public points that the function stands on where they are hidden."""
+        return self.points if self.X is None else self.X
+
+    @property
+    def hides_inputs(self) -> bool:
+        """Whether it is made not to show the inputs."""
+        return self.X is None
+
+    def released_noise(self, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise in what is released at `X`: the same as :meth:`noise_at`."""
+        return self.noise_at(X)
+
+    def with_inputs(self, X: Any) -> FunctionPlan:
+        """The same plan: its file holds the inputs, unlike some of :meth:`Plan.with_inputs`."""
+        return self
+
+    @property
     def cost(self) -> Gaussian:
         """What a release will spend, for :mod:`cloakgp.accounting` and a ledger."""
         return Gaussian(self.measurement.mu(), self.measurement.n_measurements)
@@ -82,14 +102,14 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> FunctionPlan:
         """Read a plan's file, as for :meth:`Plan.load`."""
         contents = encoding.read_plan_contents(path, kernel)
-        if contents.kind != schema.FUNCTION:
+        if contents.kind != cls.kind:
             raise ReleaseFileError("path: this file holds a plan of predictions; use Plan.load.")
         return cls.from_contents(contents)
 
     def own_contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What its file holds that other kinds of plans have not: words, and arrays."""
         words = {
-            "release": schema.FUNCTION,
+            "release": self.kind,
             "function": {"reach": self.rkhs_sensitivity, "prior_seed": self.prior_seed},
         }
         return words, {"centre": self.midpoint_measurements, "points": self.points}
@@ -198,6 +218,16 @@ class FunctionRelease(Remodelled):
         return (values, self.plan.noise_at(X)) if return_std else values
 
     @property
+    def kind(self) -> str:
+        """What was released: a function."""
+        return self.plan.kind
+
+    def released_at(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """The released function at `X`, and the std of its privacy noise."""
+        values, std = self.query(X, return_std=True)
+        return values, std
+
+    @property
     def certificate(self) -> Certificate:
         """The guarantee, and how it was reached."""
         return self.plan.certificate
@@ -232,7 +262,7 @@ class FunctionRelease(Remodelled):
     def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> FunctionRelease:
         """Read a release file, as for :meth:`Release.load`."""
         contents = encoding.read_contents(path, kernel)
-        if contents.kind != schema.FUNCTION:
+        if contents.kind != FunctionPlan.kind:
             raise ReleaseFileError("path: this file holds predictions; read it with Release.load.")
         return cls(FunctionPlan.from_contents(contents), contents.z, contents.receipt)
 

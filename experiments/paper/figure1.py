@@ -80,11 +80,11 @@ def print_function(gp, X, y, at_women):
             print(f"  {words:62}{plan.noise_at(X).max():8.2f}{asked:8.1f}")
         free = common.denoised(plan, y, AGES).at(at_women).expected_rmse(y)
         print(f"  {f'the last one denoised, epsilon = {epsilon:g}':62}{'':8}{free:8.1f}")
-    reach = function_plan(gp, X, 1.0).reach * STD  # in the unit of b
+    sensitivity = function_plan(gp, X, 1.0).rkhs_sensitivity * STD  # in the unit of b
     claimed = np.sqrt(2 * np.log(2 / DELTA)) / A_EPSILON  # noise over the bound
-    print(f"  b(K^-1) is {b:.2f}; exactly, one cm of one height moves the function by {reach:.3f}")
+    print(f"  b(K^-1) is {b:.2f}; exactly, one cm of one height moves the function by {sensitivity:.3f}")
     print(f"  If b were exact, that noise would have delta = {delta_of(1 / claimed, A_EPSILON):.5f} at 50.")
-    true = compose([Gaussian(100 * reach / scale, 1)]).epsilon(DELTA)
+    true = compose([Gaussian(100 * sensitivity / scale, 1)]).epsilon(DELTA)
     print(f"  The two errors point in opposite ways: it really keeps epsilon = {true:.2f} at delta = 0.01.")
 
 

@@ -55,10 +55,10 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     design : {"mse", "max", "posterior", "volume"}
         See :meth:`cloakgp.GP.plan`.
     inducing : int or (m, D) array, optional
-        For many rows: how many inducing inputs, such as 500, which are then placed by k-means on X, or the
-        places themselves. An exact GP if absent, whose work grows with the cube of the rows.
+        For many rows: how many inducing inputs, such as 500, which k-means then chooses from X, or these
+        themselves. An exact GP if absent, whose work grows with the cube of the rows.
     approximation : {"dtc", "fitc"}
-        What the inducing inputs leave unexplained; see :class:`cloakgp.GP`.
+        What they cannot represent is ignored ("dtc") or counted as noise ("fitc").
     ledger : Ledger or its URL, optional
         Pays for each fit, and refuses one that does not fit into what is left. Give a URL with a password as
         ``Ledger(url)``: scikit-learn shows settings when it prints an estimator.

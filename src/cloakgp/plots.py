@@ -14,11 +14,13 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
+from cloakgp.files import schema
 from cloakgp.model.gp import GP
-from cloakgp.model.inducing import spread_evenly
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
+from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.private.room import custodian_view
+from cloakgp.rows.chunks import spread_evenly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +36,7 @@ A map does not show such a circle.
 # From Okabe & Ito's palette, told apart by colour-blind readers; the line styles differ too.
 _BLUE, _ORANGE, _GREEN, _BLACK, _GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#6E6E6E"
 _INPUTS = "training inputs (public)"
-_PLACES = "inducing inputs (public)"
+_STAND_INS = {schema.PREDICTIONS: "inducing inputs (public)", schema.FUNCTION: "basis points (public)"}
 _DOTS = 3000  # inputs that are drawn, spread evenly over all of them
 _AREAS = (12.0, 260.0)  # of a map's circles, at the lower and the upper bound, in square points
 _TWO_SIDED_95 = 1.959964
@@ -308,7 +310,7 @@ def _expect_columns(inputs: FloatArray, columns: int, name: str) -> None:
 
 
 def _plan_of(thing: Any) -> Any:
-    return thing.plan if isinstance(thing, (Release, FunctionRelease)) else thing
+    return getattr(thing, "plan", thing)
 
 
 def _from_zero(ax: Axes, top: float) -> None:
@@ -328,13 +330,11 @@ def _draw_dots(ax: Axes, plan: Plan) -> None:
     ax.plot(*inputs.T, ".", color=_BLACK, markersize=3.5, markeredgewidth=0, zorder=4, label=words)
 
 
-def _shown_inputs(plan: Plan | FunctionPlan) -> tuple[FloatArray, str]:
+def _shown_inputs(plan: AnyPlan) -> tuple[FloatArray, str]:
     """Inputs to draw, and what they are called; those of a plan that holds no X stand for it."""
     if plan.X is not None:
         return some_inputs(plan.X), _INPUTS
-    if isinstance(plan, FunctionPlan):
-        return plan.points, "basis points (public)"
-    return np.asarray(plan.gp.inducing), _PLACES
+    return plan.shown_inputs, _STAND_INS[plan.kind]
 
 
 def some_inputs(X: Any) -> FloatArray:
@@ -350,7 +350,7 @@ def inducing_words(gp: GP) -> str | None:
     return f"{number} inducing inputs ({gp.approximation})"
 
 
-def title(plan: Plan | FunctionPlan) -> str:
+def title(plan: AnyPlan) -> str:
     """The promise of a plan, and its approximation if it is one."""
     c, model = plan.certificate, inducing_words(plan.gp)
     promise = f"({c.epsilon:g}, {c.delta:g})-DP, unit: {c.unit}"
@@ -368,7 +368,7 @@ def _finish_map(ax: Axes, plan: Plan, **legend: Any) -> None:
     _finish(ax, plan, **legend)
 
 
-def _finish_curve(ax: Axes, plan: Plan | FunctionPlan) -> None:
+def _finish_curve(ax: Axes, plan: AnyPlan) -> None:
     drawn, words = _shown_inputs(plan)
     inputs = np.unique(drawn[:, 0])
     ax.plot(
@@ -387,7 +387,7 @@ def _finish_curve(ax: Axes, plan: Plan | FunctionPlan) -> None:
     _finish(ax, plan)
 
 
-def _finish(ax: Axes, plan: Plan | FunctionPlan, **legend: Any) -> None:
+def _finish(ax: Axes, plan: AnyPlan, **legend: Any) -> None:
     """The legend, the promise, and the mark of insecure releases."""
     ax.set_title(title(plan), loc="left", fontsize="medium")
     for side in ("top", "right"):

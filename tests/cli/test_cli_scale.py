@@ -66,7 +66,7 @@ def test_an_exact_plan_says_nothing_of_them():
     assert good("show heights.cloak --json").data["model"]["inducing"] is None
 
 
-def test_places_of_ones_own_are_kept_in_the_plan_file():
+def test_inducing_inputs_of_ones_own_are_kept_in_the_plan_file():
     Path("places.csv").write_text("age\n10\n40\n70\n")
     good(f"{PLAN} --inducing places.csv -o plan.json")
     assert settings()["inducing"] == [[10.0], [40.0], [70.0]]

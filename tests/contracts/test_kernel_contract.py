@@ -6,8 +6,10 @@ import copy
 import json
 import math
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -124,6 +126,14 @@ def test_every_kernel_class_but_custom_is_registered():
         if isinstance(value, type) and issubclass(value, Kernel) and not name.startswith("_")
     }
     assert public - set(kernels.KINDS.values()) == {Kernel, kernels.Custom, kernels.Stationary}
+
+
+def test_every_registered_kernel_is_exported_and_documented():
+    page = (Path(__file__).parents[2] / "docs" / "index.md").read_text()
+    documented = page.split(".. automodule:: cloakgp.kernels")[1].split("```")[0]
+    for name in kernels.KINDS:
+        assert name in kernels.__all__
+        assert re.search(rf"\b{name}\b", documented), f"docs/index.md does not list {name}"
 
 
 @pytest.mark.parametrize(("kernel", "reference"), CASES, ids=BY_NAME)

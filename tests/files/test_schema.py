@@ -85,9 +85,12 @@ def test_round_trip_of_a_function_is_exact(release_function, setting, tmp_path, 
     ):
         np.testing.assert_array_equal(one, two)
     assert loaded.certificate == release.certificate
-    for name in ("points", "reconstruction", "centre"):
+    for name in ("points", "reconstruction", "midpoint_measurements"):
         np.testing.assert_array_equal(getattr(loaded.plan, name), getattr(release.plan, name))
-    assert (loaded.plan.reach, loaded.plan.prior_seed) == (release.plan.reach, release.plan.prior_seed)
+    assert (loaded.plan.rkhs_sensitivity, loaded.plan.prior_seed) == (
+        release.plan.rkhs_sensitivity,
+        release.plan.prior_seed,
+    )
     assert repr(loaded) == repr(release)
     if kind == "input-free":
         assert loaded.plan.X is None
@@ -209,7 +212,10 @@ def test_the_file_says_that_it_is_a_function(release_function, tmp_path, kind):
     hidden = kind == "input-free"
     assert manifest["release"] == manifest["certificate"]["design"] == "function"
     assert manifest["measurement"] == {"kind": "withheld" if hidden else "dense"}
-    assert manifest["function"] == {"reach": release.plan.reach, "prior_seed": release.plan.prior_seed}
+    assert manifest["function"] == {
+        "reach": release.plan.rkhs_sensitivity,
+        "prior_seed": release.plan.prior_seed,
+    }
     assert set(manifest["certificate"]) == set(FIELDS)
     assert manifest["certificate"]["bound"] == kind.split()[0]
     assert manifest["certificate"]["unbiased"] is (FUNCTIONS[kind].get("bound") != "input-free")

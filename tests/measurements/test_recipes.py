@@ -115,9 +115,9 @@ def expected(recipe, inputs, margin):
     columns = recipe.columns(np.asarray(inputs.X), inputs.noise).T.tolist()
     counts = inputs.counts.astype(int).tolist()
     longest = max(sum((abs(entry) + margin) ** 2 for entry in column) for column in columns)
-    centre = [sum(n * c[i] for n, c in zip(counts, columns, strict=True)) for i in range(len(R))]
-    reach = [sum(n * abs(c[i]) for n, c in zip(counts, columns, strict=True)) for i in range(len(R))]
-    return longest, centre, reach
+    column_sum = [sum(n * c[i] for n, c in zip(counts, columns, strict=True)) for i in range(len(R))]
+    absolute_sums = [sum(n * abs(c[i]) for n, c in zip(counts, columns, strict=True)) for i in range(len(R))]
+    return longest, column_sum, absolute_sums
 
 
 @every_noise
@@ -131,8 +131,12 @@ def test_a_pass_finds_the_longest_column_and_the_sums_exactly(
     monkeypatch.setattr(chunks, "CHUNK", 64)
     monkeypatch.setattr(chunks, "STEP", 10)
     seen = scan(recipe, distinct(X, noise), margin)
-    longest, centre, reach = expected(recipe, distinct(X, noise), margin)
-    assert (seen.longest, seen.centre.tolist(), list(seen.reach)) == (longest, centre, reach)
+    longest, column_sum, absolute_sums = expected(recipe, distinct(X, noise), margin)
+    assert (seen.longest, seen.column_sum.tolist(), list(seen.absolute_sums)) == (
+        longest,
+        column_sum,
+        absolute_sums,
+    )
 
 
 def test_equal_rows_are_one_column_and_as_many_in_the_sums(monkeypatch):
@@ -142,8 +146,8 @@ def test_equal_rows_are_one_column_and_as_many_in_the_sums(monkeypatch):
     assert len(inputs) == 40
     seen, single = scan(recipe, inputs), scan(recipe, Inputs(data, 0.4, None))
     assert seen.longest == single.longest
-    assert seen.centre.tolist() == single.centre.tolist() == expected(recipe, inputs, 0)[1]
-    assert list(seen.reach) == list(single.reach)
+    assert seen.column_sum.tolist() == single.column_sum.tolist() == expected(recipe, inputs, 0)[1]
+    assert list(seen.absolute_sums) == list(single.absolute_sums)
     np.testing.assert_allclose(seen.rounding, single.rounding, rtol=1e-4)
 
 
@@ -201,8 +205,8 @@ def test_columns_whose_sum_over_steps_would_wrap_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="column is out of range"):
         scan(made(matrix_bits=bits), distinct(X, 0.4))
     seen = scan(made(matrix_bits=bits - 5), distinct(X, 0.4))
-    assert max(seen.reach) > 0
-    assert abs(seen.centre).max() <= max(seen.reach)
+    assert max(seen.absolute_sums) > 0
+    assert abs(seen.column_sum).max() <= max(seen.absolute_sums)
 
 
 # Digests

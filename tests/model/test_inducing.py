@@ -1,4 +1,4 @@
-"""Inducing inputs: the textbook's sparse GPs, the same places every time, and refusals in plain words."""
+"""Inducing inputs: the textbook's sparse GPs, the same ones every time, and refusals in plain words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cloakgp import GP, Release, ReleaseFileError, VerificationError, combine, p
 from cloakgp.designs import DESIGNS
 from cloakgp.files import reading
 from cloakgp.kernels import EQ, Constant, Linear, Matern12, Matern32
-from cloakgp.model.inducing import APPROXIMATIONS, Features, information, places
+from cloakgp.model.inducing import APPROXIMATIONS, Features, choose_inducing, information
 from cloakgp.rows.merging import distinct
 
 RNG = np.random.default_rng(4)
@@ -114,7 +114,7 @@ def test_samples_have_the_textbooks_mean_and_covariance(by_the_book, approximati
 @every_kernel
 @every_noise
 @every_approximation
-def test_places_at_every_row_are_the_exact_gp(by_the_book, noiseless, approximation, noise, kernel):
+def test_inducing_inputs_at_every_row_are_the_exact_gp(by_the_book, noiseless, approximation, noise, kernel):
     exact = GP(kernel, noise, BOUNDS, 0.7)
     book, at_new = by_the_book(exact, X, X_STAR), by_the_book(exact, X, NEW)
     plan = model(approximation, kernel, noise, X).plan(X, X_STAR, **PROMISE)
@@ -130,7 +130,7 @@ def test_places_at_every_row_are_the_exact_gp(by_the_book, noiseless, approximat
 
 
 @every_approximation
-def test_repeated_and_nearly_equal_places_add_nothing(by_the_book, approximation):
+def test_repeated_and_nearly_equal_inducing_inputs_add_nothing(by_the_book, approximation):
     book = by_the_book(model(approximation), X, X_STAR)
     for more in (Z[:3], Z[:3] + 1e-9):
         smoother = model(approximation, inducing=np.vstack([Z, more])).planner(X, X_STAR).smoother
@@ -140,8 +140,8 @@ def test_repeated_and_nearly_equal_places_add_nothing(by_the_book, approximation
     assert np.isfinite(plan.release(Y).predict(NEW)).all()
 
 
-def test_a_kernel_of_few_directions_is_exact_with_few_places(by_the_book):
-    """A linear kernel has two directions here: places that span them lose nothing."""
+def test_a_kernel_of_few_directions_is_exact_with_few_inducing_inputs(by_the_book):
+    """A linear kernel has two directions here: inducing inputs that span them lose nothing."""
     exact = GP(Linear(3.0), 0.4, BOUNDS, 0.7)
     book = by_the_book(exact, X, X_STAR)
     for approximation in APPROXIMATIONS:
@@ -177,7 +177,7 @@ def test_information_is_the_sum_over_rows_of_y(approximation):
     np.testing.assert_allclose(information(features, approximation, inputs), (phi / D) @ phi.T, rtol=1e-10)
 
 
-def test_features_are_white_at_the_places():
+def test_features_are_white_at_the_inducing_inputs():
     phi = Features(KERNELS["EQ"], Z).at(Z)
     np.testing.assert_allclose(phi.T @ phi, KERNELS["EQ"](Z), atol=1e-9)
 
@@ -193,11 +193,11 @@ def test_a_row_far_from_every_place_has_no_say():
 # Places
 
 
-def test_places_are_the_same_every_time_and_whatever_the_threads():
+def test_inducing_inputs_are_the_same_every_time_and_whatever_the_threads():
     code = (
-        "import numpy as np, hashlib; from cloakgp.model.inducing import places;"
+        "import numpy as np, hashlib; from cloakgp.model.inducing import choose_inducing;"
         "X = np.random.default_rng(0).normal(size=(3000, 3)) * [1, 100, 1e-3];"
-        "print(hashlib.sha256(places(X, 50).tobytes()).hexdigest())"
+        "print(hashlib.sha256(choose_inducing(X, 50).tobytes()).hexdigest())"
     )
     found = set()
     for threads in ("1", "2", "4"):
@@ -210,11 +210,11 @@ def test_places_are_the_same_every_time_and_whatever_the_threads():
     assert len(found) == 1
 
 
-def test_a_number_of_places_is_chosen_from_X(by_the_book):
+def test_a_number_of_inducing_inputs_is_chosen_from_X(by_the_book):
     plan = model(inducing=6).plan(X, X_STAR, **PROMISE)
     chosen = plan.gp.inducing
     assert chosen.shape == (6, 2)
-    np.testing.assert_array_equal(chosen, places(X, 6))
+    np.testing.assert_array_equal(chosen, choose_inducing(X, 6))
     assert plan.digest == model(inducing=6).plan(X, X_STAR, **PROMISE).digest
     assert plan.digest == model(inducing=chosen).plan(X, X_STAR, **PROMISE).digest
     assert (chosen.min(axis=0) >= X.min(axis=0)).all()
@@ -223,14 +223,16 @@ def test_a_number_of_places_is_chosen_from_X(by_the_book):
     np.testing.assert_allclose(plan.gp_std, np.sqrt(book.variance), rtol=1e-7)
 
 
-def test_places_do_not_depend_on_the_unit_of_a_column():
-    np.testing.assert_allclose(places(X * [1.0, 1024.0], 6), places(X, 6) * [1.0, 1024.0], rtol=1e-9)
+def test_inducing_inputs_do_not_depend_on_the_unit_of_a_column():
+    np.testing.assert_allclose(
+        choose_inducing(X * [1.0, 1024.0], 6), choose_inducing(X, 6) * [1.0, 1024.0], rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("asked", [3, 4, 500, np.int64(7)])
-def test_with_few_distinct_rows_all_of_them_are_places(by_the_book, asked):
+def test_with_few_distinct_rows_all_of_them_are_inducing_inputs(by_the_book, asked):
     few = X[[0, 1, 2, 1, 0, 2, 2, 0]]
-    np.testing.assert_array_equal(places(few, asked), X[:3])
+    np.testing.assert_array_equal(choose_inducing(few, asked), X[:3])
     gp = model(inducing=asked)
     plan = gp.plan(few, X_STAR, **PROMISE)
     assert plan.gp.inducing.shape == (3, 2)
@@ -239,37 +241,37 @@ def test_with_few_distinct_rows_all_of_them_are_places(by_the_book, asked):
 
 
 def test_one_place_and_constant_columns_are_fine():
-    assert places(X, 1) == pytest.approx(X.mean(axis=0)[None], rel=1e-9)
+    assert choose_inducing(X, 1) == pytest.approx(X.mean(axis=0)[None], rel=1e-9)
     flat = np.column_stack([X[:, 0], np.full(40, 3.0)])
-    assert np.isfinite(places(flat, 5)).all()
-    np.testing.assert_allclose(places(flat, 5)[:, 1], 3.0, rtol=1e-12)
+    assert np.isfinite(choose_inducing(flat, 5)).all()
+    np.testing.assert_allclose(choose_inducing(flat, 5)[:, 1], 3.0, rtol=1e-12)
     model(inducing=1).plan(X, X_STAR, **PROMISE)
 
 
 def test_rows_too_alike_to_tell_apart_are_no_cause_for_a_warning():
-    found = places(np.array([[0.0], [1e-300], [2e-300], [1.0]]), 3)
+    found = choose_inducing(np.array([[0.0], [1e-300], [2e-300], [1.0]]), 3)
     assert sorted(set(found[:, 0].round(6))) == [0.0, 1.0]
     GP(EQ(1.0), 0.4, BOUNDS, inducing=3).plan([0.0, 1e-300, 2e-300, 1.0], [0.5], **PROMISE)
 
 
-def test_places_follow_the_bulk_not_a_lone_outlier():
+def test_inducing_inputs_follow_the_bulk_not_a_lone_outlier():
     bulk = np.random.default_rng(0).normal(size=(5000, 1))
-    found = places(np.vstack([bulk, [[30.0]]]), 5)
+    found = choose_inducing(np.vstack([bulk, [[30.0]]]), 5)
     assert np.sum(np.abs(found) < 3) >= 4
 
 
-def test_a_vector_of_places_is_one_column():
+def test_a_vector_of_inducing_inputs_is_one_column():
     plan = GP(EQ(2.0), 0.4, BOUNDS, inducing=[1.0, 5.0, 9.0]).plan(X[:, 0], [2.0], **PROMISE)
     assert plan.gp.inducing.shape == (3, 1)
 
 
 def test_the_model_says_that_it_is_sparse():
     assert repr(model(inducing=6)).endswith("mean=0.7, inducing=6, approximation='dtc')")
-    assert repr(model("fitc")).endswith("inducing=<8 places>, approximation='fitc')")
+    assert repr(model("fitc")).endswith("inducing=<8 inputs>, approximation='fitc')")
     assert "inducing" not in repr(GP(EQ(1.0), 0.4, BOUNDS))
 
 
-def test_a_model_with_a_number_of_places_may_be_used_for_other_data():
+def test_a_model_with_a_number_of_inducing_inputs_may_be_used_for_other_data():
     gp = model(inducing=6)
     one, other = gp.plan(X, X_STAR, **PROMISE), gp.plan(X[:20], X_STAR, **PROMISE)
     assert gp.inducing == 6
@@ -282,23 +284,27 @@ def test_a_model_with_a_number_of_places_may_be_used_for_other_data():
 @pytest.mark.parametrize(
     ("bad", "error", "words"),
     [
-        (0, ValueError, "inducing must be at least 1; got 0.*exact GP"),
-        (-1, ValueError, "inducing must be at least 1; got -1"),
-        (2.5, TypeError, r"inducing must be a number of places or an array of them; got 2\.5.*whole number"),
-        (True, TypeError, "inducing must be a number of places or an array of them; got True"),
-        ("many", TypeError, "inducing must be a number of places or an array of them; got 'many'"),
+        (0, ValueError, "inducing must be at least 1 and at most 10000; got 0.*exact GP"),
+        (-1, ValueError, "inducing must be at least 1 and at most 10000; got -1"),
+        (
+            2.5,
+            TypeError,
+            r"inducing must be a number of inducing inputs or an array of them; got 2\.5.*whole number",
+        ),
+        (True, TypeError, "inducing must be a number of inducing inputs or an array of them; got True"),
+        ("many", TypeError, "inducing must be a number of inducing inputs or an array of them; got 'many'"),
         (np.zeros((0, 2)), ValueError, "inducing must be a matrix with at least one row"),
         (np.zeros((2, 2, 1)), ValueError, "inducing must be a matrix"),
         ([[np.nan, 0.0]], ValueError, "inducing must be finite"),
         ([["a", "b"]], TypeError, "inducing must hold real numbers"),
     ],
 )
-def test_bad_places_are_refused(bad, error, words):
+def test_bad_inducing_inputs_are_refused(bad, error, words):
     with pytest.raises(error, match=words):
         model(inducing=bad)
 
 
-def test_places_with_other_columns_than_X_are_refused():
+def test_inducing_inputs_with_other_columns_than_X_are_refused():
     with pytest.raises(ValueError, match=r"inducing must have 2 column\(s\)"):
         model(inducing=np.zeros((3, 1))).plan(X, X_STAR, **PROMISE)
 
@@ -342,7 +348,7 @@ def sparse(request, tmp_path):
     return SimpleNamespace(release=release, path=tmp_path / "sparse.cloak", approximation=request.param)
 
 
-def test_files_keep_the_places_and_the_approximation(sparse, tmp_path):
+def test_files_keep_the_inducing_inputs_and_the_approximation(sparse, tmp_path):
     loaded, release = Release.load(sparse.path), sparse.release
     assert loaded.plan.gp.approximation == sparse.approximation
     np.testing.assert_array_equal(loaded.plan.gp.inducing, Z)
@@ -392,9 +398,9 @@ def approximated(change):
     return edit
 
 
-def one_moved(places):
-    places[0, 0] += 0.1
-    return places
+def one_moved(Z):
+    Z[0, 0] += 0.1
+    return Z
 
 
 def exact_instead(manifest, arrays):
@@ -402,7 +408,7 @@ def exact_instead(manifest, arrays):
     del arrays["inducing"]
 
 
-def no_places(manifest, arrays):
+def no_inducing_inputs(manifest, arrays):
     del arrays["inducing"]
 
 
@@ -412,15 +418,15 @@ def no_word(manifest, arrays):
 
 LIES = {
     "a place moved": array(one_moved),
-    "a place left out": array(lambda places: places[1:]),
-    "a place added": array(lambda places: np.vstack([places, [[3.0, 3.0]]])),
-    "other places": array(lambda places: places[:, ::-1]),
-    "one column": array(lambda places: places[:, :1]),
-    "no places": array(lambda places: places[:0]),
-    "NaN": array(lambda places: places * np.nan),
-    "single precision": array(lambda places: places.astype("<f4")),
-    "a vector": array(lambda places: places.ravel()),
-    "places missing": no_places,
+    "one left out": array(lambda Z: Z[1:]),
+    "one added": array(lambda Z: np.vstack([Z, [[3.0, 3.0]]])),
+    "others": array(lambda Z: Z[:, ::-1]),
+    "one column": array(lambda Z: Z[:, :1]),
+    "none": array(lambda Z: Z[:0]),
+    "NaN": array(lambda Z: Z * np.nan),
+    "single precision": array(lambda Z: Z.astype("<f4")),
+    "a vector": array(lambda Z: Z.ravel()),
+    "missing": no_inducing_inputs,
     "the other approximation": approximated(lambda word: {"dtc": "fitc", "fitc": "dtc"}[word]),
     "an unknown approximation": approximated(lambda word: "vfe"),
     "no approximation": approximated(lambda word: None),
@@ -432,7 +438,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
-def test_lies_about_the_places_are_seen_through(sparse, tamper, lie):
+def test_lies_about_the_inducing_inputs_are_seen_through(sparse, tamper, lie):
     verify(sparse.path)
     tamper(sparse.path, lie)
     with pytest.raises((VerificationError, ReleaseFileError)):
@@ -473,7 +479,7 @@ def test_sparse_releases_are_combined(by_the_book, approximation, noise):
 @pytest.mark.parametrize(
     "other",
     [{"inducing": None}, {"inducing": Z[:-1]}, {"inducing": Z + 0.1}, {"approximation": "fitc"}],
-    ids=["exact", "fewer places", "other places", "other approximation"],
+    ids=["exact", "fewer inducing inputs", "other inducing inputs", "other approximation"],
 )
 def test_releases_of_different_models_are_not_combined(other):
     """The answer would depend on which came first."""

@@ -142,7 +142,7 @@ def test_other_inputs_are_refused(make_plan, setting, which):
 @pytest.mark.parametrize("which", [0, 1])
 def test_other_models_are_refused(make_plan, setting, changes, which):
     pair = [make_plan().release(setting.y), make_plan(**changes).release(setting.y)]
-    with pytest.raises(ValueError, match="same kernel, noise, mean and bounds"):
+    with pytest.raises(ValueError, match="same kernel, noise, mean, bounds and inducing inputs"):
         combine(pair[:: 1 - 2 * which])
 
 

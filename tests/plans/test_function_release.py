@@ -179,7 +179,7 @@ def test_prior_noise_has_the_kernels_covariance(setting, plans, seeded, exact_z)
     with seeded(3):
         releases = [replace(plan, prior_seed=seed).release(setting.y) for seed in range(n)]
     noise = np.array([release.query(X_new) - exact for release in releases])
-    scale = (plan.reach * plan.measurement.noise_scale) ** 2
+    scale = (plan.rkhs_sensitivity * plan.measurement.noise_scale) ** 2
     expected = setting.gp.kernel(X_new) / 1.5
     np.testing.assert_allclose(noise.T @ noise / n / scale / 1.5, expected, atol=5 * math.sqrt(2 / n))
 
@@ -279,7 +279,7 @@ def test_two_columns(exact_z, textbook):
 )
 def test_bad_queries_are_refused(setting, plans, bad, error, words):
     release = plans["exact"].release(setting.y)
-    for ask in (release.query, release.plan.noise_std, release.plan.weights, release.predict):
+    for ask in (release.query, release.plan.noise_at, release.plan.weights, release.predict):
         with pytest.raises(error, match=words):
             ask(bad)
 
@@ -312,7 +312,7 @@ def test_it_is_read_only(setting, plans):
         release.z[...] = 0
     with pytest.raises(FrozenInstanceError):
         release.z = np.zeros(3)
-    for name in ("points", "reconstruction", "centre", "X"):
+    for name in ("points", "reconstruction", "midpoint_measurements", "X"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(release.plan, name)[...] = 0
 

@@ -31,10 +31,10 @@ def squared_norms(kernel: Any, noise: Any, X: Any) -> Any:
     return np.diag(inverse @ K_ff @ inverse)
 
 
-def reaches(kernel: Any, noise: Any, X: Any, **options: Any) -> dict[str, float]:
+def sensitivities(kernel: Any, noise: Any, X: Any, **options: Any) -> dict[str, float]:
     gp = GP(kernel, noise, bounds=(-1.0, 4.0))
     return {
-        bound: gp.plan_function(X, bound=bound, **PROMISE, **options).reach
+        bound: gp.plan_function(X, bound=bound, **PROMISE, **options).rkhs_sensitivity
         for bound in ("exact", "paper", "infinity")
     }
 
@@ -58,18 +58,18 @@ def models(draw: Any) -> tuple[Any, Any, Any]:
 def test_column_norms_are_the_norms_in_the_kernels_space(setting, name, noise):
     plan = GP(KERNELS[name], noise, bounds=(-1.0, 4.0)).plan_function(setting.X, **PROMISE)
     expected = squared_norms(KERNELS[name], noise, setting.X)
-    columns = plan.measurement.real_matrix() * plan.reach
+    columns = plan.measurement.real_matrix() * plan.rkhs_sensitivity
     np.testing.assert_allclose((columns**2).sum(axis=0), expected, rtol=1e-6, atol=1e-9 * expected.max())
-    assert plan.reach == pytest.approx(math.sqrt(expected.max()), rel=1e-8)
+    assert plan.rkhs_sensitivity == pytest.approx(math.sqrt(expected.max()), rel=1e-8)
     assert plan.certificate.bound == "exact"
     assert plan.certificate.unbiased
 
 
 def test_noise_is_scaled_to_the_bounds_width_and_the_promise(setting):
-    """Std of the noise in the kernel's space: d · reach / mu."""
+    """Std of the noise in the kernel's space: d · sensitivity / mu."""
     plan = setting.gp.plan_function(setting.X, **PROMISE)
-    level = plan.reach * plan.measurement.noise_scale
-    assert level == pytest.approx(5.0 * plan.reach / plan.certificate.mu, rel=1e-6)
+    level = plan.rkhs_sensitivity * plan.measurement.noise_scale
+    assert level == pytest.approx(5.0 * plan.rkhs_sensitivity / plan.certificate.mu, rel=1e-6)
     assert plan.certificate.objective == pytest.approx(level**2)
     assert plan.certificate.gap == pytest.approx(0)
 
@@ -82,7 +82,7 @@ def test_noise_std_is_that_of_a_prior_draw_given_nothing_outside_the_data(settin
     kernel = KERNELS[name]
     gp = GP(kernel, 0.4, bounds=(-1.0, 4.0))
     plan = gp.plan_function(setting.X, bound=bound, **PROMISE)
-    level = plan.reach * plan.measurement.noise_scale
+    level = plan.rkhs_sensitivity * plan.measurement.noise_scale
     cross, K_ff = kernel(QUERIES, setting.X), kernel(setting.X)
     explained = np.einsum("ij,jk,ik->i", cross, np.linalg.pinv(K_ff, rcond=1e-12, hermitian=True), cross)
     np.testing.assert_allclose(plan.noise_at(QUERIES), level * np.sqrt(explained), rtol=1e-4)
@@ -93,12 +93,12 @@ def test_noise_std_is_that_of_a_prior_draw_given_nothing_outside_the_data(settin
 
 def test_noise_on_a_basis(setting):
     plan = setting.gp.plan_function(setting.X, basis=BASIS, **PROMISE)
-    k, level = setting.gp.kernel, plan.reach * plan.measurement.noise_scale
+    k, level = setting.gp.kernel, plan.rkhs_sensitivity * plan.measurement.noise_scale
     cross = k(QUERIES, BASIS)
     explained = np.einsum("ij,ij->i", cross, np.linalg.solve(k(BASIS), cross.T).T)
     np.testing.assert_allclose(plan.noise_at(QUERIES), level * np.sqrt(explained), rtol=1e-6)
     # Bessel: a projection is never longer.
-    assert plan.reach <= math.sqrt(squared_norms(k, 0.4, setting.X).max()) * (1 + 1e-9)
+    assert plan.rkhs_sensitivity <= math.sqrt(squared_norms(k, 0.4, setting.X).max()) * (1 + 1e-9)
 
 
 def test_few_points_span_many_inputs():
@@ -106,21 +106,21 @@ def test_few_points_span_many_inputs():
     plan = GP(EQ(4.0), 0.5, bounds=(0.0, 1.0)).plan_function(X, **PROMISE)
     assert plan.certificate.n_measurements < 25
     assert {tuple(point) for point in plan.points} <= {tuple(x) for x in X}
-    assert plan.reach == pytest.approx(math.sqrt(squared_norms(EQ(4.0), 0.5, X).max()), rel=1e-6)
+    assert plan.rkhs_sensitivity == pytest.approx(math.sqrt(squared_norms(EQ(4.0), 0.5, X).max()), rel=1e-6)
 
 
 def test_equal_inputs_share_a_point():
     X = np.repeat([[0.0], [1.0], [4.0]], 5, axis=0)
     plan = GP(EQ(1.0), 0.5, bounds=(0.0, 1.0)).plan_function(X, **PROMISE)
     assert len(plan.points) == 3
-    assert plan.reach == pytest.approx(math.sqrt(squared_norms(EQ(1.0), 0.5, X).max()), rel=1e-8)
+    assert plan.rkhs_sensitivity == pytest.approx(math.sqrt(squared_norms(EQ(1.0), 0.5, X).max()), rel=1e-8)
 
 
 @given(models())
 def test_the_bounds_hold_and_are_in_order(model):
     kernel, noise, X = model
     exact = math.sqrt(squared_norms(kernel, noise, X).max())
-    got = reaches(kernel, noise, X)
+    got = sensitivities(kernel, noise, X)
     assert got["exact"] <= exact * (1 + 1e-5)
     assert got["exact"] == pytest.approx(exact, rel=1e-4)
     assert got["infinity"] >= got["paper"] * (1 - 1e-12)
@@ -130,7 +130,7 @@ def test_the_bounds_hold_and_are_in_order(model):
 def test_the_papers_bounds_are_as_printed_times_the_kernels_std(setting):
     kernel, X = EQ(2.0, variance=7.0), setting.X
     inverse = np.linalg.inv(kernel(X) + 0.4 * np.eye(12))
-    got = reaches(kernel, 0.4, X)
+    got = sensitivities(kernel, 0.4, X)
     one_sided = max(inverse.clip(min=0).sum(axis=0).max(), (-inverse).clip(min=0).sum(axis=0).max())
     assert got["paper"] == pytest.approx(math.sqrt(7.0) * one_sided)
     assert got["infinity"] == pytest.approx(math.sqrt(7.0) * np.linalg.norm(inverse, np.inf))
@@ -142,14 +142,14 @@ def test_the_papers_bound_as_printed_is_violated():
     exact = math.sqrt(squared_norms(kernel, 1.0, X).max())
     printed = np.linalg.inv(kernel(X) + np.eye(2)).clip(min=0).sum(axis=0).max()
     assert printed < exact / 4
-    assert reaches(kernel, 1.0, X)["paper"] >= exact
+    assert sensitivities(kernel, 1.0, X)["paper"] >= exact
 
 
 @pytest.mark.parametrize("bound", ["paper", "infinity"])
 def test_a_looser_bound_only_means_more_noise(setting, bound):
     exact = setting.gp.plan_function(setting.X, **PROMISE)
     loose = setting.gp.plan_function(setting.X, bound=bound, **PROMISE)
-    ratio = loose.reach / exact.reach
+    ratio = loose.rkhs_sensitivity / exact.rkhs_sensitivity
     assert ratio > 1.05
     np.testing.assert_allclose(loose.noise_at(QUERIES), ratio * exact.noise_at(QUERIES), rtol=1e-6)
     assert loose.certificate.gap == pytest.approx(ratio**2 - 1, rel=1e-4)
@@ -187,7 +187,7 @@ def test_the_papers_bound_is_refused_for_negative_kernels(setting):
     with pytest.raises(ValueError, match=r"bound='paper' needs kernel values in \[0, v\]"):
         gp.plan_function(setting.X, bound="paper", **PROMISE)
     exact = math.sqrt(squared_norms(gp.kernel, 0.4, setting.X).max())
-    assert gp.plan_function(setting.X, bound="infinity", **PROMISE).reach >= exact
+    assert gp.plan_function(setting.X, bound="infinity", **PROMISE).rkhs_sensitivity >= exact
 
 
 @pytest.mark.parametrize("bound", ["input-free", "varah"])
@@ -236,7 +236,7 @@ def test_a_basis_on_which_the_kernel_breaks_down_is_refused(setting):
 @pytest.mark.parametrize("basis", [[1.0, 1.0, 6.0], np.linspace(0, 10, 200)], ids=["twice", "dense"])
 def test_a_crowded_basis_adds_no_noise_and_no_bias(setting, basis):
     plan = setting.gp.plan_function(setting.X, basis=basis, **PROMISE)
-    top = plan.reach * plan.measurement.noise_scale * math.sqrt(1.5)
+    top = plan.rkhs_sensitivity * plan.measurement.noise_scale * math.sqrt(1.5)
     assert (plan.noise_at(QUERIES) <= top * (1 + 1e-6)).all()
     assert plan.certificate.bias < 1e-5
 
@@ -257,9 +257,9 @@ def test_the_input_free_bound_holds_for_every_x(model, linear):
     assert exact <= (1 + 1e-9) / (4 * least)
     basis = np.eye(X.shape[1]) if linear else np.array([[-50.0] * X.shape[1], [5.0] * X.shape[1]])
     plan = GP(kernel, noise, (-1.0, 4.0)).plan_function(X, bound="input-free", basis=basis, **PROMISE)
-    assert plan.reach == pytest.approx(0.5 / math.sqrt(least), rel=1e-12)
-    columns = plan.measurement.real_matrix() * plan.reach
-    assert (columns**2).sum(axis=0).max() <= exact * (1 + 1e-4) + 1e-6 * plan.reach**2
+    assert plan.rkhs_sensitivity == pytest.approx(0.5 / math.sqrt(least), rel=1e-12)
+    columns = plan.measurement.real_matrix() * plan.rkhs_sensitivity
+    assert (columns**2).sum(axis=0).max() <= exact * (1 + 1e-4) + 1e-6 * plan.rkhs_sensitivity**2
 
 
 def test_the_input_free_bound_is_attained():
@@ -279,7 +279,7 @@ def test_the_numbers_of_a_hiding_plan_tell_nothing_of_x(bound, noise):
     assert one.X is None
     for other in others:
         assert other.certificate == one.certificate
-        assert other.reach == one.reach
+        assert other.rkhs_sensitivity == one.rkhs_sensitivity
         assert other.measurement.declared == one.measurement.declared
         np.testing.assert_array_equal(other.points, one.points)
         np.testing.assert_array_equal(other.reconstruction, one.reconstruction)
@@ -312,8 +312,8 @@ def test_varahs_promise_kept_and_broken():
     K = gp.kernel(apart) + 0.1 * np.eye(8)
     margin = float((2 * np.diag(K) - np.abs(K).sum(axis=1)).min())
     plan = gp.plan_function(apart, bound="varah", basis=apart, margin=margin, **PROMISE)
-    assert plan.reach == pytest.approx(2.0 / margin)
-    assert plan.reach >= math.sqrt(squared_norms(gp.kernel, 0.1, apart[:, None]).max())
+    assert plan.rkhs_sensitivity == pytest.approx(2.0 / margin)
+    assert plan.rkhs_sensitivity >= math.sqrt(squared_norms(gp.kernel, 0.1, apart[:, None]).max())
     pair = [[0.0], [0.22]]  # one row moves f further than 2/3.9 in the kernel's space
     assert squared_norms(gp.kernel, 0.1, np.array(pair)).max() > (2.0 / 3.9) ** 2
     with pytest.raises(ValueError, match=r"margin: the inputs do not keep the promised margin.*input-free"):
@@ -322,7 +322,7 @@ def test_varahs_promise_kept_and_broken():
 
 def test_prior_noise_has_the_priors_std_everywhere(setting):
     plan = setting.gp.plan_function(setting.X, prior_noise=True, **PROMISE)
-    scale = plan.reach * plan.measurement.noise_scale
+    scale = plan.rkhs_sensitivity * plan.measurement.noise_scale
     np.testing.assert_allclose(plan.noise_at(QUERIES), scale * np.full(7, math.sqrt(1.5)), rtol=1e-12)
     plain = setting.gp.plan_function(setting.X, **PROMISE)
     assert (plain.noise_at(QUERIES) <= plan.noise_at(QUERIES) * (1 + 1e-9)).all()

@@ -6,12 +6,13 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cloakgp import Release
+from cloakgp.files import atomic
+from cloakgp.plans.opening import load_release
 
 
 def test_what_is_in_it(make_plan, setting):
@@ -120,14 +121,14 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(make_plan, setting, tm
     old = make_plan().release(setting.y)
     old.save(path)
     before = path.read_bytes()
-    whole = Path.open
+    whole = atomic.create
 
-    def disk_full(self, *arguments):
-        with whole(self, *arguments) as file:
+    def disk_full(*arguments):
+        with whole(*arguments) as file:
             file.write(before[:written])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "open", disk_full)
+    monkeypatch.setattr(atomic, "create", disk_full)
     with pytest.raises(OSError, match="No space left"):
         make_plan().release(setting.y).save(path)
     monkeypatch.undo()
@@ -153,13 +154,13 @@ def test_the_unfinished_file_is_in_the_same_folder_and_never_the_same_twice(
     make_plan, setting, tmp_path, monkeypatch
 ):
     """Two programs that save to one path at once do not write into each other's file."""
-    release, seen, whole = make_plan().release(setting.y), [], Path.open
+    release, seen, whole = make_plan().release(setting.y), [], atomic.create
 
-    def watched(self, *arguments):
-        seen.append(self)
-        return whole(self, *arguments)
+    def watched(path, *arguments):
+        seen.append(path)
+        return whole(path, *arguments)
 
-    monkeypatch.setattr(Path, "open", watched)
+    monkeypatch.setattr(atomic, "create", watched)
     for _ in range(3):
         release.save(tmp_path / "release.cloak")
     assert len(set(seen)) == 3
@@ -202,3 +203,41 @@ def test_saving_does_not_touch_a_neighbours_file(make_plan, setting, tmp_path):
     neighbour.write_bytes(b"mine")
     make_plan().release(setting.y).save(tmp_path / "release.cloak")
     assert neighbour.read_bytes() == b"mine"
+
+
+# What every kind of release answers
+
+
+def test_every_kind_says_what_was_released_and_where(make_plan, setting, tmp_path):
+    hidden = {"bound": "input-free", "basis": setting.X_star}
+    for plan, kind, where in (
+        (make_plan(), "predictions", setting.X_star),
+        (setting.gp.plan_function(setting.X, epsilon=1.0, delta=0.01), "function", setting.X[:3]),
+        (setting.gp.plan_function(setting.X, epsilon=1.0, delta=0.01, **hidden), "function", setting.X[:3]),
+    ):
+        release = plan.release(setting.y)
+        release.save(tmp_path / "a.cloak")
+        loaded = load_release(tmp_path / "a.cloak")
+        assert type(loaded) is type(release)
+        assert loaded.kind == release.kind == plan.kind == kind
+        assert plan.hides_inputs == (plan.X is None)
+        values, std = release.released_at(where)
+        np.testing.assert_array_equal(loaded.released_at(where)[0], values)
+        np.testing.assert_array_equal(std, plan.released_noise(where))
+        expected = release.mean if kind == "predictions" else release.query(where)
+        np.testing.assert_array_equal(values, expected)
+        stand_ins = setting.X if plan.X is not None else plan.points
+        np.testing.assert_array_equal(plan.shown_inputs, stand_ins)
+
+
+def test_predictions_were_released_at_their_test_points_only(make_plan, setting):
+    plan = make_plan()
+    for asked in (plan.released_noise, plan.release(setting.y).released_at):
+        with pytest.raises(ValueError, match=r"X must be the plan's test points.*noise_at"):
+            asked(setting.X_star + 1.0)
+
+
+def test_the_noise_elsewhere_is_known_also_with_a_variance_for_each_row(make_plan, setting):
+    plan = make_plan(noise=np.geomspace(0.1, 3, len(setting.X)))
+    known = plan.release(setting.y).uncertainty(setting.X_star, include_noise=0.5)
+    np.testing.assert_array_equal(plan.noise_at(setting.X_star), known.privacy)

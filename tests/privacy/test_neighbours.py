@@ -329,8 +329,8 @@ def test_integers_near_the_limit_do_not_wrap():
     """A measurement that just passes the overflow check is still exact at both ends of the bounds."""
     matrix = np.full((1, 8), 2**33, dtype=np.int64)
     m = Measurement(matrix, 24, 30, 2**55, 0.0, 1.0, 50.0, 0.5)
-    assert m.reach() + 64 * m.sigma < lattice.HEADROOM
-    assert m.reach() >= lattice.HEADROOM // 4
+    assert m.largest_sum() + 64 * m.sigma < lattice.HEADROOM
+    assert m.largest_sum() >= lattice.HEADROOM // 4
     plan = small_plan(n_rows=8)
     object.__setattr__(plan, "measurement", m)
     for row in range(8):

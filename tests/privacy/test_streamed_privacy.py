@@ -189,8 +189,8 @@ def test_outcomes_at_the_ends_do_not_wrap(kind):
             sum(v * b for v, b in zip(y_int, row, strict=True)) for row in zip(*columns(plan), strict=True)
         ]
         assert exact(plan, y) == wanted
-        assert max(map(abs, wanted)) <= m.reach()
-    assert m.reach() + 64 * m.sigma < 2**62
+        assert max(map(abs, wanted)) <= m.largest_sum()
+    assert m.largest_sum() + 64 * m.sigma < 2**62
 
 
 # ------------------------------------------------------------------------------------- what is refused
@@ -313,7 +313,7 @@ def test_a_recipe_that_the_noise_was_not_made_for_is_refused(monkeypatch, ledger
 
 @pytest.mark.parametrize("repeats", [1, 400])
 def test_sums_that_could_wrap_are_refused_whatever_the_plan_says_of_them(monkeypatch, repeats):
-    """The plan's word for how far sums reach is not relied on: the columns are added up again."""
+    """The plan's word for how large sums become is not relied on: the columns are added up again."""
     monkeypatch.setattr(chunks, "CHUNK", 500)
     monkeypatch.setattr(chunks, "STEP", 100)
     plan = a_plan(data=np.repeat(np.linspace(0.4, 0.6, 2000 // repeats), repeats)[:, None])

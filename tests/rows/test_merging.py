@@ -17,7 +17,7 @@ from cloakgp.kernels import EQ, Matern32
 from cloakgp.model.inducing import SparseRows
 from cloakgp.model.smoothers import Merged
 from cloakgp.rows import merging
-from cloakgp.rows.merging import Groups, Inputs, distinct, group, take
+from cloakgp.rows.merging import Groups, Inputs, distinct, group, stacked, take
 
 RNG = np.random.default_rng(5)
 SITES = RNG.uniform(0, 10, size=(7, 2))
@@ -182,6 +182,31 @@ def test_distinct_rows_are_left_as_they_are():
     assert take(X, 0.1, None).groups is None
 
 
+@every_noise
+@pytest.mark.parametrize(
+    "rows", [slice(2, 5), np.array([4, 0, 3]), slice(None)], ids=["slice", "some", "all"]
+)
+def test_rows_come_with_their_noise_and_their_counts(noise, rows):
+    inputs = distinct(X, noise)
+    step = inputs[rows][1:]
+    np.testing.assert_array_equal(step.X, inputs.X[rows][1:])
+    np.testing.assert_array_equal(step.variances, inputs.variances[rows][1:])
+    np.testing.assert_array_equal(step.counts, inputs.counts[rows][1:])
+    assert len(step) == len(step.variances) == len(step.counts)
+
+
+def test_rows_spread_evenly_and_stacked_count_once_each():
+    inputs = distinct(X, NOISE["noise by site"])
+    some = inputs.spread_evenly(3)
+    np.testing.assert_array_equal(some.X, inputs.X[[0, 3, 6]])
+    np.testing.assert_array_equal(some.variances, inputs.variances[[0, 3, 6]])
+    both = stacked([some, inputs[:2]])
+    np.testing.assert_array_equal(both.X, inputs.X[[0, 3, 6, 0, 1]])
+    np.testing.assert_array_equal(both.variances, inputs.variances[[0, 3, 6, 0, 1]])
+    assert both.counts.tolist() == [1.0] * 5
+    assert inputs.spread_evenly(100).X.tolist() == inputs.X.tolist()
+
+
 def test_what_is_found_cannot_be_changed():
     found = distinct(X, 0.4).groups
     for array in (found.labels, found.counts):
@@ -325,7 +350,7 @@ def test_many_equal_rows_do_not_overflow(noiseless):
     X = np.repeat([0.0, 1.0], [100_000, 3])
     plan = GP(EQ(1.0), 0.3, (0.0, 1.0)).plan(X, [0.0, 1.0], epsilon=8.0, delta=0.01)
     m = plan.measurement
-    assert m.reach() + 64 * m.sigma < 2**62
+    assert m.largest_sum() + 64 * m.sigma < 2**62
     y = np.ones(len(X))
     exact = sum(int(b) * int(n) * 2**m.y_bits for b, n in zip(m.matrix[0], m.counts, strict=True))
     with pytest.MonkeyPatch.context() as patch:

@@ -247,8 +247,8 @@ def test_only_small_results_travel(client, small_chunks, data, gathered):
 
 def test_few_chunks_are_under_way_at_once_and_none_is_left(client, small_chunks, data, monkeypatch):
     sent, done = [], []
-    send = on_dask._Errands.send
-    monkeypatch.setattr(on_dask._Errands, "send", lambda self, rows: sent.append(rows) or send(self, rows))
+    send = on_dask._Tasks.send
+    monkeypatch.setattr(on_dask._Tasks, "send", lambda self, rows: sent.append(rows) or send(self, rows))
     X, y = FORMS["uneven"](*data)
     parts = passes.sweep(products, X, 0.1, y, None)
     for part in parts:
@@ -479,7 +479,7 @@ def test_a_release_survives_a_lost_worker(mortal, many, make, seeded, monkeypatc
         wanted = plan.release(y).z
     far = da.from_array(y, chunks=50_000, name=False).persist()
     distributed.wait(far)
-    send, sent = on_dask._Errands.send, []
+    send, sent = on_dask._Tasks.send, []
 
     def lose_one_later(self, rows):
         sent.append(rows)
@@ -488,7 +488,7 @@ def test_a_release_survives_a_lost_worker(mortal, many, make, seeded, monkeypatc
             lose_a_worker(mortal)
         return future
 
-    monkeypatch.setattr(on_dask._Errands, "send", lose_one_later)
+    monkeypatch.setattr(on_dask._Tasks, "send", lose_one_later)
     with seeded(1):
         np.testing.assert_array_equal(plan.release(far).z, wanted)
 

@@ -136,11 +136,11 @@ def test_a_cluster_is_there_for_the_time_of_a_command():
         distributed.default_client()
 
 
-def test_places_are_a_number_or_the_rows_of_a_file(tmp_path):
+def test_inducing_inputs_are_a_number_or_the_rows_of_a_file(tmp_path):
     (tmp_path / "places.csv").write_text("lon,lat\n1,2\n3,4\n")
-    assert points.places(None, ["lat", "lon"]) is None
-    assert points.places("500", ["lat", "lon"]) == 500
-    found = points.places(str(tmp_path / "places.csv"), ["lat", "lon"])
+    assert points.inducing_inputs(None, ["lat", "lon"]) is None
+    assert points.inducing_inputs("500", ["lat", "lon"]) == 500
+    found = points.inducing_inputs(str(tmp_path / "places.csv"), ["lat", "lon"])
     assert found.tolist() == [[2.0, 1.0], [4.0, 3.0]]
     where = replace(SETTINGS, inducing=found)
     assert np.array_equal(Settings.from_dict(where.to_dict()).gp().inducing, found)

@@ -18,15 +18,15 @@ from cloakgp.calibration import calibrate
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.kernels.words import parse
-from cloakgp.model.inducing import spread_evenly
 from cloakgp.plans import out_of_core
 from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.planner import Planner
 from cloakgp.plans.predictions import Plan
 from cloakgp.plots import FADED
+from cloakgp.rows.chunks import spread_evenly
 from cloakgp.workflow import points, settings, words
 
-AnyPlan = Plan | FunctionPlan
 _AT_ONCE, _WAITING, _EACH, _PATIENCE = 3, 21, 8, 60.0
 _NUMBERS = 6e7  # that all kept planners may hold, of 8 bytes each
 
@@ -199,7 +199,7 @@ def points_of(wanted: settings.Settings, X: FloatArray) -> FloatArray:
 
 def noise_of(plan: AnyPlan, where: FloatArray) -> FloatArray:
     """Std of the privacy noise at the test points."""
-    noise = plan.noise_std if isinstance(plan, Plan) else plan.noise_at(where)
+    noise = plan.released_noise(where)
     if not np.isfinite(noise).all():
         raise bad_input("with these settings the noise is not a finite number.")
     return noise

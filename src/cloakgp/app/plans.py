@@ -19,12 +19,11 @@ from cloakgp.app import models
 from cloakgp.app.errors import bad_input, not_found, public_work
 from cloakgp.app.folder import Folder
 from cloakgp.app.people import Person, stamp, utc_now
-from cloakgp.app.planning import AnyPlan, Planning, noise_of
+from cloakgp.app.planning import Planning, noise_of
 from cloakgp.app.uploads import Uploads
-from cloakgp.checks import FloatArray
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.plans import encoding, opening
-from cloakgp.plans.predictions import Plan
+from cloakgp.plans.opening import AnyPlan
 from cloakgp.workflow import tables, words
 from cloakgp.workflow.inputs import digest_of
 
@@ -110,11 +109,6 @@ class Plans:
 def shown(plan: dict[str, Any]) -> dict[str, Any]:
     """What people see of a plan."""
     return {name: plan[name] for name in _SHOWN}
-
-
-def with_inputs(plan: AnyPlan, X: FloatArray) -> AnyPlan:
-    """A plan with the inputs that it was made for, if its own file was too small for them."""
-    return plan.with_inputs(X) if isinstance(plan, Plan) else plan
 
 
 def _digest(value: Any) -> str:

@@ -20,11 +20,11 @@ from cloakgp.app.folder import Folder
 from cloakgp.app.receipts import receipt_of
 from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import encoding, opening
+from cloakgp.plans.opening import AnyRelease
 from cloakgp.plots import FADED
 from cloakgp.verification import verify
 from cloakgp.workflow import releases as release_files
 from cloakgp.workflow import report, tables, words
-from cloakgp.workflow.releases import AnyRelease
 
 log = logging.getLogger("cloakgp.app")
 ASKED, DONE = "asked", "done"
@@ -119,7 +119,7 @@ class Releases:
             **record,
             "state": DONE,
             "certificate": release.certificate.to_dict(),
-            "summary": words.noise_summary(release_files.noise_at(release, where), release.plan.gp.bounds),
+            "summary": words.noise_summary(release.plan.released_noise(where), release.plan.gp.bounds),
             "promise": words.promise(release.certificate),
             "limits": words.limits(release_files.hides_inputs(release), release_files.lists_inputs(release)),
             "receipt": {

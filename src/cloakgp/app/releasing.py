@@ -20,7 +20,7 @@ from cloakgp.app.balances import left, quote_words
 from cloakgp.app.checked_ledger import CheckedLedger, check_dataset, datasets_of
 from cloakgp.app.errors import Problem, bad_input, busy, conflict, public_work, read_only, spending
 from cloakgp.app.people import Person, stamp, utc_now
-from cloakgp.app.plans import Plans, with_inputs
+from cloakgp.app.plans import Plans
 from cloakgp.app.receipts import REMEDY, Receipts
 from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
@@ -191,7 +191,7 @@ class Releasing:
             account = Account(ledger, asked.dataset, asked.why, record["request"])
             with spending():
                 release = private_step.release(
-                    with_inputs(made, X),
+                    made.with_inputs(X),
                     str(path),
                     settings["output"],
                     asked.missing,

@@ -13,7 +13,8 @@ import cloakgp
 from cloakgp.cli import options
 from cloakgp.cli.exits import OK, PARTIAL, Answer, command, pairs, table
 from cloakgp.errors import InputError, Refused
-from cloakgp.files import atomic
+from cloakgp.files import atomic, schema
+from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.plots import inducing_words
 from cloakgp.workflow import pictures, points, releases, report, tables, words
@@ -43,11 +44,10 @@ def show(
         raise InputError(f"{file}: neither a release file (.cloak) nor a plan file (.json).")
     release = releases.load(file)
     where = releases.default_points(release)
-    summary = words.noise_summary(releases.noise_at(release, where), release.plan.gp.bounds)
-    kind = "predictions" if isinstance(release, Release) else "function"
+    summary = words.noise_summary(release.plan.released_noise(where), release.plan.gp.bounds)
     gp, receipt = release.plan.gp, release.receipt
     found = {
-        "kind": kind,
+        "kind": release.kind,
         "certificate": release.certificate.to_dict(),
         "model": {
             "kernel": repr(gp.kernel),
@@ -65,7 +65,7 @@ def show(
     rows = [["std of the privacy noise", "in y's unit", "of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     parts = [
-        f"{file.name}: {kind}, {releases.n_inputs(release)} input column(s)",
+        f"{file.name}: {release.kind}, {releases.n_inputs(release)} input column(s)",
         pairs(words.settings_rows(release.plan)),
         "",
         table(rows),
@@ -233,9 +233,9 @@ def _beside(release_file: Path, suffix: str) -> Path:
     return written
 
 
-def _table(release: releases.AnyRelease, names: list[str], at: str | None) -> dict[str, Any]:
+def _table(release: AnyRelease, names: list[str], at: str | None) -> dict[str, Any]:
     if at is None:
         return releases.released_table(release, names, releases.default_points(release))
-    if isinstance(release, Release):
+    if release.kind == schema.PREDICTIONS:
         raise InputError("--at is for functions. For other points of this release use cloakgp predict.")
     return releases.released_table(release, names, points.resolve(at, names, releases.inputs_of(release)))

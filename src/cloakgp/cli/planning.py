@@ -64,8 +64,8 @@ def plan(
     Prints how much privacy noise there will be, and the certificate. Compare as many plans as you like, then
     keep one with -o and release from it. Every number given here must be public knowledge.
 
-    More than some thousand rows need --inducing: places through which the curve is seen, spread over the
-    inputs by k-means, or given in a file.
+    More than some thousand rows need --inducing: inducing inputs, on which the model then stands, chosen
+    by k-means or given in a file.
 
     \b
       cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
@@ -100,7 +100,7 @@ def plan(
         delta=delta,
         design=design,
         calibration=calibration,
-        inducing=points.places(inducing, columns),
+        inducing=points.inducing_inputs(inducing, columns),
         approximation=approximation,
         device=device,
     )

@@ -10,6 +10,7 @@ import typer
 from cloakgp.checks import FloatArray
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note
+from cloakgp.plans.opening import AnyRelease
 from cloakgp.workflow import points, releases, tables
 
 
@@ -58,9 +59,7 @@ def predict(
     return Answer(data, f"{len(X)} predictions: {out}. Nothing was spent.")
 
 
-def _points(
-    release: releases.AnyRelease, where: str, inputs: list[str] | None
-) -> tuple[list[str], FloatArray]:
+def _points(release: AnyRelease, where: str, inputs: list[str] | None) -> tuple[list[str], FloatArray]:
     if points.is_grid(where):
         return releases.input_names(release, inputs), points.grid(where, releases.inputs_of(release))
     names = points.named_columns(where, releases.n_inputs(release), inputs)

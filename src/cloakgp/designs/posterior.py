@@ -121,8 +121,8 @@ class _Search:
         self.known: _Point | None = None  # where L-BFGS starts
         # A first lower bound that is always positive (end of lemma 6).
         explained = on_host(smoother.explained_variance)
-        reach = on_host(xp.abs(smoother.cross).sum(axis=0)) ** 2 / s
-        self.lower = float(np.sum(weights * explained**2 / np.maximum(explained + reach, 1e-300)))
+        bound = on_host(xp.abs(smoother.cross).sum(axis=0)) ** 2 / s
+        self.lower = float(np.sum(weights * explained**2 / np.maximum(explained + bound, 1e-300)))
 
     def run(self, start: Array) -> None:
         """From the start's directions that carry signal."""

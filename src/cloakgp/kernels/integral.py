@@ -55,7 +55,7 @@ class _Rows:
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Points(_Rows):
-    """Single places in the input space, for :class:`Integral` and models that use it.
+    """Single points of the input space, for :class:`Integral` and models that use it.
 
     ``np.asarray(points)`` has shape (N, 2 D): every point as the box that starts and ends there. Other
     kernels take `x` itself.
@@ -118,7 +118,7 @@ class Boxes(_Rows):
                 "lower",
                 f"must be below upper everywhere; in row {row}, dimension {dimension}, got "
                 f"{lower[row, dimension]!s} and {upper[row, dimension]!s}",
-                remedy="For single places use Points.",
+                remedy="For single points use Points.",
             )
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)

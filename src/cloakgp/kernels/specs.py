@@ -22,7 +22,8 @@ from cloakgp.kernels.integral import Integral
 
 _STATIONARY: list[type[Kernel]] = [EQ, Matern12, Matern32, Matern52, Periodic, RationalQuadratic]
 _OTHERS: list[type[Kernel]] = [Linear, Polynomial, Constant, Integral, Sum, Product]
-KINDS = {kind.__name__: kind for kind in [*_STATIONARY, *_OTHERS]}  # all that a spec may name
+KINDS = {kind.__name__: kind for kind in [*_STATIONARY, *_OTHERS]}
+"""The list of kernels: all that a spec may name. Texts, exports and documentation follow it."""
 
 
 def from_spec(spec: Any, custom: Kernel | None = None) -> Kernel:

@@ -16,24 +16,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cloakgp.errors import ArgumentError
-from cloakgp.kernels.base import Constant, Kernel
-from cloakgp.kernels.families import (
-    EQ,
-    Linear,
-    Matern,
-    Matern12,
-    Matern32,
-    Matern52,
-    Periodic,
-    Polynomial,
-    RationalQuadratic,
-)
-from cloakgp.kernels.integral import Integral
+from cloakgp.kernels.base import Combination, Kernel
+from cloakgp.kernels.families import Matern
+from cloakgp.kernels.specs import KINDS
 
-_FAMILIES: list[Callable[..., Kernel]] = [EQ, Matern, Matern12, Matern32, Matern52, Periodic]
-_FAMILIES += [RationalQuadratic, Linear, Polynomial, Constant, Integral]
-NAMES = {family.__name__: family for family in _FAMILIES}
-"""Every name that a text may use."""
+NAMES: dict[str, Callable[..., Kernel]] = {
+    **{name: kind for name, kind in KINDS.items() if not issubclass(kind, Combination)},
+    "Matern": Matern,
+}
+"""Every name that a text may use. Sums and products are written with + and *."""
 
 _LONGEST = 4000  # characters
 _DEEPEST = 60  # calls and brackets inside each other

@@ -15,11 +15,10 @@ import numpy as np
 
 from cloakgp.calibration import SIGMA_FLOOR, calibrate, total_delta
 from cloakgp.checks import frozen
-from cloakgp.measurements.lattice import HEADROOM, IntArray, Lattice, integer_float_at_least
+from cloakgp.measurements.lattice import HEADROOM, NOISE_SCALES, IntArray, Lattice, integer_float_at_least
 
 MECHANISMS = ("laplace", "gaussian")
 _Y_BITS, _LEAST_BITS = 40, 10
-_NOISE_REACH = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +75,7 @@ class BinSums:
         if self.labels.dtype != np.int64 or self.labels.min() < 0 or self.labels.max() >= self.n_bins:
             raise AssertionError("a row is in no bin")
         largest = int(np.bincount(self.labels).max())
-        if (largest << self.y_bits) + _NOISE_REACH * self.scale >= HEADROOM:
+        if (largest << self.y_bits) + NOISE_SCALES * self.scale >= HEADROOM:
             raise AssertionError("sums could overflow 64-bit integers")
         if float(self.scale) != self.scale:
             raise AssertionError("noise scale is not a floating-point number")
@@ -104,7 +103,7 @@ def make_sums(
     """Sums on a lattice as fine as 64 bits allow, with the least noise that keeps the promise."""
     rate = epsilon if mechanism == "laplace" else calibrate(epsilon, delta, n_measurements=n_bins)
     largest = int(np.bincount(labels).max())
-    room = 61 - math.log2(largest + _NOISE_REACH / rate)
+    room = 61 - math.log2(largest + NOISE_SCALES / rate)
     if room < _LEAST_BITS:
         raise ValueError(f"epsilon={epsilon:g} is too small for exact noise on sums of {largest} rows.")
     y_bits = min(_Y_BITS, math.floor(room))

@@ -18,7 +18,7 @@ class Seen:
 
     longest: int = 0
     """Largest sum of squares of a column."""
-    reach: Any = 0.0
+    absolute_sums: Any = 0.0
     """(q,) sums of the columns' absolute values over all rows of y."""
     digest: bytes = b""
     """Of what the columns were made from."""

@@ -26,8 +26,9 @@ from cloakgp.rows.merging import Groups, Labels
 IntArray = NDArray[np.int64]
 
 HEADROOM = 2**62
-"""Every sum that is formed, plus 64 standard deviations of noise, stays below this."""
-NOISE_REACH = 64
+"""Every sum that is formed, plus noise of so many times its scale, stays below this."""
+NOISE_SCALES = 64
+"""Times its scale beyond which noise is hardly ever."""
 _Y_BITS, _MATRIX_BITS = 24, 30  # finest lattice: beyond it nothing is gained
 
 
@@ -63,7 +64,7 @@ class Measured(ABC):
 
     @property
     @abstractmethod
-    def centre(self) -> IntArray:
+    def column_sum(self) -> IntArray:
         """(q,) the sum of the columns over all rows of y."""
 
     @abstractmethod
@@ -71,7 +72,7 @@ class Measured(ABC):
         """How far one row of y can move the measurements, in lattice steps, rounded up."""
 
     @abstractmethod
-    def reach(self) -> int:
+    def largest_sum(self) -> int:
         """Largest absolute value that the measurements or a partial sum of them can take."""
 
     @property
@@ -91,12 +92,12 @@ class Measured(ABC):
     @property
     def total(self) -> FloatArray:
         """The measurements of y - lo = 1 everywhere."""
-        return np.ldexp(self.centre.astype(np.float64), -self.matrix_bits)
+        return np.ldexp(self.column_sum.astype(np.float64), -self.matrix_bits)
 
     @property
     def midpoint(self) -> IntArray:
         """The measurements of y = midpoint of the bounds everywhere."""
-        result: IntArray = self.centre * 2 ** (self.y_bits - 1)
+        result: IntArray = self.column_sum * 2 ** (self.y_bits - 1)
         return result
 
     def mu(self) -> float:
@@ -109,7 +110,7 @@ class Measured(ABC):
         """Raise unless this measurement provably keeps its promise; y is not needed to tell."""
         if self.sigma < SIGMA_FLOOR:
             raise AssertionError("measurement is not on a fine enough integer lattice")
-        if self.reach() + NOISE_REACH * self.sigma >= HEADROOM:
+        if self.largest_sum() + NOISE_SCALES * self.sigma >= HEADROOM:
             raise AssertionError("measurement could overflow 64-bit integers")
         if float(self.sigma) != self.sigma:
             raise AssertionError("noise scale is not a floating-point number")
@@ -162,7 +163,7 @@ class Measurement(Measured):
         return real if self.groups is None else real[:, self.groups.labels]
 
     @property
-    def centre(self) -> IntArray:
+    def column_sum(self) -> IntArray:
         """(q,) the sum of the columns over all rows of y."""
         result: IntArray = self.matrix @ self.counts
         return result
@@ -178,7 +179,7 @@ class Measurement(Measured):
             raise AssertionError("measurement is not on a fine enough integer lattice")
         super().check()
 
-    def reach(self) -> int:
+    def largest_sum(self) -> int:
         """Largest absolute value that the measurements or a partial sum of them can take."""
         magnitudes = np.abs(self.matrix.astype(np.float64)) @ self.counts
         return math.ceil(float(magnitudes.max(initial=0.0)) * (1 + 1e-6)) << self.y_bits
@@ -206,7 +207,7 @@ def to_integers(
     n_rows = int(counts.sum())
     rows = float(n_rows) if hide_inputs else float((np.abs(B) @ counts).max())
     # Bits such that row sums of |B_int| y_int and 64 sigma stay below 2^61, a bit under the limit.
-    total = math.floor(61 - math.log2(rows + NOISE_REACH / mu))
+    total = math.floor(61 - math.log2(rows + NOISE_SCALES / mu))
     y_bits = min(_Y_BITS, total * 4 // 9)
     matrix_bits = min(_MATRIX_BITS, total - y_bits)
     declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0

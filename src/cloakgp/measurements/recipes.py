@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.measurements.columns import Seen
-from cloakgp.measurements.lattice import HEADROOM, NOISE_REACH, IntArray, Measured, largest_squared_norm
+from cloakgp.measurements.lattice import HEADROOM, NOISE_SCALES, IntArray, Measured, largest_squared_norm
 from cloakgp.model.inducing import Features, SparseGP, unexplained
 from cloakgp.rows.chunks import steps
-from cloakgp.rows.merging import Groups, Inputs
+from cloakgp.rows.merging import Chunk, Groups, Inputs, stacked
 from cloakgp.rows.passes import sweep
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Recipe:
         return self.reduced_to(self.features)
 
     def reduced_to(self, features: Features) -> FloatArray:
-        """The same in terms of other features of the same places: their directions are no machine's alone."""
+        """The same in terms of other features of the same Z: their directions are no machine's alone."""
         R = np.ldexp(self.factors.astype(np.float64), -self.factor_bits)
         return np.asarray(np.linalg.lstsq(features.W.T, R.T, rcond=None)[0].T, dtype=np.float64)
 
@@ -96,12 +96,13 @@ class Recipe:
 
     def over(self, X: FloatArray, noise: Any, counts: Any, seen: Seen) -> Iterator[tuple[slice, IntArray]]:
         """The columns of a chunk of rows, made step by step; what they were like is noted in `seen`."""
-        seen.digest, seen.reach = chunk_digest(X, noise, counts), np.zeros(self.n_measurements)
-        for rows in steps(len(X)):
-            S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
-            columns = self.columns(X[rows], S)
+        seen.digest, seen.absolute_sums = chunk_digest(X, noise, counts), np.zeros(self.n_measurements)
+        chunk = Chunk(X, noise, counts)
+        for rows in steps(len(chunk)):
+            step = chunk[rows]
+            columns = self.columns(step.X, step.noise)
             seen.longest = max(seen.longest, largest_squared_norm(columns))
-            seen.reach += np.abs(columns.astype(np.float64)) @ np.broadcast_to(n, (columns.shape[1],))
+            seen.absolute_sums += np.abs(columns.astype(np.float64)) @ step.counts
             columns.setflags(write=False)  # what was looked at is what is multiplied
             yield rows, columns
 
@@ -118,9 +119,9 @@ class Scan(NamedTuple):
 
     longest: int
     """Largest sum of (|entry| + margin)^2 over a column."""
-    centre: IntArray
+    column_sum: IntArray
     """(q,) sum of the columns over all rows of y."""
-    reach: NDArray[Any]
+    absolute_sums: NDArray[Any]
     """(q,) sum of their absolute values, in Python's integers, which cannot wrap."""
     rounding: FloatArray
     """(q, q) sum of e e', e being what rounding took from a column."""
@@ -135,31 +136,31 @@ def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
     function = partial(_scan, recipe, margin)
     parts = sweep(function, inputs.X, inputs.noise, inputs.group_counts, label="measuring columns")
     total = next(parts)
-    X, noise = [total.worst.X], [total.worst.variances]
+    worst = [total.worst]
     for part in parts:
         total = Scan(
             max(total.longest, part.longest),
-            total.centre + part.centre,
-            total.reach + part.reach,
+            total.column_sum + part.column_sum,
+            total.absolute_sums + part.absolute_sums,
             total.rounding + part.rounding,
             total.worst,
             max(total.error, part.error),
         )
-        X.append(part.worst.X)
-        noise.append(part.worst.variances)
-    return total._replace(worst=Inputs(np.vstack(X), np.concatenate(noise), None))
+        worst.append(part.worst)
+    return total._replace(worst=stacked(worst))
 
 
 def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any) -> Scan:
-    q = len(recipe.factors)
+    q, chunk = len(recipe.factors), Chunk(X, noise, counts)
     longest, norms, most, error = 0, np.empty(len(X)), 0.0, 0.0  # exact; about; at least any sum; any error
-    centre, reach, rounding = np.zeros(q, np.int64), np.zeros(q, np.int64), np.zeros((q, q), np.float32)
-    for rows in steps(len(X)):
-        S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
-        real, off = recipe.evaluated(X[rows], S)
+    column_sum, absolute_sums = np.zeros(q, np.int64), np.zeros(q, np.int64)
+    rounding = np.zeros((q, q), np.float32)
+    for rows in steps(len(chunk)):
+        step = chunk[rows]
+        real, off = recipe.evaluated(step.X, step.noise)
         error = max(error, off)
         norms[rows] = length = np.sqrt(np.einsum("ij,ij->j", real, real))
-        weights = np.broadcast_to(n, (real.shape[1],)).astype(np.int64)
+        weights = step.counts.astype(np.int64)
         most += length.max() * float(weights.sum())
         if not most < 2**62:
             raise ValueError("X: a row's column is out of range; is its noise variance far below others'?")
@@ -168,15 +169,13 @@ def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any) -
         near = length >= length.max() - 2 * (margin + 1) * np.sqrt(q)
         longest = max(longest, largest_squared_norm(np.abs(rounded[:, near]).astype(np.int64) + margin))
         integers = rounded.astype(np.int64)
-        centre += integers @ weights
-        reach += np.abs(integers, out=integers) @ weights
+        column_sum += integers @ weights
+        absolute_sums += np.abs(integers, out=integers) @ weights
         real -= rounded
-        single = (real * np.sqrt(n)).astype(np.float32)
+        single = (real * np.sqrt(step.group_counts)).astype(np.float32)
         rounding += single @ single.T
-    worst = np.sort(np.argsort(-norms, kind="stable")[:_WORST])
-    S = np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(X),))[worst]
-    found = Inputs(X[worst], S, None)
-    return Scan(longest, centre, reach.astype(object), rounding.astype(float), found, error)
+    found = stacked([chunk[np.sort(np.argsort(-norms, kind="stable")[:_WORST])]])
+    return Scan(longest, column_sum, absolute_sums.astype(object), rounding.astype(float), found, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,19 +219,19 @@ class FactoredMeasurement(Measured):
         return self.rows
 
     @property
-    def centre(self) -> IntArray:
+    def column_sum(self) -> IntArray:
         return self.sums
 
     def sensitivity(self) -> int:
         return self.declared
 
-    def reach(self) -> int:
+    def largest_sum(self) -> int:
         return self.extent << self.y_bits
 
     def confirm(self, chunks: Sequence[Seen], inputs: Inputs) -> None:
         """Raise unless the columns of these inputs, made again, keep the promise that the noise was made for.
 
-        Neither the plan's word for the longest column is relied on, nor that for how far sums reach.
+        Neither the plan's word for the longest column is relied on, nor that for how large sums become.
         """
         # Merged rows were copied when the plan was made; others may be anywhere.
         digests = [chunk.digest for chunk in chunks]
@@ -240,9 +239,9 @@ class FactoredMeasurement(Measured):
             raise ValueError("X has changed since the plan was made; plan again. Nothing was spent.")
         if declared_sensitivity(max(chunk.longest for chunk in chunks), self.y_bits) > self.declared:
             raise AssertionError("a column is longer than the noise was made for")
-        reach = float(np.sum([chunk.reach for chunk in chunks], axis=0).max())
+        largest = float(np.sum([chunk.absolute_sums for chunk in chunks], axis=0).max())
         # "not <" rather than ">=": it must fail for NaN too.
-        if not reach * (1 + 1e-6) * 2.0**self.y_bits + NOISE_REACH * self.sigma < HEADROOM:
+        if not largest * (1 + 1e-6) * 2.0**self.y_bits + NOISE_SCALES * self.sigma < HEADROOM:
             raise AssertionError("measurement could overflow 64-bit integers")
 
 

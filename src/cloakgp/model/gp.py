@@ -9,7 +9,7 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.kernels import Kernel, as_kernel
-from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, places
+from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, choose_inducing
 
 if TYPE_CHECKING:
     from cloakgp.plans.functions import FunctionPlan
@@ -37,10 +37,10 @@ class GP:
     mean : float, optional
         Prior mean of the outcome; the middle of the bounds if absent.
     inducing : int or (m, D) array, optional
-        Public places through which a large data set is modelled, or how many of them k-means shall
-        choose from X. An exact GP if absent. See ``docs/scale.md``.
+        Public inducing inputs, for a large data set, or how many of them k-means shall choose from X.
+        An exact GP if absent. See ``docs/scale.md``.
     approximation : {"dtc", "fitc"}
-        What the places leave unexplained: nothing ("dtc"), or noise of its own at each input ("fitc").
+        What inducing inputs cannot represent is ignored ("dtc") or counted as noise ("fitc").
 
     Examples
     --------
@@ -191,12 +191,12 @@ class GP:
             prior_noise=prior_noise,
         )
 
-    def with_places(self, X: Any) -> GP:
+    def with_inducing(self, X: Any) -> GP:
         """The same model with its inducing inputs, if it has any, chosen and checked for X."""
         if self.inducing is None:
             return self
         if isinstance(self.inducing, int):
-            chosen = places(X, self.inducing)
+            chosen = choose_inducing(X, self.inducing)
         else:
             chosen = checks.matrix(self.inducing, "inducing", columns=X.shape[1])
         return GP(self.kernel, self.noise, self.bounds, self.mean, chosen, self.approximation)
@@ -218,8 +218,8 @@ class GP:
         shown = f"kernel={self.kernel!r}, noise={noise}, bounds={self.bounds}, mean={self.mean}"
         if self.inducing is None:
             return f"GP({shown})"
-        places = self.inducing if isinstance(self.inducing, int) else f"<{len(self.inducing)} places>"
-        return f"GP({shown}, inducing={places}, approximation={self.approximation!r})"
+        inducing = self.inducing if isinstance(self.inducing, int) else f"<{len(self.inducing)} inputs>"
+        return f"GP({shown}, inducing={inducing}, approximation={self.approximation!r})"
 
 
 def _noise(noise: Any) -> float | FloatArray:

@@ -1,7 +1,7 @@
-"""Inducing inputs: a GP on a few public places, for data too large for an exact one.
+"""Inducing inputs: a GP that stands on a few public inputs, for data too large for an exact one.
 
-The prior is replaced by one that knows f only through its values at the places Z (Quinonero-Candela &
-Rasmussen 2005). With features phi(x) = W k(Z, x), W k(Z, Z) W' = I, the outcomes' covariance is
+The prior is replaced by one that knows f only through its values at the inducing inputs Z (Quinonero-
+Candela & Rasmussen 2005). With features phi(x) = W k(Z, x), W k(Z, Z) W' = I, the outcomes' covariance is
 
     phi' phi + D,     D = S (dtc)    or    S + k(x, x) - |phi(x)|^2 (fitc),
 
@@ -22,21 +22,21 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
-from cloakgp.rows.chunks import steps
-from cloakgp.rows.merging import Inputs, group
+from cloakgp.rows.chunks import spread_evenly, steps
+from cloakgp.rows.merging import Chunk, Inputs, group
 from cloakgp.rows.passes import sweep
 
 APPROXIMATIONS = ("dtc", "fitc")
 MOST_INDUCING = 10_000
 """Their covariances among each other are held as a matrix."""
 _CUT = 1e-10
-"""Directions of k(Z, Z) below this share of the largest are left out: places too alike to tell apart."""
-_SAMPLE = 20_000  # rows that k-means looks at, or ten for each place
-_SEED = 0  # public: the same inputs give the same places
+"""Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
+_SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
+_SEED = 0  # public: the same X gives the same inducing inputs
 
 
 def check_inducing(inducing: Any) -> int | FloatArray | None:
-    """A number of places, the places themselves, or None."""
+    """How many inducing inputs, or these themselves, or None."""
     if inducing is None:
         return None
     if isinstance(inducing, (int, np.integer)) and not isinstance(inducing, bool):
@@ -47,9 +47,9 @@ def check_inducing(inducing: Any) -> int | FloatArray | None:
     if np.ndim(inducing) == 0:
         raise ArgumentTypeError(
             "inducing",
-            "must be a number of places or an array of them",
+            "must be a number of inducing inputs or an array of them",
             repr(inducing),
-            "Give a whole number, such as 500, to have them placed by k-means on X.",
+            "Give a whole number, such as 500, to have them chosen by k-means on X.",
         )
     given = checks.matrix(inducing, "inducing")
     if len(given) > MOST_INDUCING:
@@ -59,10 +59,10 @@ def check_inducing(inducing: Any) -> int | FloatArray | None:
     return given
 
 
-def places(X: Any, n: int) -> FloatArray:
-    """(m, D) places for X, by k-means on rows spread evenly over it: public, and the same every time.
+def choose_inducing(X: Any, n: int) -> FloatArray:
+    """(m, D) inducing inputs, by k-means on rows spread evenly over X: public, and the same every time.
 
-    Columns are scaled to their spread. Few places follow the bulk of the data; with many, outliers get their
+    Columns are scaled to their spread. Few of them follow the bulk of the data; with many, outliers get their
     own.
     """
     from sklearn.cluster import KMeans
@@ -77,28 +77,13 @@ def places(X: Any, n: int) -> FloatArray:
     scale = some.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
     with warnings.catch_warnings(), threadpool_limits(1):  # one thread, so that sums are added in one order
-        warnings.simplefilter("ignore", ConvergenceWarning)  # rows too alike to tell apart share a place
+        warnings.simplefilter("ignore", ConvergenceWarning)  # rows too alike to tell apart share one
         means = KMeans(n, n_init=1, max_iter=30, random_state=_SEED).fit(some / scale)
     return frozen(means.cluster_centers_ * scale)
 
 
-def spread_evenly(X: Any, n: int) -> FloatArray:
-    """Up to `n` rows of X, at even distances."""
-    return np.asarray(X[_evenly(len(X), n)], dtype=np.float64)
-
-
-def pick(inputs: Inputs, n: int) -> Inputs:
-    """Up to `n` rows of the inputs, at even distances."""
-    noise = inputs.noise if isinstance(inputs.noise, float) else inputs.noise[_evenly(len(inputs), n)]
-    return Inputs(spread_evenly(inputs.X, n), noise, None)
-
-
-def _evenly(length: int, n: int) -> Rows:
-    return np.linspace(0, length - 1, min(length, n)).astype(np.intp)
-
-
 class Features:
-    """phi(x) = W k(Z, x): coordinates in which f at the places Z is white."""
+    """phi(x) = W k(Z, x): coordinates in which f at the inducing inputs Z is white."""
 
     def __init__(self, kernel: Any, Z: FloatArray, W: FloatArray | None = None) -> None:
         self.kernel, self.Z = kernel, Z
@@ -176,11 +161,11 @@ def information(features: Features, approximation: str, inputs: Inputs) -> Float
 def _information(
     features: Features, approximation: str, X: FloatArray, noise: Any, counts: Any
 ) -> FloatArray:
-    total = np.zeros((len(features.W),) * 2)
-    for rows in steps(len(X)):
-        phi = features.at(X[rows])
-        S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
-        phi *= np.sqrt(n / unexplained(features, approximation, X[rows], phi, S))
+    total, chunk = np.zeros((len(features.W),) * 2), Chunk(X, noise, counts)
+    for rows in steps(len(chunk)):
+        step = chunk[rows]
+        phi = features.at(step.X)
+        phi *= np.sqrt(step.group_counts / unexplained(features, approximation, step.X, phi, step.noise))
         total += phi @ phi.T
     return total
 
@@ -239,14 +224,12 @@ class SparseRows:
         parts = [phi / D for _, phi, D, _ in self._blocks()]
         return np.hstack([self.model.T @ part for part in parts] if self._keeps_columns else parts)
 
-    def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray | float, FloatArray]]:
+    def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray | float, FloatArray | float]]:
         for rows in blocks(self.n_rows):
             yield rows, *self._at(rows)
 
-    def _at(self, rows: slice | Rows) -> tuple[FloatArray, FloatArray | float, FloatArray]:
+    def _at(self, rows: slice | Rows) -> tuple[FloatArray, FloatArray | float, FloatArray | float]:
         """Features, D, and how many rows of y, at some rows."""
-        inputs = self.inputs
-        X = inputs.X[rows]
-        phi = self.model.features.at(X)
-        noise = inputs.noise if isinstance(inputs.noise, float) else inputs.noise[rows]
-        return phi, self.model.rest(X, phi, noise), inputs.counts[rows]
+        some = self.inputs[rows]
+        phi = self.model.features.at(some.X)
+        return phi, self.model.rest(some.X, phi, some.noise), some.group_counts

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from cloakgp.checks import FloatArray
+from cloakgp.rows.chunks import evenly
 from cloakgp.rows.merging import Inputs, distinct
 
 Rows = NDArray[np.intp]
@@ -181,7 +182,7 @@ def check_covariance(gram: FloatArray) -> None:
 
 def sample(rows: FloatArray) -> FloatArray:
     """Up to so many rows, evenly spread."""
-    sample: FloatArray = rows[np.linspace(0, len(rows) - 1, min(len(rows), _SAMPLE)).astype(int)]
+    sample: FloatArray = rows[evenly(len(rows), _SAMPLE)]
     return sample
 
 

@@ -48,15 +48,16 @@ def combine(releases: Iterable[Release | FunctionRelease]) -> Posterior:
         plan = release.plan
         same_noise = np.array_equal(np.asarray(plan.gp.noise), np.asarray(first.gp.noise))
         same_model = plan.gp.kernel == first.gp.kernel and plan.gp.mean == first.gp.mean and same_noise
-        same_places = (plan.gp.inducing is None) == (first.gp.inducing is None) and np.array_equal(
+        same_inducing = (plan.gp.inducing is None) == (first.gp.inducing is None) and np.array_equal(
             np.asarray(plan.gp.inducing), np.asarray(first.gp.inducing)
         )
-        same_model = same_model and same_places and plan.gp.approximation == first.gp.approximation
+        same_model = same_model and same_inducing and plan.gp.approximation == first.gp.approximation
         if not _equal(shown[i], shown[0]):
             raise ArgumentError("releases", "must all be of the same data; these have different inputs X")
         if not same_model or plan.gp.bounds != first.gp.bounds:
             raise ArgumentError(
-                "releases", "must all have the same kernel, noise, mean and bounds, and places; these differ"
+                "releases",
+                "must all have the same kernel, noise, mean, bounds and inducing inputs; these differ",
             )
     return Posterior(first.gp, first.X, [(release.plan.measurement, release.z) for release in releases])
 

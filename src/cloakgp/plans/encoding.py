@@ -83,7 +83,7 @@ def _described(plan: Encodable) -> tuple[dict[str, Any], dict[str, Array]]:
     if isinstance(measurement, FactoredMeasurement):
         kind, recipe = {"kind": FACTORED} | _recipe_words(measurement), measurement.recipe
         arrays |= {"features": recipe.features.W, "factors": recipe.factors}
-        arrays |= {"information": measurement.information, "sums": measurement.centre}
+        arrays |= {"information": measurement.information, "sums": measurement.column_sum}
         if isinstance(plan.X, np.ndarray) and plan.X.nbytes <= LARGEST_INPUTS:
             arrays["X"] = plan.X
     elif plan.X is None:

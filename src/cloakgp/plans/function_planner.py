@@ -72,8 +72,8 @@ def make_function_plan(
         )
     if (margin is not None) != (bound == "varah"):
         raise ArgumentError("margin", "must be given for bound='varah', and only for that")
-    B, R, points, exact, reach, jitter = _measured(gp, X, basis, bound, margin)
-    if exact > reach * (1 + 1e-9):
+    B, R, points, exact, sensitivity, jitter = _measured(gp, X, basis, bound, margin)
+    if exact > sensitivity * (1 + 1e-9):
         raise ValueError(
             "margin: the inputs do not keep the promised margin (they are closer together than it says), "
             "so its bound would not protect y. Promise a smaller margin, or use bound='input-free'."
@@ -82,10 +82,10 @@ def make_function_plan(
         draw_prior(gp.kernel, X.shape[1], 0)  # refuse a kernel without draws now, before anything is spent
     mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
     measurement = to_integers(
-        B / reach, gp.bounds, epsilon, delta, mu, full_scale=bound != "exact", hide_inputs=hidden
+        B / sensitivity, gp.bounds, epsilon, delta, mu, full_scale=bound != "exact", hide_inputs=hidden
     )
-    variance = (reach * measurement.noise_scale) ** 2
-    reconstruction = frozen(solve_triangular(R, np.eye(len(R))) * reach)
+    variance = (sensitivity * measurement.noise_scale) ** 2
+    reconstruction = frozen(solve_triangular(R, np.eye(len(R))) * sensitivity)
     # Known where X is shown: the largest error at the points themselves, noise aside.
     bias = 0.0
     if not hidden:
@@ -97,7 +97,7 @@ def make_function_plan(
         design=_KIND,
         bound=bound,
         objective=variance,
-        lower_bound=variance if hidden else variance * min(1.0, (exact / reach) ** 2),
+        lower_bound=variance if hidden else variance * min(1.0, (exact / sensitivity) ** 2),
         iterations=0,
         status=CLOSED_FORM,
         jitter=0.0 if hidden else jitter,
@@ -110,8 +110,8 @@ def make_function_plan(
         points=points,
         measurement=measurement,
         reconstruction=reconstruction,
-        centre=frozen(measurement.midpoint),
-        reach=reach,
+        midpoint_measurements=frozen(measurement.midpoint),
+        rkhs_sensitivity=sensitivity,
         prior_seed=_public_seed() if prior_noise else None,
         certificate=certificate,
     )
@@ -138,11 +138,11 @@ def _measured(
             "basis: the data have no influence on the function at these points, so there is nothing to "
             "release. Choose points nearer to X, or a kernel that reaches further."
         )
-    reach = exact if bound == "exact" else _bound(gp, bound, factor, margin)
-    return B, R, points, exact, reach, jitter
+    sensitivity = exact if bound == "exact" else _bound(gp, bound, factor, margin)
+    return B, R, points, exact, sensitivity, jitter
 
 
-def reaches(gp: GP, X: FloatArray, points: FloatArray, bound: str) -> tuple[float, float]:
+def sensitivities(gp: GP, X: FloatArray, points: FloatArray, bound: str) -> tuple[float, float]:
     """The exact sensitivity and the bound's, for a function that stands on these points."""
     return _measured(gp, X, points, bound, None)[3:5]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.prior_draws import draw_prior
 from cloakgp.plans import encoding
 from cloakgp.plans.base import PlanBase
+from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 class FunctionPlan(PlanBase["FunctionRelease"]):
     """A public plan to release f everywhere. Made by :meth:`GP.plan_function`."""
 
+    kind: ClassVar[str] = schema.FUNCTION
+
     gp: GP
     X: FloatArray | None
     """The inputs; None where the plan is made not to show them."""
@@ -38,10 +41,10 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     """Where the released function's kernels stand: some of X's rows, or the public basis."""
     measurement: Measurement
     reconstruction: FloatArray  # (n points, q)
-    centre: IntArray
+    midpoint_measurements: IntArray
     """The measurements of y = midpoint of the bounds."""
-    reach: float
-    """Sensitivity in the kernel's own space, for y moving by 1."""
+    rkhs_sensitivity: float
+    """How far one row of y, moving by 1, can move f in the kernel's own space (its RKHS)."""
     prior_seed: int | None
     """Seed of the public remainder of the prior draw, if that is added."""
     certificate: Certificate
@@ -61,7 +64,25 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
                 std[rows] = np.linalg.norm(self.weights(X[rows]), axis=1)
             return self.measurement.noise_scale * std
         prior: FloatArray = np.asarray(self.gp.kernel.diag(X))
-        return self.reach * self.measurement.noise_scale * np.sqrt(prior)
+        return self.rkhs_sensitivity * self.measurement.noise_scale * np.sqrt(prior)
+
+    @property
+    def shown_inputs(self) -> Any:
+        """The inputs, or the public points that the function stands on where they are hidden."""
+        return self.points if self.X is None else self.X
+
+    @property
+    def hides_inputs(self) -> bool:
+        """Whether it is made not to show the inputs."""
+        return self.X is None
+
+    def released_noise(self, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise in what is released at `X`: the same as :meth:`noise_at`."""
+        return self.noise_at(X)
+
+    def with_inputs(self, X: Any) -> FunctionPlan:
+        """The same plan: its file holds the inputs, unlike some of :meth:`Plan.with_inputs`."""
+        return self
 
     @property
     def cost(self) -> Gaussian:
@@ -81,17 +102,17 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> FunctionPlan:
         """Read a plan's file, as for :meth:`Plan.load`."""
         contents = encoding.read_plan_contents(path, kernel)
-        if contents.kind != schema.FUNCTION:
+        if contents.kind != cls.kind:
             raise ReleaseFileError("path: this file holds a plan of predictions; use Plan.load.")
         return cls.from_contents(contents)
 
     def own_contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What its file holds that other kinds of plans have not: words, and arrays."""
         words = {
-            "release": schema.FUNCTION,
-            "function": {"reach": self.reach, "prior_seed": self.prior_seed},
+            "release": self.kind,
+            "function": {"reach": self.rkhs_sensitivity, "prior_seed": self.prior_seed},
         }
-        return words, {"centre": self.centre, "points": self.points}
+        return words, {"centre": self.midpoint_measurements, "points": self.points}
 
     @classmethod
     def from_contents(cls, contents: encoding.Contents) -> FunctionPlan:
@@ -104,8 +125,8 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
             points=arrays["points"],
             measurement=contents.measurement,
             reconstruction=arrays["reconstruction"],
-            centre=arrays["centre"],
-            reach=words["reach"],
+            midpoint_measurements=arrays["centre"],
+            rkhs_sensitivity=words["reach"],
             prior_seed=words["prior_seed"],
             certificate=contents.certificate,
         )
@@ -134,8 +155,9 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         low, high = self.gp.bounds
         m = self.measurement
         shift = low + (high - low) / 2 - self.gp.mean
-        sums = np.ldexp(self.centre.astype(np.float64), -(m.y_bits - 1 + m.matrix_bits))  # B 1
-        result: FloatArray = (z - self.centre).astype(np.float64) * m.step + sums * shift
+        middle = self.midpoint_measurements
+        sums = np.ldexp(middle.astype(np.float64), -(m.y_bits - 1 + m.matrix_bits))  # B 1
+        result: FloatArray = (z - middle).astype(np.float64) * m.step + sums * shift
         return result
 
     def _shown(self) -> FunctionPlan:
@@ -143,7 +165,8 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         if self.X is not None:
             return self
         bare = replace(self.measurement, matrix=frozen(self.measurement.matrix[:, :0]))
-        return replace(self, measurement=bare, centre=frozen(np.zeros_like(self.centre)))
+        nothing = frozen(np.zeros_like(self.midpoint_measurements))
+        return replace(self, measurement=bare, midpoint_measurements=nothing)
 
     def _shown_answer(self, z: IntArray) -> IntArray:
         """z as published: about the prior mean, where the middle of the bounds would show X."""
@@ -160,10 +183,10 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         if self.prior_seed is None:
             return np.zeros(len(X))
         draw = draw_prior(self.gp.kernel, self.points.shape[1], self.prior_seed)
-        inverse_root = self.reconstruction / self.reach  # R^-1
+        inverse_root = self.reconstruction / self.rkhs_sensitivity  # R^-1
         fitted = inverse_root @ (inverse_root.T @ draw(self.points))
         rest = draw(X) - np.asarray(self.gp.kernel(X, self.points)) @ fitted
-        values: FloatArray = self.reach * self.measurement.noise_scale * rest
+        values: FloatArray = self.rkhs_sensitivity * self.measurement.noise_scale * rest
         return values
 
     def __repr__(self) -> str:
@@ -175,7 +198,7 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FunctionRelease:
+class FunctionRelease(Remodelled):
     """A function that may be published whole. Made by :meth:`FunctionPlan.release`."""
 
     plan: FunctionPlan
@@ -193,6 +216,16 @@ class FunctionRelease:
         X = checks.matrix(X, "X", columns=self.plan.points.shape[1])
         values = self.plan.values(X, self.z)
         return (values, self.plan.noise_at(X)) if return_std else values
+
+    @property
+    def kind(self) -> str:
+        """What was released: a function."""
+        return self.plan.kind
+
+    def released_at(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """The released function at `X`, and the std of its privacy noise."""
+        values, std = self.query(X, return_std=True)
+        return values, std
 
     @property
     def certificate(self) -> Certificate:
@@ -229,7 +262,7 @@ class FunctionRelease:
     def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> FunctionRelease:
         """Read a release file, as for :meth:`Release.load`."""
         contents = encoding.read_contents(path, kernel)
-        if contents.kind != schema.FUNCTION:
+        if contents.kind != FunctionPlan.kind:
             raise ReleaseFileError("path: this file holds predictions; read it with Release.load.")
         return cls(FunctionPlan.from_contents(contents), contents.z, contents.receipt)
 

@@ -24,7 +24,7 @@ from cloakgp.calibration import SIGMA_FLOOR
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.solution import Solution
 from cloakgp.measurements.certificate import certify
-from cloakgp.measurements.lattice import NOISE_REACH, integer_float_at_least
+from cloakgp.measurements.lattice import NOISE_SCALES, integer_float_at_least
 from cloakgp.measurements.recipes import (
     LARGEST_ERROR,
     FactoredMeasurement,
@@ -39,12 +39,12 @@ from cloakgp.measurements.recipes import (
     scan,
     summed,
 )
-from cloakgp.model.inducing import Features, SparseGP, SparseRows, pick, unexplained
+from cloakgp.model.inducing import Features, SparseGP, SparseRows, unexplained
 from cloakgp.model.smoothers import Rows, diagonal
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import noise_objective, offset
 from cloakgp.rows.chunks import one_blas_thread, steps
-from cloakgp.rows.merging import Inputs
+from cloakgp.rows.merging import Chunk, Inputs, stacked
 from cloakgp.rows.passes import sweep
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 DENSE = 2**24
 """Entries of a measurement matrix that are written down; larger ones are kept as a recipe."""
 _PILOT = 2**23  # entries of the pilot's columns
-_LONERS = 2**13  # rows that stand most alone near their place
+_LONERS = 2**13  # rows that stand most alone near their inducing input
 _ROUNDS = 5  # of design and pass
 _PART = 2**20  # rows
 _LOOSE = 64  # times that a bound may be too large before it is worth another pass
@@ -81,8 +81,8 @@ def _surveyed(planner: Planner) -> Survey:
     gp, inputs = planner.gp, planner.inputs
     assert isinstance(gp.inducing, np.ndarray)
     features = Features(gp.kernel, gp.inducing)
-    even = pick(inputs, max(2**12, _PILOT // len(planner.X_star)))
-    crowd = np.zeros(len(features.Z))  # the rows' share of each place, going by the pilot
+    even = inputs.spread_evenly(max(2**12, _PILOT // len(planner.X_star)))
+    crowd = np.zeros(len(features.Z))  # rows near each inducing input, going by the pilot
     for rows in steps(len(even)):
         near = np.abs(features.kernel_rows(even.X[rows]))
         crowd += (near / np.maximum(near.sum(axis=1, keepdims=True), 1e-300)).sum(axis=0)
@@ -96,7 +96,7 @@ def _surveyed(planner: Planner) -> Survey:
         lone = np.vstack([lone, part.loners])
         lone = lone[_first_of_each(lone[:, 0], lone[:, 1], most)]
         digests.append(part.digest)
-    pilot = Inputs(np.vstack([even.X, lone[:, 3:]]), np.concatenate([even.variances, lone[:, 2]]), None)
+    pilot = stacked([even, Inputs(lone[:, 3:], lone[:, 2], None)])
     return Survey(features, total, pilot, combined_digest(digests, inputs.groups))
 
 
@@ -104,27 +104,26 @@ class _Surveyed(NamedTuple):
     """What one chunk of rows tells."""
 
     information: FloatArray
-    loners: (
-        FloatArray  # each with its nearest place, how much it stands alone, its noise variance, its inputs
-    )
+    loners: FloatArray
+    """Each with its nearest inducing input, how much it stands alone, its noise variance, and itself."""
     digest: bytes
 
 
 def _survey(
     features: Features, approximation: str, crowd: FloatArray, X: FloatArray, noise: Any, counts: Any
 ) -> _Surveyed:
-    total, alone, place = np.zeros((len(features.W),) * 2), np.empty(len(X)), np.empty(len(X))
-    for rows in steps(len(X)):
-        K = features.kernel_rows(X[rows])
-        nearest = place[rows] = K.argmax(axis=1)
-        alone[rows] = K[np.arange(len(K)), nearest] / np.maximum(np.abs(K @ crowd), 1e-300)
+    total, alone, nearest = np.zeros((len(features.W),) * 2), np.empty(len(X)), np.empty(len(X))
+    chunk = Chunk(X, noise, counts)
+    for rows in steps(len(chunk)):
+        step = chunk[rows]
+        K = features.kernel_rows(step.X)
+        largest = nearest[rows] = K.argmax(axis=1)
+        alone[rows] = K[np.arange(len(K)), largest] / np.maximum(np.abs(K @ crowd), 1e-300)
         phi = features.W @ K.T
-        S, n = (value if np.ndim(value) == 0 else value[rows] for value in (noise, counts))
-        phi *= np.sqrt(n / unexplained(features, approximation, X[rows], phi, S))
+        phi *= np.sqrt(step.group_counts / unexplained(features, approximation, step.X, phi, step.noise))
         total += phi @ phi.T
-    S = np.broadcast_to(np.asarray(noise, dtype=np.float64), (len(X),))
-    first = _first_of_each(place, alone, 4)
-    loners = np.column_stack([place, alone, S, X])[first]
+    first = _first_of_each(nearest, alone, 4)
+    loners = np.column_stack([nearest, alone, chunk.variances, X])[first]
     return _Surveyed(total, loners, chunk_digest(X, noise, counts))
 
 
@@ -195,7 +194,7 @@ def _plan(
     solution = _solution(planner, model, pilot, design, gap / 4)
     lower, iterations = solution.lower_bound, solution.iterations
     # Most of what the pilot lacks shows on a part of the rows already.
-    few = [pick(planner.inputs, _PART)] if len(planner.inputs) > 4 * _PART else []
+    few = [planner.inputs.spread_evenly(_PART)] if len(planner.inputs) > 4 * _PART else []
     for rows in [*few, planner.inputs]:
         best: tuple[float, Solution, FactoredMeasurement, Scan] | None = None
         for _ in range(_ROUNDS):
@@ -205,11 +204,7 @@ def _plan(
                 best = solution.objective * length**2, solution, measurement, seen
             if best[0] <= lower * (1 + gap):
                 break
-            pilot = Inputs(
-                np.vstack([pilot.X, seen.worst.X]),
-                np.concatenate([pilot.variances, seen.worst.variances]),
-                None,
-            )
+            pilot = stacked([pilot, seen.worst])
             solution = _solution(planner, model, pilot, design, gap / 4)
             lower, iterations = max(lower, solution.lower_bound), iterations + solution.iterations
     assert best is not None
@@ -271,7 +266,7 @@ def _measured(
     def look(sums: float) -> tuple[int, Recipe, Scan]:
         """On a lattice for columns whose absolute values sum to this at most."""
         # Bits such that sums of |column| y_int and 64 sigma stay below 2^60, also for columns of norm 2.
-        total = math.floor(60 - math.log2(sums + 2 * NOISE_REACH / mu))
+        total = math.floor(60 - math.log2(sums + 2 * NOISE_SCALES / mu))
         y_bits = min(_Y_BITS, total * 4 // 9)
         bits = min(_MATRIX_BITS, total - y_bits)
         made = recipe(model.features, model.approximation, reduced @ model.features.W, bits)
@@ -279,7 +274,7 @@ def _measured(
 
     sums = float(summed(gp, model, reduced, n_rows).max())
     y_bits, made, seen = look(sums)
-    found = (float(seen.reach.max()) + n_rows / 2) * 2.0**-made.matrix_bits
+    found = (float(seen.absolute_sums.max()) + n_rows / 2) * 2.0**-made.matrix_bits
     if inputs is planner.inputs and found < sums / _LOOSE:  # uneven noise: there is room for more bits
         y_bits, made, seen = look(found)
     if not seen.error < LARGEST_ERROR:
@@ -287,7 +282,7 @@ def _measured(
             "inducing: the model's weights are so large that they cancel, and what is left is mostly "
             "rounding. Use fewer inducing inputs, farther apart, or a larger noise variance."
         )
-    if not seen.reach.max():
+    if not seen.absolute_sums.max():
         raise ValueError(
             "X_star: the data have hardly any influence at these points, so there is nothing to release. "
             "Choose points nearer to X, or a kernel that reaches further."
@@ -300,8 +295,8 @@ def _measured(
         rows=n_rows,
         digest=planner.survey.digest,
         declared=declared,
-        sums=frozen(seen.centre),
-        extent=int(seen.reach.max()),
+        sums=frozen(seen.column_sum),
+        extent=int(seen.absolute_sums.max()),
         y_bits=y_bits,
         sigma=0,
         lower=gp.bounds[0],

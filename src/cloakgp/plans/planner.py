@@ -46,7 +46,7 @@ class Planner:
         self.X = as_source(X, "X")
         self.X_star = checks.matrix(X_star, "X_star", columns=self.X.shape[1])
         gp.check_rows(len(self.X))
-        self.gp = gp.with_places(self.X)
+        self.gp = gp.with_inducing(self.X)
         if weights is None:
             weights = np.ones(len(self.X_star))
         remedy = "To ignore a test point, leave it out of X_star."

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from cloakgp.accounting import Gaussian
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
 from cloakgp.files import atomic, schema
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.ledger.charge import Receipt
@@ -23,6 +24,7 @@ from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.plans import encoding
 from cloakgp.plans.base import PlanBase
+from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.rows.merging import distinct
 from cloakgp.rows.sources import as_source
@@ -38,6 +40,8 @@ class Plan(PlanBase["Release"]):
     A plan never saw y, so it can be printed, plotted, published and compared with others at no
     cost. Only :meth:`release` spends.
     """
+
+    kind: ClassVar[str] = schema.PREDICTIONS
 
     gp: GP
     X: Any
@@ -64,6 +68,22 @@ class Plan(PlanBase["Release"]):
         scaled = self.measurement.noise_scale * self.reconstruction
         cov: FloatArray = scaled @ scaled.T
         return cov
+
+    @property
+    def shown_inputs(self) -> Any:
+        """The inputs, or the inducing inputs where a file holds only the digest of the inputs."""
+        return np.asarray(self.gp.inducing) if self.X is None else self.X
+
+    @property
+    def hides_inputs(self) -> bool:
+        """Whether it is made not to show the inputs; never, though a file may hold their digest only."""
+        return False
+
+    def released_noise(self, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise in what is released at `X`, which must be the test points."""
+        if not np.array_equal(X, self.X_star):
+            raise ArgumentError("X", "must be the plan's test points", remedy="Elsewhere, use noise_at.")
+        return self.noise_std
 
     @property
     def cost(self) -> Gaussian:
@@ -98,7 +118,7 @@ class Plan(PlanBase["Release"]):
             The kernel, if it is a custom one, which no file can hold.
         """
         contents = encoding.read_plan_contents(path, kernel)
-        if contents.kind != schema.PREDICTIONS:
+        if contents.kind != cls.kind:
             raise ReleaseFileError("path: this file holds the plan of a function; use FunctionPlan.load.")
         plan = cls.from_contents(contents)
         return plan if X is None else plan.with_inputs(X)
@@ -122,7 +142,7 @@ class Plan(PlanBase["Release"]):
         """What its file holds that other kinds of plans have not: words, and arrays."""
         names = ("X_star", "weights", "offset")
         arrays = {name: getattr(self, name) for name in names} | {"gp_std": schema.rounded_std(self.gp_std)}
-        return {"release": schema.PREDICTIONS}, arrays
+        return {"release": self.kind}, arrays
 
     @classmethod
     def from_contents(cls, contents: encoding.Contents) -> Plan:
@@ -143,7 +163,8 @@ class Plan(PlanBase["Release"]):
     def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that denoised predictions at `X` will have; public and free."""
         nothing = np.zeros(self.measurement.n_measurements, dtype=np.int64)
-        return Posterior(self.gp, self.X, [(self.measurement, nothing)]).uncertainty(X).privacy
+        posterior = Posterior(self.gp, self.X, [(self.measurement, nothing)])
+        return posterior.uncertainty(X, include_noise=False).privacy
 
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
@@ -163,7 +184,7 @@ class Plan(PlanBase["Release"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(Remodelled):
     """Predictions that may be published. Made by :meth:`Plan.release`, or :meth:`load`.
 
     It holds the public plan and the noisy measurements `z`, and nothing else that depends on y:
@@ -206,6 +227,15 @@ class Release:
     def gp_std(self) -> FloatArray:
         """(P,) posterior std of the GP itself at X*, privacy noise not counted."""
         return self.plan.gp_std
+
+    @property
+    def kind(self) -> str:
+        """What was released: predictions."""
+        return self.plan.kind
+
+    def released_at(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """The released numbers at `X`, which must be the test points, and the std of their privacy noise."""
+        return self.mean, self.plan.released_noise(X)
 
     @property
     def unbiased(self) -> bool:
@@ -289,7 +319,7 @@ class Release:
             no file can hold.
         """
         contents = encoding.read_contents(path, kernel)
-        if contents.kind != schema.PREDICTIONS:
+        if contents.kind != Plan.kind:
             raise ReleaseFileError(
                 "path: this file holds a whole function; read it with FunctionRelease.load."
             )

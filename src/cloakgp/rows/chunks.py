@@ -16,6 +16,9 @@ from contextlib import contextmanager
 from threading import Lock
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from cloakgp.progress import Progress
 from cloakgp.rows.parquet import joined
 
@@ -46,6 +49,16 @@ def steps(rows: int) -> Iterator[slice]:
     """Consecutive steps through the rows of a chunk."""
     for start in range(0, rows, STEP):
         yield slice(start, min(start + STEP, rows))
+
+
+def evenly(length: int, n: int) -> NDArray[np.intp]:
+    """Up to `n` of so many rows, at even distances."""
+    return np.linspace(0, length - 1, min(length, n)).astype(np.intp)
+
+
+def spread_evenly(X: Any, n: int) -> NDArray[np.float64]:
+    """Up to `n` rows of X, at even distances."""
+    return np.asarray(X[evenly(len(X), n)], dtype=np.float64)
 
 
 def sweep_threads(function: Callable[..., T], sources: tuple[Any, ...], label: str) -> Iterator[T]:

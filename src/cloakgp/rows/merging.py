@@ -8,6 +8,7 @@ by no more than the width of the bounds, so privacy is counted as before: ``docs
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.rows.chunks import evenly
 from cloakgp.rows.passes import sweep
 
 Labels = NDArray[np.intp]
@@ -43,6 +45,41 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
+class Chunk:
+    """Some rows of X, and what goes with them; ``chunk[rows]`` is the one way to take some of those."""
+
+    X: Any  # (n, D)
+    noise: float | FloatArray  # variance of one outcome, or one for each row
+    group_counts: float | FloatArray  # how many rows of y each stands for, if not all for as many
+
+    def __len__(self) -> int:
+        return len(self.X)
+
+    def __getitem__(self, rows: Any) -> Chunk:
+        return Chunk(self.X[rows], _picked(self.noise, rows), _picked(self.group_counts, rows))
+
+    @property
+    def variances(self) -> FloatArray:
+        """(n,) noise variance of one outcome at each."""
+        return _for_each(self.noise, self.X)
+
+    @property
+    def counts(self) -> FloatArray:
+        """(n,) how many rows of y each stands for."""
+        return _for_each(self.group_counts, self.X)
+
+
+def _picked(value: float | FloatArray, rows: Any) -> float | FloatArray:
+    """What some rows have; a number stands for all rows."""
+    return value if np.ndim(value) == 0 else value[rows]  # type: ignore[index]
+
+
+def _for_each(value: float | FloatArray, X: Any) -> FloatArray:
+    """One value for each row of X."""
+    return np.broadcast_to(np.asarray(value, dtype=np.float64), (len(X),))
+
+
+@dataclass(frozen=True, eq=False)
 class Inputs:
     """Distinct rows of X, in the order in which they first appear."""
 
@@ -54,12 +91,20 @@ class Inputs:
     def __len__(self) -> int:
         return len(self.X)
 
+    def __getitem__(self, rows: Any) -> Chunk:
+        return Chunk(self.X, self.noise, self.group_counts)[rows]
+
+    def spread_evenly(self, n: int) -> Inputs:
+        """Up to `n` of the rows, at even distances, each as one row of y."""
+        some = self[evenly(len(self), n)]
+        return Inputs(np.asarray(some.X, dtype=np.float64), some.noise, None)
+
     def by_row(self) -> Inputs:
         """The same with every row as often as it occurs, without a copy of them."""
         if self.groups is None:
             return self
-        noise = self.noise if isinstance(self.noise, float) else self.noise[self.groups.labels]
-        return Inputs(_Repeated(self.X, self.groups.labels), noise, None)
+        labels = self.groups.labels
+        return Inputs(_Repeated(self.X, labels), _picked(self.noise, labels), None)
 
     @property
     def group_counts(self) -> FloatArray | float:
@@ -69,12 +114,19 @@ class Inputs:
     @property
     def variances(self) -> FloatArray:
         """(U,) noise variance of one outcome at each."""
-        return np.broadcast_to(np.asarray(self.noise, dtype=np.float64), (len(self.X),))
+        return _for_each(self.noise, self.X)
 
     @property
     def counts(self) -> FloatArray:
         """(U,) how many rows of y each stands for."""
-        return np.broadcast_to(self.group_counts, (len(self.X),))
+        return _for_each(self.group_counts, self.X)
+
+
+def stacked(parts: Sequence[Inputs | Chunk]) -> Inputs:
+    """The rows of several, one after the other, each as one row of y."""
+    return Inputs(
+        np.vstack([part.X for part in parts]), np.concatenate([part.variances for part in parts]), None
+    )
 
 
 class _Repeated:
@@ -103,13 +155,13 @@ def take(X: FloatArray, noise: float | FloatArray, groups: Groups | None) -> Inp
     """The first row of each group."""
     if groups is None:
         return Inputs(X, noise, None)
-    first = groups.first
+    some = Inputs(X, noise, None)[groups.first]
     # 0.0 for -0.0, as a pass over chunks has it.
-    return Inputs(X[first] + 0.0, noise if isinstance(noise, float) else noise[first], groups)
+    return Inputs(some.X + 0.0, some.noise, groups)
 
 
 def _distinct_streamed(X: Any, noise: float | FloatArray) -> Inputs:
-    """The same a chunk at a time: a pass for the distinct rows, and one for each row's place among them."""
+    """The same a chunk at a time: a pass for the distinct rows, and one for which of them each row is."""
     known = np.empty((0, X.shape[1] + (not isinstance(noise, float))))
     found: list[FloatArray] = []
     for rows in sweep(_distinct_rows, X, noise, label="looking for equal rows"):
@@ -125,7 +177,7 @@ def _distinct_streamed(X: Any, noise: float | FloatArray) -> Inputs:
     if len(known) == len(X):
         return Inputs(X, noise, None)
     order = np.argsort(hashes)
-    function = partial(_places, known, hashes[order], order)
+    function = partial(_labels, known, hashes[order], order)
     parts = list(sweep(function, X, noise, label="merging equal rows"))
     labels = np.concatenate(parts)
     if labels.min() < 0:  # unequal rows with one hash: never seen, and no harm in leaving rows as they are
@@ -154,7 +206,7 @@ def _first_of_equal(rows: FloatArray) -> FloatArray:
     return rows[np.sort(np.unique(_hashes(rows), return_index=True)[1])]
 
 
-def _places(
+def _labels(
     known: FloatArray, hashes: NDArray[np.uint64], order: Labels, X: FloatArray, noise: float | FloatArray
 ) -> Labels:
     """Which of the known rows, ordered by their hashes, each row of a chunk is; -1 if none."""
@@ -178,9 +230,9 @@ def group(table: FloatArray) -> Groups | None:
         if len(first) == len(table):
             return None
     order = np.argsort(first)
-    place = np.empty_like(order)
-    place[order] = np.arange(len(order))
-    labels = place[inverse.reshape(-1)]
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    labels = rank[inverse.reshape(-1)]
     return Groups(frozen(labels), frozen(np.bincount(labels).astype(np.int64)))
 
 

@@ -148,26 +148,26 @@ class _Here(Blocks):
 
 
 def _sweep(client: Any, function: Callable[..., T], sources: tuple[Any, ...], label: str) -> Iterator[T]:
-    tasks = deque(chunks(n_rows(sources)))
+    left = deque(chunks(n_rows(sources)))
     window = _WINDOW * max(1, sum(client.nthreads().values()))
-    errands = _Errands(client, function, sources)
+    tasks = _Tasks(client, function, sources)
     waiting: deque[tuple[slice, Any]] = deque()
     try:
-        with Progress(label, len(tasks)) as progress:
-            while tasks or waiting:
-                while tasks and len(waiting) < window:
-                    waiting.append((tasks[0], errands.send(tasks[0])))
-                    tasks.popleft()
+        with Progress(label, len(left)) as progress:
+            while left or waiting:
+                while left and len(waiting) < window:
+                    waiting.append((left[0], tasks.send(left[0])))
+                    left.popleft()
                 rows, future = waiting.popleft()
-                yield errands.result(rows, future)
-                errands.forget(rows.stop)
+                yield tasks.result(rows, future)
+                tasks.forget(rows.stop)
                 progress.advance()
     finally:
         if waiting and client.status == "running":
             client.cancel([future for _, future in waiting])
 
 
-class _Errands:
+class _Tasks:
     """A function's tasks, one for each chunk of rows. All keys are new: nothing is hashed for them."""
 
     def __init__(self, client: Any, function: Callable[..., Any], sources: tuple[Any, ...]) -> None:

@@ -68,11 +68,11 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any]) -> float:
     width = model["bounds"][1] - model["bounds"][0]
     reasons.refuse(not 1e-100 < width < 1e100, Reason.RANGE, "bounds")
     q, sigma, steps = len(arrays["z"]), claim["sigma"], claim["sensitivity_steps"]
-    sensitivity, reach = _sensitivity(manifest, arrays)
+    sensitivity, largest_sum = _sensitivity(manifest, arrays)
     reasons.refuse(steps != sensitivity, Reason.SENSITIVITY)
     reasons.refuse(sigma < 2**30, Reason.NOISE_FLOOR)
     far = max(map(abs, arrays["z"].tolist())) >= 2**62
-    reasons.refuse(reach * 2 ** claim["y_bits"] + 64 * sigma >= 2**62 or far, Reason.OVERFLOW)
+    reasons.refuse(largest_sum * 2 ** claim["y_bits"] + 64 * sigma >= 2**62 or far, Reason.OVERFLOW)
     mu = _ratio_rounded_up(steps, sigma)
     reasons.refuse(claim["mu"] != mu, Reason.MU)
     proven = _discrete_delta(mu, claim["epsilon"], claim["delta"], q)
@@ -95,17 +95,17 @@ def _check_numbers(claim: dict[str, Any]) -> None:
 def _sensitivity(manifest: dict[str, Any], arrays: dict[str, Any]) -> tuple[int, int]:
     """Sensitivity in lattice steps, and the largest sum of a measurement's absolute entries."""
     claim, q = manifest["certificate"], len(arrays["z"])
-    sensitivity, reach = claim["sensitivity_steps"], manifest["measurement"].get("extent", 0)
+    sensitivity, largest_sum = claim["sensitivity_steps"], manifest["measurement"].get("extent", 0)
     if "matrix" in arrays:
-        longest, reach = _longest(arrays["matrix"], arrays.get("labels"))
+        longest, largest_sum = _longest(arrays["matrix"], arrays.get("labels"))
         sensitivity = root_rounded_up(longest * 4 ** claim["y_bits"])
     if claim["bound"] == "exact":
-        return sensitivity, reach
+        return sensitivity, largest_sum
     # Noise for the longest columns that were promised: of norm 1, and what rounding can add.
     most = (2 ** claim["matrix_bits"] + math.isqrt(q) + 1) * 2 ** claim["y_bits"]
     if "matrix" in arrays:
         reasons.refuse(sensitivity > most, Reason.ABOVE_BOUND)
-    return most, reach
+    return most, largest_sum
 
 
 def _longest(matrix: IntArray, labels: Any) -> tuple[int, int]:
@@ -113,13 +113,13 @@ def _longest(matrix: IntArray, labels: Any) -> tuple[int, int]:
     counts = np.ones(matrix.shape[1], np.int64)
     if labels is not None:
         counts = np.bincount(labels, minlength=matrix.shape[1]).astype(np.int64)
-    longest, reach = 0, np.zeros(len(matrix), dtype=object)
+    longest, sums = 0, np.zeros(len(matrix), dtype=object)
     width = max(1, _BLOCK // len(matrix))
     for start in range(0, matrix.shape[1], width):
         block, n = matrix[:, start : start + width], counts[start : start + width]
         longest = max(longest, *squared_norms(block))
-        reach = reach + absolute_sums(block, n)
-    return longest, max(reach.tolist())
+        sums = sums + absolute_sums(block, n)
+    return longest, max(sums.tolist())
 
 
 def squared_norms(columns: IntArray) -> list[int]:

@@ -13,8 +13,9 @@ from cloakgp.measurements.lattice import Measurement
 from cloakgp.model.build import smoother_for
 from cloakgp.model.inducing import SparseRows
 from cloakgp.model.smoothers import Smoother, jitters, kernel_matrix
-from cloakgp.plans.function_planner import UNBIASED, reaches
+from cloakgp.plans.function_planner import UNBIASED, sensitivities
 from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import largest_bias, offset
 from cloakgp.posterior.links import links
@@ -65,7 +66,7 @@ def _same_labels(one: Groups | None, other: Groups | None) -> bool:
     return np.array_equal(one.labels, other.labels)
 
 
-def _check_bias(plan: Plan | FunctionPlan, bias: float) -> None:
+def _check_bias(plan: AnyPlan, bias: float) -> None:
     tolerance = 1e-6 * (plan.gp.bounds[1] - plan.gp.bounds[0])
     near = math.isclose(bias, plan.certificate.bias, rel_tol=0.011, abs_tol=tolerance)
     reasons.refuse(not near, Reason.PREDICTIONS)
@@ -114,31 +115,31 @@ def check_function(plan: FunctionPlan) -> tuple[list[str], list[str]]:
     smoother = smoother_for(plan.gp, Inputs(plan.X, plan.gp.noise, None), plan.points)
     _check_bias(plan, largest_bias(plan.gp, smoother, plan.measurement, plan.weights(plan.points)))
     _check_jitter(plan.certificate.jitter, smoother)
-    reasons.refuse(not np.array_equal(plan.centre, plan.measurement.midpoint), Reason.CENTRE)
+    reasons.refuse(not np.array_equal(plan.midpoint_measurements, plan.measurement.midpoint), Reason.CENTRE)
     return ["the function's shape and values, from the model and the measurements"], []
 
 
 def _check_shape(plan: FunctionPlan) -> None:
     """Reach, reconstruction and objective of a function, as far as what the file shows determines them."""
     gp, certificate, bound = plan.gp, plan.certificate, plan.certificate.bound
-    exact = reach = plan.reach
-    reasons.refuse(not 1e-100 < reach < 1e100, Reason.RANGE, "reach")
+    exact = sensitivity = plan.rkhs_sensitivity
+    reasons.refuse(not 1e-100 < sensitivity < 1e100, Reason.RANGE, "reach")
     if plan.X is not None:
-        exact, reach = reaches(gp, plan.X, plan.points, bound)
+        exact, sensitivity = sensitivities(gp, plan.X, plan.points, bound)
     elif bound == "input-free":
-        exact = reach = 1 / (2 * math.sqrt(float(np.min(gp.noise))))
-    reasons.refuse(not math.isclose(reach, plan.reach, rel_tol=1e-6), Reason.REACH)
+        exact = sensitivity = 1 / (2 * math.sqrt(float(np.min(gp.noise))))
+    reasons.refuse(not math.isclose(sensitivity, plan.rkhs_sensitivity, rel_tol=1e-6), Reason.REACH)
     product = plan.reconstruction.T @ kernel_matrix(gp.kernel, plan.points, plan.points, "points, points")
-    identity = product @ plan.reconstruction / plan.reach**2  # R^-T K_ZZ R^-1
+    identity = product @ plan.reconstruction / plan.rkhs_sensitivity**2  # R^-T K_ZZ R^-1
     near = np.allclose(identity, np.eye(len(identity)), rtol=0, atol=1e-3)
     triangular = not np.tril(plan.reconstruction, -1).any() and bool(np.all(np.diag(plan.reconstruction) > 0))
     reasons.refuse(not near or not triangular, Reason.SHAPE)
-    objective = (plan.reach * certificate.noise_scale) ** 2
+    objective = (plan.rkhs_sensitivity * certificate.noise_scale) ** 2
     near = math.isclose(objective, certificate.objective, rel_tol=1e-5)
     reasons.refuse(not near, Reason.FIGURE, "objective")
-    lower = objective * min(1.0, exact / reach) ** 2
+    lower = objective * min(1.0, exact / sensitivity) ** 2
     reasons.refuse(not math.isclose(lower, certificate.lower_bound, rel_tol=2e-5), Reason.LOWER_BOUND)
-    told = certificate.bias != 0 or certificate.jitter != 0 or bool(plan.centre.any())
+    told = certificate.bias != 0 or certificate.jitter != 0 or bool(plan.midpoint_measurements.any())
     reasons.refuse(plan.X is None and told, Reason.HIDDEN)
     unbiased = plan.X is not None and certificate.bias <= UNBIASED * (gp.bounds[1] - gp.bounds[0])
     reasons.refuse(certificate.unbiased != unbiased, Reason.UNBIASED)

@@ -56,22 +56,21 @@ def named(X: Any, noise: Any, shape: tuple[int, int], digest: str) -> Inputs:
 def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
     """Sensitivity, headroom and sums of the columns of these inputs: exact integers."""
     longest, with_one, error, q = 0, 0, 0.0, m.n_measurements
-    sums, reach = np.zeros(q, object), np.zeros(q, object)
-    counts, variances = inputs.counts.astype(np.int64), inputs.variances
+    sums, absolute = np.zeros(q, object), np.zeros(q, object)
     step = max(1, _BLOCK // max(q, len(m.recipe.features.Z)))
     for start in range(0, len(inputs), step):
-        rows = slice(start, start + step)
-        rounded, off = _columns(gp, m, np.asarray(inputs.X[rows], dtype=np.float64), variances[rows])
+        some = inputs[start : start + step]
+        rounded, off = _columns(gp, m, np.asarray(some.X, dtype=np.float64), some.noise)
         error = max(error, off)
         # Before they become integers, which would wrap. "not <": it must fail for NaN too.
         reasons.refuse(not (np.abs(rounded).max() < 2.0**62 and error < 2.0**21), Reason.SENSITIVITY)
         columns = rounded.astype(np.int64)
-        n = counts[rows]
+        n = some.counts.astype(np.int64)
         longest = max(longest, *squared_norms(columns))
         with_one = max(with_one, *squared_norms(np.abs(columns) + 1))
         up, down = absolute_sums(np.maximum(columns, 0), n), absolute_sums(np.minimum(columns, 0), n)
-        sums, reach = sums + up - down, reach + up + down
-    largest, apart = max(reach.tolist()), math.floor(2 * error) + 1
+        sums, absolute = sums + up - down, absolute + up + down
+    largest, apart = max(absolute.tolist()), math.floor(2 * error) + 1
     # A column whose entries are each `apart` units longer is longer by at most so many times root q.
     longer = apart * (math.isqrt(q - 1) + 1) << m.y_bits
     root = root_rounded_up(longest * 4**m.y_bits)
@@ -82,7 +81,7 @@ def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
     spread = apart * m.n_rows  # what the same rounding can do to sums over all rows
     reasons.refuse((largest + spread) * 2**m.y_bits + 64 * m.sigma >= 2**62, Reason.OVERFLOW)
     reasons.refuse(not abs(largest - m.extent) <= spread, Reason.EXTENT)
-    reasons.refuse(np.abs(sums - m.centre.astype(object)).max() > spread, Reason.SUMS)
+    reasons.refuse(np.abs(sums - m.column_sum.astype(object)).max() > spread, Reason.SUMS)
 
 
 def _columns(gp: GP, measurement: FactoredMeasurement, X: Any, noise: Any) -> tuple[Any, float]:

@@ -13,8 +13,9 @@ from cloakgp import plots
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.measurements.certificate import Certificate
+from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Plan, Release
-from cloakgp.workflow.releases import AnyRelease, can_denoise, inputs_of, n_inputs, predictions
+from cloakgp.workflow.releases import can_denoise, inputs_of, n_inputs, predictions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,13 +44,12 @@ def release_pictures(release: AnyRelease, inputs: list[str], output: str) -> lis
     columns = n_inputs(release)
     if columns == 1:
         return [_curve(release, inputs[0], output)]
-    pictures = []
-    if columns == 2 and isinstance(release, Release):
-        pictures = _maps(release, inputs)
-    if can_denoise(release) or not isinstance(release, Release):
+    if not isinstance(release, Release):
+        return [_slices(release, inputs, output)]
+    pictures = _maps(release, inputs) if columns == 2 else []
+    if can_denoise(release):
         pictures.append(_slices(release, inputs, output))
     if not pictures:
-        assert isinstance(release, Release)
         figure = _figure()
         _sorted_noise(figure, release.plan)
         pictures.append(("The std of the privacy noise over the test points, from small to large.", figure))

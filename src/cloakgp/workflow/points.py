@@ -57,7 +57,7 @@ def resolve(spec: str, inputs: Sequence[str], X: Any) -> FloatArray:
     return grid(spec, X) if is_grid(spec) else from_file(spec, inputs)
 
 
-def places(spec: str | None, inputs: Sequence[str]) -> int | FloatArray | None:
+def inducing_inputs(spec: str | None, inputs: Sequence[str]) -> int | FloatArray | None:
     """Inducing inputs as they are asked for: how many, or the rows of a file."""
     if spec is None:
         return None

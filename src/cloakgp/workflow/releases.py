@@ -19,21 +19,17 @@ from cloakgp.files import schema
 from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.plans import opening
-from cloakgp.plans.functions import FunctionPlan, FunctionRelease
+from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.workflow.inputs import is_small
 
 SUFFIX = ".cloak"
-AnyRelease = Release | FunctionRelease
 
 
 def load(path: str | os.PathLike[str]) -> AnyRelease:
     """The release in a file, predictions or a function."""
     check_kind(path)
-    plan, z, receipt = opening.load(path)
-    if isinstance(plan, FunctionPlan):
-        return FunctionRelease(plan, z, receipt)
-    return Release(plan, z, receipt)
+    return opening.load_release(path)
 
 
 def check_kind(path: str | os.PathLike[str]) -> None:
@@ -86,19 +82,14 @@ def n_inputs(release: AnyRelease) -> int:
 
 
 def inputs_of(release: AnyRelease) -> FloatArray:
-    """The inputs that it shows: X, or what stands for it.
-
-    That is the public points of a function that hides X, or the inducing inputs if X is too large for a file.
-    """
-    plan = release.plan
-    if plan.X is not None:
-        return plan.X
-    return plan.points if isinstance(plan, FunctionPlan) else np.asarray(plan.gp.inducing)
+    """The inputs that it shows: X, or what stands for it."""
+    inputs: FloatArray = release.plan.shown_inputs
+    return inputs
 
 
 def hides_inputs(release: AnyRelease) -> bool:
     """Whether the inputs are hidden: no file has them, and no prediction is made from them."""
-    return isinstance(release, FunctionRelease) and release.plan.X is None
+    return release.plan.hides_inputs
 
 
 def lists_inputs(release: AnyRelease) -> bool:
@@ -128,24 +119,19 @@ def predictions(
             raise InputError(
                 "a new outcome's scatter cannot be added: this release does not show its inputs."
             )
-        assert isinstance(release, FunctionRelease)
-        mean, std = release.query(X, return_std=True)
+        mean, std = release.released_at(X)
     else:
         mean, std = release.predict(X, return_std=True, include_noise=include_noise)
-    reach = NormalDist().inv_cdf(0.5 + level / 2) * std
-    return {"mean": mean, "std": std, "lower": mean - reach, "upper": mean + reach}
+    half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
+    return {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
 
 
-def released_table(release: AnyRelease, names: list[str], X: FloatArray | None = None) -> dict[str, Any]:
+def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:
     """The released numbers with their noise, and the denoised ones, column by column.
 
-    A function has no test points of its own, so `X` says where it is asked.
+    `X` is its test points; or, since a function has none of its own, where that is asked.
     """
-    if isinstance(release, Release):
-        X, values, noise = release.X_star, release.mean, release.noise_std
-    else:
-        assert X is not None
-        values, noise = release.query(X, return_std=True)
+    values, noise = release.released_at(X)
     columns: dict[str, Any] = dict(zip(names, X.T, strict=True))
     columns |= {"released": values, "noise_std": noise}
     if can_denoise(release):
@@ -165,15 +151,10 @@ def input_names(release: AnyRelease, given: list[str] | None) -> list[str]:
 
 
 def default_points(release: AnyRelease) -> FloatArray:
-    """Where to look at a release: its test points, or places over the range of a function's inputs."""
+    """Where to look at a release: its test points, or points over the range of a function's inputs."""
     if isinstance(release, Release):
         return release.X_star
     inputs = inputs_of(release)
     if inputs.shape[1] == 1:
         return np.linspace(inputs.min(), inputs.max(), 201)[:, None]
     return release.plan.points
-
-
-def noise_at(release: AnyRelease, X: FloatArray) -> FloatArray:
-    """Std of the privacy noise at the places of :func:`default_points`."""
-    return release.noise_std if isinstance(release, Release) else release.plan.noise_at(X)

@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 import cloakgp
+from cloakgp.files import schema
+from cloakgp.plans.opening import AnyRelease
 from cloakgp.verification import Verification, verify
 from cloakgp.workflow import pictures, words
 from cloakgp.workflow.releases import (
-    AnyRelease,
     default_points,
     hides_inputs,
     input_names,
     lists_inputs,
     load,
-    noise_at,
     released_table,
 )
 from cloakgp.workflow.shell_words import in_shell_words
@@ -172,8 +172,8 @@ def _figure(caption: str, figure: Any) -> str:
 
 def _noise(release: AnyRelease) -> str:
     where = default_points(release)
-    summary = words.noise_summary(noise_at(release, where), release.plan.gp.bounds)
-    place = "test points" if isinstance(release, cloakgp.Release) else "places over the inputs' range"
+    summary = words.noise_summary(release.plan.released_noise(where), release.plan.gp.bounds)
+    what = {schema.PREDICTIONS: "test points", schema.FUNCTION: "points over the inputs' range"}[release.kind]
     rows = [["std of the privacy noise", "in the outcome's unit", "share of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     c = release.certificate
@@ -182,7 +182,7 @@ def _noise(release: AnyRelease) -> str:
         better = f"No noise that keeps the promise could have a variance more than {c.gap:.2%} lower."
     if not c.unbiased:
         better = "The released numbers are shrunk towards the prior mean, so noise is not their whole error."
-    return f"{_grid(rows)}<p>Over {len(where)} {place}. {better}</p>"
+    return f"{_grid(rows)}<p>Over {len(where)} {what}. {better}</p>"
 
 
 def _numbers(release: AnyRelease, names: list[str]) -> str:

@@ -27,7 +27,7 @@ class Settings:
     """Everything that decides a plan but the data themselves; all of it public.
 
     `at` is ``"grid:n"`` or the test points themselves. `output` is the name of the private column, and
-    stands for nothing else here. `inducing` is a number of inducing inputs, or the places themselves.
+    stands for nothing else here. `inducing` is a number of inducing inputs, or these themselves.
     """
 
     inputs: tuple[str, ...]
@@ -89,8 +89,8 @@ class Settings:
         """Whether a plan passes over X a chunk at a time, unless equal rows make it smaller."""
         if self.inducing is None:
             return False
-        places = self.inducing if isinstance(self.inducing, int) else len(self.inducing)
-        return len(X) * min(len(where), places) > out_of_core.DENSE
+        inducing = self.inducing if isinstance(self.inducing, int) else len(self.inducing)
+        return len(X) * min(len(where), inducing) > out_of_core.DENSE
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
@@ -117,7 +117,7 @@ class Settings:
         if not _is_name(values["output"]):
             raise InputError("settings: output must be a column's name.")
         if inducing is not None and type(inducing) not in (int, list):
-            raise InputError("settings: inducing must be a whole number, a list of places, or null.")
+            raise InputError("settings: inducing must be a whole number, a list of them, or null.")
         if values["device"] is not None and not _is_name(values["device"]):
             raise InputError("settings: device must be a name, or null.")
         for name in ("noise", "mean", "epsilon", "delta"):

@@ -33,7 +33,7 @@ test-all: test  ## the same, then the slow tests
 coverage: $(VENV)/.tools  ## test-all, and which lines of the library no test runs; at most 3 % may be left
 	rm -f .coverage
 	$(MAKE) test test-all PYTEST_ARGS='$(PYTEST_ARGS) --cov --cov-append --cov-report='
-	$(VENV)/bin/coverage report
+	$(VENV)/bin/coverage report --fail-under=97
 
 lint: $(VENV)/.all  ## style and types
 	$(VENV)/bin/ruff check

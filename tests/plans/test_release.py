@@ -233,7 +233,7 @@ def test_every_kind_says_what_was_released_and_where(make_plan, setting, tmp_pat
 def test_predictions_were_released_at_their_test_points_only(make_plan, setting):
     plan = make_plan()
     for asked in (plan.released_noise, plan.release(setting.y).released_at):
-        with pytest.raises(ValueError, match="X must be the plan's test points.*noise_at"):
+        with pytest.raises(ValueError, match=r"X must be the plan's test points.*noise_at"):
             asked(setting.X_star + 1.0)
 
 

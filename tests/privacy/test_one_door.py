@@ -61,7 +61,7 @@ RANDOM_ALLOWED = {
     ("model/prior_draws.py", "_draw"): "the same",
     ("model/prior_draws.py", "_waves"): "the same",
     ("plans/function_planner.py", "_public_seed"): "that public seed, drawn before y is there",
-    ("model/inducing.py", "choose_inducing"): "k-means on public inputs, from a fixed seed; before y is there",
+    ("model/inducing.py", "choose_inducing"): "k-means on public X, from a fixed seed, before y is there",
     (
         "measurements/folds.py",
         "_k_folds",

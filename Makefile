@@ -6,13 +6,15 @@ AUDIT := .venv-audit
 INSTALL := pip install --quiet --disable-pip-version-check --no-input
 PIP := $(VENV)/bin/$(INSTALL)
 PYTEST_ARGS ?= -n auto
+# One BLAS thread for each test process: the processes fill the cores already.
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest
 PAPER := figure1 figure2 figure3 histogram kung_comparison table1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app test lint audit bench paper docs clean
+.PHONY: help demo app test test-all coverage lint audit bench paper docs clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.plots  ## plan, release, verify and draw generated heights, into demo-output/
 	$(VENV)/bin/python -m cloakgp.demo
@@ -20,9 +22,18 @@ demo: $(VENV)/.plots  ## plan, release, verify and draw generated heights, into 
 app: $(VENV)/.app  ## open the app with generated heights in it
 	$(VENV)/bin/cloakgp serve --demo --data demo-app
 
-# One BLAS thread for each test process: the processes fill the cores already.
-test: lint $(VENV)/.tools  ## lint, then all tests
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+test: lint $(VENV)/.tools  ## lint, then all tests but the slow ones
+	$(PYTEST) -m 'not slow' $(PYTEST_ARGS)
+
+# `make test test-all` is the same: make runs a target once.
+test-all: test  ## the same, then the slow tests
+	$(PYTEST) -m slow $(PYTEST_ARGS)
+
+# Without processes that tests start, which are not looked into.
+coverage: $(VENV)/.tools  ## test-all, and which lines of the library no test runs; at most 3 % may be left
+	rm -f .coverage
+	$(MAKE) test test-all PYTEST_ARGS='$(PYTEST_ARGS) --cov --cov-append --cov-report='
+	$(VENV)/bin/coverage report
 
 lint: $(VENV)/.all  ## style and types
 	$(VENV)/bin/ruff check
@@ -50,7 +61,7 @@ docs: $(VENV)/.all  ## build docs/_build/index.html; a warning is an error
 	@echo "docs/_build/index.html"
 
 clean:  ## remove what the other targets made, .venv included
-	rm -rf $(VENV) $(AUDIT) docs/_build demo-output demo-app .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(AUDIT) docs/_build demo-output demo-app .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests audit benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

@@ -18,10 +18,12 @@ from cloakgp.files.container import ReleaseFileError
 from cloakgp.files.signing import SignatureError
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.model.gp import GP
+from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.combine import combine
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
+from cloakgp.posterior.learning import Learned
 from cloakgp.selection import Selection, SelectionPlan, grid, plan_selection
 from cloakgp.verification import Verification, VerificationError, verify
 
@@ -33,6 +35,8 @@ __all__ = [
     "Certificate",
     "FunctionPlan",
     "FunctionRelease",
+    "Hyperprior",
+    "Learned",
     "Ledger",
     "ParquetColumns",
     "Plan",

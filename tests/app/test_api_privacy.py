@@ -291,12 +291,12 @@ def test_all_files_are_the_owners_alone(world):
 
 
 def test_a_kept_plan_cannot_be_taken_for_a_release(world):
-    """It has a release file's form, but its mark makes verify refuse it."""
+    """It has a release file's form, but says that it is a plan."""
     import cloakgp
 
     plan = make_plan(world.client())
     (bits,) = Path(world.state.folder.plans).glob("*.plan")
-    with pytest.raises(ValueError, match="INSECURE"):
+    with pytest.raises(ValueError, match="it holds a plan, of which nothing was released"):
         cloakgp.verify(bits)
     loaded = world.state.plans.load(plan)
     assert loaded.digest == world.state.plans.get(plan)["plan_sha256"]

@@ -279,7 +279,7 @@ def test_two_columns(exact_z, textbook):
 )
 def test_bad_queries_are_refused(setting, plans, bad, error, words):
     release = plans["exact"].release(setting.y)
-    for ask in (release.query, release.plan.noise_std, release.plan.weights, release.predict):
+    for ask in (release.query, release.plan.noise_at, release.plan.weights, release.predict):
         with pytest.raises(error, match=words):
             ask(bad)
 

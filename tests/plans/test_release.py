@@ -6,12 +6,12 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from cloakgp import Release
+from cloakgp.files import atomic
 from cloakgp.plans.opening import load_release
 
 
@@ -121,14 +121,14 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(make_plan, setting, tm
     old = make_plan().release(setting.y)
     old.save(path)
     before = path.read_bytes()
-    whole = Path.open
+    whole = atomic.create
 
-    def disk_full(self, *arguments):
-        with whole(self, *arguments) as file:
+    def disk_full(*arguments):
+        with whole(*arguments) as file:
             file.write(before[:written])
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "open", disk_full)
+    monkeypatch.setattr(atomic, "create", disk_full)
     with pytest.raises(OSError, match="No space left"):
         make_plan().release(setting.y).save(path)
     monkeypatch.undo()
@@ -154,13 +154,13 @@ def test_the_unfinished_file_is_in_the_same_folder_and_never_the_same_twice(
     make_plan, setting, tmp_path, monkeypatch
 ):
     """Two programs that save to one path at once do not write into each other's file."""
-    release, seen, whole = make_plan().release(setting.y), [], Path.open
+    release, seen, whole = make_plan().release(setting.y), [], atomic.create
 
-    def watched(self, *arguments):
-        seen.append(self)
-        return whole(self, *arguments)
+    def watched(path, *arguments):
+        seen.append(path)
+        return whole(path, *arguments)
 
-    monkeypatch.setattr(Path, "open", watched)
+    monkeypatch.setattr(atomic, "create", watched)
     for _ in range(3):
         release.save(tmp_path / "release.cloak")
     assert len(set(seen)) == 3

@@ -53,8 +53,10 @@ def edited(file, change, seal=False):
 
 
 def test_a_plan_file_comes_back_as_it_was(file, plan, tmp_path):
-    file.write(tmp_path / "plan.json")
+    file.write(tmp_path / "plan.json", plan)
     again = PlanFile.read(tmp_path / "plan.json")
+    assert again.kept(tmp_path / "plan.json", X).digest == plan.digest
+    assert again.kept(tmp_path / "elsewhere.json", X) is None
     assert again.encode() == file.encode()
     assert again.question == file.question
     assert again.settings.kernel == SETTINGS.kernel

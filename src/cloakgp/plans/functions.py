@@ -20,6 +20,7 @@ from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.prior_draws import draw_prior
 from cloakgp.plans import encoding
 from cloakgp.plans.base import PlanBase
+from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 
@@ -197,7 +198,7 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FunctionRelease:
+class FunctionRelease(Remodelled):
     """A function that may be published whole. Made by :meth:`FunctionPlan.release`."""
 
     plan: FunctionPlan

@@ -24,6 +24,7 @@ from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.plans import encoding
 from cloakgp.plans.base import PlanBase
+from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.rows.merging import distinct
 from cloakgp.rows.sources import as_source
@@ -183,7 +184,7 @@ class Plan(PlanBase["Release"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release:
+class Release(Remodelled):
     """Predictions that may be published. Made by :meth:`Plan.release`, or :meth:`load`.
 
     It holds the public plan and the noisy measurements `z`, and nothing else that depends on y:

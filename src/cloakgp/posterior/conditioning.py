@@ -67,13 +67,18 @@ class Posterior:
     @cached_property
     def _surprise(self) -> FloatArray:
         """z - B m0, in y's unit: the measurements less what the prior mean predicts for them."""
-        centred = [(z - m.midpoint).astype(np.float64) * m.step for m, z in self._released]
-        low, high = self.gp.bounds
-        shift = self.gp.mean - (low + (high - low) / 2)
-        result: FloatArray = np.concatenate(centred) - shift * np.concatenate(
-            [m.total for m, _ in self._released]
-        )
-        return result
+        parts = []
+        for m, z in self._released:
+            shift = self.gp.mean - (m.lower + (m.upper - m.lower) / 2)
+            parts.append((z - m.midpoint).astype(np.float64) * m.step - shift * m.total)
+        return np.concatenate(parts)
+
+    @cached_property
+    def log_evidence(self) -> float:
+        """Log density of the released measurements under the model: which of several models fits best."""
+        whitened = solve_triangular(self._factor[0], self._surprise, lower=True)
+        size = np.log(np.diag(self._factor[0])).sum() + len(whitened) * np.log(2 * np.pi) / 2
+        return float(-whitened @ whitened / 2 - size)
 
     @cached_property
     def _factor(self) -> tuple[FloatArray, bool]:

@@ -152,9 +152,8 @@ def _swept(
 
     Where y is on a cluster the products are formed there, row by row.
     """
-    function = partial(_part, columns, lattice)
     exact, complete, seen = np.zeros(columns.n_measurements, dtype=np.int64), True, []
-    for part in sweep(function, X, noise, counts, y, label="measuring"):
+    for part in sweep(partial(_part, columns, lattice), X, noise, counts, y, label="measuring"):
         exact += part.exact
         complete &= part.complete  # "and" would branch on y
         seen.append(part.seen)

@@ -164,7 +164,7 @@ class PlanFile:
 
 def beside(path: str | os.PathLike[str]) -> Path:
     """Where the plan itself lies."""
-    return Path(path).with_suffix(".plan")
+    return Path(path).with_suffix(".plan") if Path(path).name else Path(path)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,0 +1,109 @@
+"""Another model for what was released: conditioned on, compared, or learned. All of it is free.
+
+The released numbers do not depend on the model that planned them, only on the public matrix that multiplied
+y. So a reader may condition any GP on them, ask which of several explains them best, or learn one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentTypeError
+from cloakgp.measurements.lattice import IntArray, Measurement
+from cloakgp.measurements.recipes import FactoredMeasurement
+from cloakgp.model.gp import GP
+from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.posterior.conditioning import Posterior
+from cloakgp.posterior.learning import Learned, learn
+
+_LARGEST = 2**27  # entries of a matrix that a recipe is written out to
+
+
+class Remodelled:
+    """What every release can do whose matrix its reader has."""
+
+    plan: Any
+    z: IntArray
+
+    def remodel(self, gp: GP) -> Posterior:
+        """Another GP conditioned on what was released; free.
+
+        Parameters
+        ----------
+        gp : GP
+            A model of your choice. It may come from anywhere but y itself: whatever it is, nothing more of y
+            is used. Its bounds are not looked at.
+
+        Returns
+        -------
+        Posterior
+            With `predict`, `uncertainty`, `sample` and `log_evidence`.
+        """
+        X, measurement = self._written_out()
+        if not isinstance(gp, GP):
+            raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
+        gp.check_rows(len(X))
+        if not isinstance(gp.noise, float):  # rows that were joined may differ in this noise
+            measurement = _by_row(measurement)
+        return Posterior(gp.with_inducing(X), X, [(measurement, self.z)])
+
+    def evidence(self, gp: GP) -> float:
+        """How well a model explains what was released: the log density of the measurements under it; free.
+
+        Only differences between models mean something: a difference of 3 is odds of 20 to 1.
+        """
+        return self.remodel(gp).log_evidence
+
+    def learn(self, prior: Hyperprior | None = None) -> Learned:
+        """Learn the model from what was released, starting from bounds and the inputs' ranges alone; free.
+
+        Parameters
+        ----------
+        prior : Hyperprior, optional
+            What is believed beforehand; public, and the same for everybody if absent.
+
+        Returns
+        -------
+        Learned
+            A mixture over models: `predict`, `weights`, `settings`, and a table when printed.
+        """
+        X, measurement = self._written_out()
+        return learn(self.plan.gp.bounds, X, [(measurement, self.z)], prior)
+
+    def _written_out(self) -> tuple[FloatArray, Measurement]:
+        """The inputs, and the measurement as a matrix; or what is missing."""
+        plan = self.plan
+        if plan.X is None:
+            raise ValueError(
+                "another model needs the inputs X and the matrix, which this release does not show."
+                if isinstance(plan.measurement, Measurement)
+                else "another model needs the inputs X, of which this file holds only the digest. Make the "
+                "release's plan with X at hand, or keep to its own model."
+            )
+        if isinstance(plan.measurement, Measurement):
+            return plan.X, plan.measurement
+        return np.asarray(plan.X[:], dtype=np.float64), _expanded(plan.measurement)
+
+
+def _by_row(measurement: Measurement) -> Measurement:
+    """The same with a column for each row of y."""
+    if measurement.groups is None:
+        return measurement
+    return replace(measurement, matrix=measurement.matrix[:, measurement.groups.labels], groups=None)
+
+
+def _expanded(m: FactoredMeasurement) -> Measurement:
+    """A recipe, written out."""
+    assert m.inputs is not None
+    if m.n_measurements * len(m.inputs) > _LARGEST:
+        raise ValueError(
+            f"another model needs the measurement as a matrix, and {len(m.inputs)} rows are too many for "
+            "that. Keep to the release's own model."
+        )
+    matrix = m.recipe.columns(np.asarray(m.inputs.X[:], dtype=np.float64), m.inputs.noise)
+    names = ("y_bits", "matrix_bits", "sigma", "lower", "upper", "epsilon", "delta", "declared", "groups")
+    return Measurement(matrix=matrix, **{name: getattr(m, name) for name in names})

@@ -58,9 +58,9 @@ def worst_selections(epsilon, steps=20):
 def test_a_selection_and_a_release_fill_the_budget_and_do_not_exceed_it(epsilon, delta):
     """Each worst-case selection, composed with the Gaussian that split allows, stays within delta."""
     parts = split(epsilon, delta)
+    release = gaussian(parts.release.mu, pessimistic=False)
     deltas = [
-        law.compose(gaussian(parts.release.mu, pessimistic=False)).get_delta_for_epsilon(epsilon)
-        for law in worst_selections(parts.selection)
+        law.compose(release).get_delta_for_epsilon(epsilon) for law in worst_selections(parts.selection)
     ]
     assert max(deltas) <= delta * (1 + 1e-6)
     assert max(deltas) >= 0.97 * delta  # tight: the grid and the missing t's are all that is lost

@@ -90,9 +90,18 @@ CASES = {
     "large epsilon": ({"epsilon": 4.0, "delta": 0.1}, release_in_bulk, 20_000, 2.5),
     "volume": ({"epsilon": 1.0, "delta": 0.1, "design": "volume"}, release_in_bulk, 8000, 0.4),
 }
+every_case = (
+    pytest.mark.parametrize(  # whole releases cost half a millisecond each; the others are drawn in bulk
+        "case",
+        [
+            pytest.param(case, marks=[pytest.mark.slow] if release is release_each else [])
+            for case, (_, release, *_) in CASES.items()
+        ],
+    )
+)
 
 
-@pytest.mark.parametrize("case", CASES)
+@every_case
 def test_the_best_attack_on_the_worst_neighbours_stays_below_the_promise(case):
     """And comes near it: the attack is a working one, and the noise is not far larger than needed."""
     promise, release, n, least = CASES[case]
@@ -100,6 +109,7 @@ def test_the_best_attack_on_the_worst_neighbours_stays_below_the_promise(case):
     assert limit > least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "prior", [{}, {"inducing": [[0.1], [0.9]], "approximation": "fitc"}], ids=["exact", "fitc"]
 )
@@ -120,7 +130,7 @@ def _less_noise(exact, sigma):
     return _right_noise(exact, int(0.7 * sigma))
 
 
-@pytest.mark.parametrize("case", CASES)
+@every_case
 def test_planted_noise_thirty_percent_too_small_is_caught(monkeypatch, case):
     """The same attack, the same number of releases: the limit passes the promise."""
     promise, release, n, _ = CASES[case]

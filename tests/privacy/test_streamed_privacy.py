@@ -11,6 +11,7 @@ import math
 import weakref
 from concurrent.futures import Future
 from dataclasses import replace
+from itertools import cycle, product
 
 import numpy as np
 import pytest
@@ -42,12 +43,13 @@ from cloakgp.rows import chunks, sources
 X = np.random.default_rng(2).uniform(0, 1, size=(N, 1))
 PLACES = np.array([[0.1], [0.5], [0.9]])
 NOISE = np.resize([0.3, 0.6], N) * 1e4
+FULLEST = "merged fitc, noise per row"
 KINDS = {
     "dtc": {},
     "fitc": {"approximation": "fitc"},
     "noise per row": {"noise": NOISE},
     "merged": {"data": np.resize(X[:5], (N, 1))},
-    "merged fitc, noise per row": {
+    FULLEST: {
         "data": np.resize(X[:5], (N, 1)),
         "noise": NOISE,
         "approximation": "fitc",
@@ -132,7 +134,7 @@ def check_neighbours(plan, row, values):
 def test_replacing_one_outcome_by_anything_stays_within_the_declared_sensitivity(kind):
     plan = a_plan(kind)
     for row in range(N):
-        check_neighbours(plan, row, ANY)
+        check_neighbours(plan, row, ANY[row % 3 :: 3])
 
 
 @every_kind
@@ -297,8 +299,9 @@ def _larger(factors):
     return factors
 
 
-@pytest.mark.parametrize("how", TAMPERED)
-@every_kind
+@pytest.mark.parametrize(  # each lie in the fullest kind, and in one other
+    ("how", "kind"), sorted({*product(TAMPERED, [FULLEST]), *zip(TAMPERED, cycle(KINDS), strict=False)})
+)
 def test_a_recipe_that_the_noise_was_not_made_for_is_refused(monkeypatch, ledger, how, kind):
     """Longer columns, less noise, other inputs: refused before noise is drawn, and nothing is spent."""
     plan = a_plan(kind)
@@ -442,8 +445,9 @@ class _Inline:
         pass
 
 
-@every_kind
-@pytest.mark.parametrize("bounds", [(0.0, 1.0), (-3.0, 5.0), (1e6, 1e6 + 1e-3)])
+@pytest.mark.parametrize(
+    ("kind", "bounds"), list(zip(KINDS, cycle([(0.0, 1.0), (-3.0, 5.0), (1e6, 1e6 + 1e-3)]), strict=False))
+)
 def test_the_same_instructions_run_whatever_y_holds(monkeypatch, bounds, kind):
     """Clipped or not, missing or not, in the first chunk or the last: not an instruction differs."""
     monkeypatch.setattr(chunks, "ThreadPoolExecutor", _Inline)

@@ -74,7 +74,11 @@ def _elsewhere(tmp_path, monkeypatch):
     plt.close("all")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page.name == "scale.md" else []) for page in PAGES],
+    ids=lambda page: page.name,
+)
 def test_examples_run_and_print_what_is_shown(page):
     run(page)
 

@@ -81,6 +81,7 @@ def test_killed_during_a_release(tmp_path, moment, paid):
     assert len(spent) == len(made) == 1
 
 
+@pytest.mark.slow  # at chosen moments: above
 def test_killed_at_any_moment(tmp_path):
     """Several times, wherever it happens to be."""
     world = make_world(tmp_path / "data")

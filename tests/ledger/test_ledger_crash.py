@@ -115,6 +115,7 @@ def test_killed_while_a_ledger_is_made(url, children):
         assert f"set {i}" in ledger.datasets()
 
 
+@pytest.mark.slow  # at each step and line: above
 def test_killed_at_any_time(url, children):
     """Four processes spend in a loop and are killed together, over and over: what got out is on record."""
     dice, scale, rounds = random.Random(3), 0.15, 0

@@ -206,6 +206,7 @@ def lose_a_worker(client):
     os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
 
+@pytest.mark.slow  # a cluster for each; a release below survives a lost worker too
 @pytest.mark.parametrize("form", ["persisted", "uneven", "fitting", "numpy y"])
 def test_a_lost_worker_costs_time_only(form, mortal, small_chunks, data):
     wanted = swept(products, data[0], 0.1, data[1], None)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import cloakgp
+from cloakgp import binning
 from cloakgp.kernels import EQ
 from cloakgp.plans import out_of_core
 from cloakgp.private import room
@@ -421,7 +422,7 @@ def released_sums(X, kind):
     if kind == "bins":
         edges = [0.0, 3.0, 6.0, 11.0]
         options = {"bounds": (-1.0, 1.0), "epsilon": 1.0, "edges": edges}
-        sums = cloakgp.binning.plan(X[:, 0], [1.0], **options).sums
+        sums = binning.plan(X[:, 0], [1.0], **options).sums
         return sums.n_bins, partial(room.measure_sums, sums), sums.lattice
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(out_of_core, "DENSE", 1 if kind == "recipe" else 2**24)

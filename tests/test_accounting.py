@@ -134,6 +134,18 @@ def test_epsilon_and_delta_agree():
 def test_nothing_costs_nothing():
     assert compose([]).epsilon(1e-5) == 0.0
     assert compose([]).fits(0.1, 1e-5)
+    assert compose([]).delta(0.1) == 0.0
+
+
+def test_a_delta_that_was_spent_already_cannot_be_had_at_any_epsilon():
+    assert compose([Approximate(0.1, 0.5)]).epsilon(0.01) == math.inf
+
+
+def test_what_compose_and_split_cannot_use_is_refused():
+    with pytest.raises(TypeError, match=r"compose\(\[event\]\)"):
+        compose(Gaussian(0.4, 3))
+    with pytest.raises(ValueError, match="n_measurements must be at most"):
+        split(1.0, 0.01, n_measurements=10**8)
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)

@@ -198,7 +198,15 @@ def signed_in(world: World) -> Client:
 
 @pytest.mark.parametrize(
     "origin",
-    [None, "null", "http://evil.example", "http://127.0.0.1:9999", "http://127.0.0.1.evil.example", "x"],
+    [
+        None,
+        "null",
+        "http://evil.example",
+        "http://127.0.0.1:9999",
+        "http://127.0.0.1.evil.example",
+        "x",
+        "http://[",
+    ],
 )
 def test_another_site_cannot_make_a_browser_change_anything(world, origin):
     browser = signed_in(world)

@@ -119,6 +119,10 @@ def test_an_iterator_is_read_once(releases):
 def test_nothing_to_combine_is_refused():
     with pytest.raises(ValueError, match="at least one release"):
         combine([])
+    with pytest.raises(TypeError, match="releases must be a list of releases; got int"):
+        combine(5)
+    with pytest.raises(TypeError, match="nothing but releases"):
+        combine(["release.cloak"])
 
 
 @pytest.mark.parametrize("which", [0, 1])

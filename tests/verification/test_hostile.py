@@ -120,7 +120,7 @@ def test_promises_whose_tail_is_subnormal_are_kept(epsilon, delta):
         assert true <= delta_of(mu, epsilon)
 
 
-@pytest.mark.parametrize("mu", [1e-12, 1e-10, 1e-6, 0.5, 5.0, 30.0])
+@pytest.mark.parametrize("mu", [1e-12, 1e-10, 1e-6, 0.5, 5.0, 30.0, 100.0])
 @pytest.mark.parametrize("epsilon", [7e-15, 1e-9, 0.01, 1.0, 50.0])
 def test_the_verifiers_delta_is_never_below_the_true_one(mu, epsilon):
     import mpmath as mp

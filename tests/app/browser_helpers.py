@@ -23,6 +23,7 @@ pytest.importorskip(
 )
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Response
+from playwright.sync_api import Error as Gone
 
 from cloakgp.app import State, create_app, open_state
 
@@ -154,7 +155,10 @@ class Watched:
         seen = 0
         for answer in self.answers:
             if "json" in answer.headers.get("content-type", ""):
-                text = answer.text()
+                try:
+                    text = answer.text()
+                except Gone:  # the browser let go of what came before the page was left
+                    continue
                 seen += 1
                 assert not any(secret[:9] in text for secret in SECRETS), answer.url
         assert seen > 5

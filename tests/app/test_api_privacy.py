@@ -302,3 +302,19 @@ def test_a_kept_plan_cannot_be_taken_for_a_release(world):
     assert loaded.digest == world.state.plans.get(plan)["plan_sha256"]
     assert not loaded.certificate.insecure
     assert np.isfinite(loaded.noise_std).all()
+
+
+def test_a_plan_that_an_earlier_version_kept_is_still_released(world):
+    """It was kept as a release of zeros, marked as insecure."""
+    from dataclasses import replace
+
+    from cloakgp.plans import encoding
+
+    plan = make_plan(world.client())
+    (bits,) = Path(world.state.folder.plans).glob("*.plan")
+    kept = world.state.plans.load(plan)
+    marked = replace(kept, certificate=replace(kept.certificate, insecure=True))
+    bits.write_bytes(encoding.encode(marked, np.zeros(kept.measurement.n_measurements, dtype=np.int64)))
+    again = world.state.plans.load(plan)
+    assert again.digest == kept.digest
+    assert not again.certificate.insecure

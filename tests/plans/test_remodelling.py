@@ -202,3 +202,13 @@ def test_one_column_that_is_constant_does_no_harm(setting):
     plan = Hyperprior().model(X, (-1.0, 4.0)).plan(X, X[:3], **PROMISE)
     assert np.isfinite(plan.release(setting.y).learn().predict(X)).all()
     assert cloakgp.Learned is type(plan.release(setting.y).learn())
+
+
+def test_the_weights_are_those_of_the_evidence(make_plan, setting):
+    """What learning computes in its own, quicker way is what `evidence` says of each model."""
+    release = make_plan(mean=3.1).release(setting.y)
+    learned = release.learn()
+    found = np.array([release.evidence(p.gp) for p in learned.posteriors])
+    np.testing.assert_allclose(learned.evidence - learned.evidence[0], found - found[0], atol=1e-6)
+    odds = np.exp(found - found.max())
+    np.testing.assert_allclose(learned.weights, odds / odds.sum(), rtol=1e-5)

@@ -138,7 +138,9 @@ def _integers(y: Any, lattice: Lattice) -> tuple[IntArray, bool]:
 
 def _part(columns: Columns, lattice: Lattice | None, X: Any, noise: Any, counts: Any, y: Any) -> _Part:
     """A chunk's columns times its integers. Without a lattice y holds integers already: sums over groups."""
-    y_int, complete = (y, True) if lattice is None else _integers(y, lattice)
+    y_int, complete = (
+        (y, True) if lattice is None else _integers(y, lattice.at(X))
+    )  # a stored column's X is its label
     exact, seen = np.zeros(columns.n_measurements, dtype=np.int64), Seen()
     for rows, made in columns.over(X, noise, counts, seen):
         exact += made @ y_int[rows]
@@ -168,7 +170,7 @@ def _sums(y: Any, lattice: Lattice, labels: Labels, n_groups: int, missing: str)
     """
     sums, complete = np.zeros(n_groups, dtype=np.int64), True
     for rows in chunks(len(y)):
-        y_int, whole = _integers(y[rows], lattice)
+        y_int, whole = _integers(y[rows], lattice.at(labels[rows]))
         np.add.at(sums, labels[rows], y_int)
         complete &= whole
     _check_complete(complete, missing)

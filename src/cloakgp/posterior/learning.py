@@ -24,10 +24,10 @@ from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior, Setting
 from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.links import batches
+from cloakgp.posterior.resampling import about_the_best
 
 _KEPT = 10  # settings that predictions are made with
 _ROUNDS = 2  # of points drawn anew about the best, where there are several lengthscales
-_DRAWN = 2**7  # points in each
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def learn(
     log_prior = np.zeros(len(settings))
     if len(spans) > 1:
         for round_ in range(_ROUNDS):
-            more, density = _about_the_best(settings, scores + log_prior, prior, spans, width, round_)
+            more, density = about_the_best(settings, scores + log_prior, prior, spans, width, round_)
             settings = settings + more
             scores = np.concatenate([scores, data.evidence(more)])
             log_prior = np.concatenate([log_prior, density])
@@ -148,40 +148,3 @@ def _log_density(D: FloatArray, z: FloatArray) -> float:
     except LinAlgError:
         return -np.inf
     return float(-z @ cho_solve(factor, z) / 2 - np.log(np.diag(factor[0])).sum())
-
-
-def _about_the_best(
-    settings: Sequence[Setting],
-    total: FloatArray,
-    prior: Hyperprior,
-    spans: FloatArray,
-    width: float,
-    round_: int,
-) -> tuple[list[Setting], FloatArray]:
-    """More settings where the weight is, by a normal law about it, and what corrects for its density."""
-    from scipy.stats import multivariate_normal, norm, qmc
-
-    family = settings[int(np.argmax(total))].family
-    own = np.array([setting.family == family for setting in settings])
-    logs = np.array([[*np.log(s.lengthscale), np.log(s.signal) / 2, np.log(s.noise) / 2] for s in settings])[
-        own
-    ]
-    weights = np.exp(total[own] - total[own].max())
-    weights /= weights.sum()
-    centre = weights @ logs
-    spread = (logs - centre).T @ ((logs - centre) * weights[:, None])
-    ends = np.log([prior.lengthscale] * len(spans) + [prior.signal, prior.noise])
-    least = np.diag(((ends[:, 1] - ends[:, 0]) / 12) ** 2)  # of one point: not a spread of 0
-    law = multivariate_normal(centre, spread + least)
-    unit = qmc.Sobol(len(centre), scramble=False).random(_DRAWN * (round_ + 1))[_DRAWN * round_ :]
-    normals = norm.ppf(np.clip(unit + 0.5 / len(unit), 1e-6, 1 - 1e-6))
-    drawn = centre + normals @ np.linalg.cholesky(law.cov).T
-    offset = np.concatenate([np.log(np.where(spans > 0, spans, 1.0)), [np.log(width)] * 2])
-    inside = np.all((drawn - offset >= ends[:, 0]) & (drawn - offset <= ends[:, 1]), axis=1)
-    drawn = drawn[inside]
-    if not len(drawn):
-        return [], np.empty(0)
-    uniform = -np.log(ends[:, 1] - ends[:, 0]).sum()
-    more = [Setting.of(family, np.exp(row - offset), np.where(spans > 0, spans, 1.0), width) for row in drawn]
-    density: FloatArray = np.atleast_1d(uniform - law.logpdf(drawn))
-    return more, density

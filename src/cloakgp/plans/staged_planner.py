@@ -21,6 +21,7 @@ from cloakgp.plans.reconstruction import relative_weights
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.stages import Rule, Walk
 from cloakgp.posterior import staging
+from cloakgp.posterior.mixture import support_points
 from cloakgp.rows.merging import distinct
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def make_staged_plan(
         X=X,
         X_star=X_star,
         weights=frozen(weights),
-        support=staging.support(inputs.X, model.inducing),
+        support=support_points(inputs.X, model.inducing),
         schedule=schedule,
         epsilon=epsilon,
         delta=delta,

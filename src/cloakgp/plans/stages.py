@@ -214,11 +214,11 @@ class Rule:
 class Walk:
     """From stage to stage."""
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, start: State | None = None) -> None:
         self.rule, inputs = rule, rule.inputs
         width = rule.bounds[1] - rule.bounds[0]
         self.mixture = Mixture(rule.prior, inputs.X, inputs.counts, rule.X_star, width, rule.support)
-        self.state: State = self.mixture.start()
+        self.state: State = self.mixture.start() if start is None else start
         self.readings: list[Reading] = []
         self.spreads: list[SpreadReading] = []
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import ndtr
 
 from cloakgp.checks import FloatArray
 from cloakgp.model.hyperprior import Hyperprior, Setting
 from cloakgp.model.inducing import choose_inducing
-from cloakgp.posterior.clipping import Clipping
 from cloakgp.posterior.resampling import about_the_best
 
 MOST_EXACT = 800
@@ -30,19 +30,25 @@ _ENTRIES = 2**21  # of a stack of matrices
 _LOOKED_AT = 256  # rows whose spread stands for all
 
 
+def support_points(X: FloatArray, inducing: int | FloatArray | None) -> FloatArray | None:
+    """Inputs that stand for all; None where each of X stands for itself."""
+    if inducing is None and len(X) <= MOST_EXACT:
+        return None
+    if isinstance(inducing, np.ndarray):
+        return inducing
+    return choose_inducing(X, _SUPPORT if inducing is None else inducing)
+
+
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Noisy sums: value = rows @ (sums over each input's rows of clip(y)) + noise."""
+    """Noisy sums: value = rows @ (sums over each input's rows of slope y) + noise."""
 
     rows: FloatArray  # (q, U)
+    slope: FloatArray  # (U,)
+    """How far an outcome moves what was measured of it: less than 1 where it may be clipped."""
     value: FloatArray  # (q,)
-    noise: float
-    """Variance of each number's noise."""
-    mean: FloatArray  # (U,)
-    """Where the clip was linearised."""
-    clip: Clipping
-    extra: FloatArray  # (q, q)
-    """Covariance of what the line leaves over, in these sums."""
+    covariance: FloatArray  # (q, q)
+    """Of the noise, and of what clipping adds to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,18 +73,25 @@ class Mixture:
         Test points.
     width : float
         Of the outer bounds.
+    support : (m, D) array, optional
+        Inputs that stand for all, where there are many: see :func:`support_points`.
     """
 
     def __init__(
-        self, prior: Hyperprior, X: FloatArray, counts: FloatArray, X_star: FloatArray, width: float
+        self,
+        prior: Hyperprior,
+        X: FloatArray,
+        counts: FloatArray,
+        X_star: FloatArray,
+        width: float,
+        support: FloatArray | None = None,
     ) -> None:
         self.prior, self.X, self.counts, self.X_star, self.width = prior, X, counts, X_star, width
         self.spans = np.ptp(X, axis=0)
         self.settings = prior.settings(self.spans, width)
         self.log_prior = np.zeros(len(self.settings))
-        exact = len(X) <= MOST_EXACT
-        self.Z = X if exact else choose_inducing(X, _SUPPORT)
-        self.P: FloatArray | None = None if exact else self._interpolation()
+        self.Z = X if support is None else support
+        self.P: FloatArray | None = None if support is None else self._interpolation()
         looked_at = np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT)).astype(np.intp)
         self._looked_at = looked_at
         self._shapes: dict[tuple[str, tuple[float, ...]], FloatArray] = {}
@@ -297,20 +310,13 @@ class _Stacked:
 
     def __init__(self, mixture: Mixture, readings: Sequence[Reading]) -> None:
         n = mixture.counts
-        sloped = [r.rows * (n * r.clip.slope) for r in readings]
+        sloped = [r.rows * (n * r.slope) for r in readings]
         rows = np.vstack(sloped)
         self.G = rows if mixture.P is None else rows @ mixture.P
-        self.z = np.concatenate(
-            [r.value - r.rows @ (n * (r.clip.centre - r.clip.slope * r.mean)) for r in readings]
-        )
+        self.z = np.concatenate([r.value for r in readings])
         self.total = self.G.sum(axis=1)
         self.own: FloatArray = (rows / n) @ rows.T
-        self.rest = np.zeros((len(self.z), len(self.z)))
-        at = 0
-        for r in readings:
-            to = at + len(r.value)
-            self.rest[at:to, at:to] = r.extra + r.noise * np.eye(len(r.value))
-            at = to
+        self.rest: FloatArray = block_diag(*(r.covariance for r in readings))
 
     def noise(self, variance: float) -> FloatArray:
         """Covariance of all that is not f."""

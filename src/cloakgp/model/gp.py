@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from cloakgp.plans.functions import FunctionPlan
     from cloakgp.plans.planner import Planner
     from cloakgp.plans.predictions import Plan
+    from cloakgp.plans.staged import StagedPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,33 @@ class GP:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
+    @overload
+    def plan(
+        self,
+        X: Any,
+        X_star: Any,
+        *,
+        epsilon: float,
+        delta: float,
+        design: str = ...,
+        calibration: str = ...,
+        weights: Any = ...,
+        gap: float = ...,
+        device: Any = ...,
+        given: None = ...,
+    ) -> Plan: ...
+    @overload
+    def plan(
+        self,
+        X: Any,
+        X_star: Any,
+        *,
+        epsilon: float,
+        delta: float,
+        weights: Any = ...,
+        given: Sequence[Any],
+        windows: float | None = ...,
+    ) -> StagedPlan: ...
     def plan(
         self,
         X: Any,
@@ -90,7 +119,9 @@ class GP:
         weights: Any = None,
         gap: float = 0.01,
         device: Any = None,
-    ) -> Plan:
+        given: Sequence[Any] | None = None,
+        windows: float | None = None,
+    ) -> Plan | StagedPlan:
         """Plan a release of predictions at `X_star`: public, free, and without y.
 
         Parameters
@@ -116,14 +147,50 @@ class GP:
         device : str or torch.device, optional
             Where an exact GP and the design are computed, such as "cuda" (extra ``torch``); where X is, if
             that is a torch tensor. What is private never goes there: y is not needed for a plan.
+        given : releases, optional
+            Of the same y at the same X, made before. The plan takes into account what they say: it measures
+            what is still unknown, predicts from all of them, and costs only what is new. The `posterior`
+            design is used.
+        windows : float, optional
+            With `given`: clip outcomes to where they are expected now, plus or minus so many standard
+            deviations, such as 2, instead of to the bounds. Less noise is needed then; the model takes
+            account of what is clipped.
 
         Returns
         -------
         Plan
             Says how much noise there will be and where; ``plan.release(y)`` is the private step.
         """
+        if given is not None:
+            return self._plan_after(X, X_star, given, windows, epsilon, delta, weights)
+        if windows is not None:
+            raise ArgumentError("windows", "needs earlier releases", remedy="Name them in given.")
         return self.planner(X, X_star, weights, device).plan(
             epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
+        )
+
+    def _plan_after(
+        self,
+        X: Any,
+        X_star: Any,
+        given: Sequence[Any],
+        windows: float | None,
+        epsilon: float,
+        delta: float,
+        weights: Any,
+    ) -> StagedPlan:
+        from cloakgp.plans.staged_planner import make_given_plan
+
+        X = checks.matrix(X, "X")
+        return make_given_plan(
+            self.with_inducing(X),
+            X,
+            X_star,
+            epsilon=epsilon,
+            delta=delta,
+            weights=weights,
+            given=given,
+            windows=windows,
         )
 
     def planner(self, X: Any, X_star: Any, weights: Any = None, device: Any = None) -> Planner:

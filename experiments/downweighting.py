@@ -124,7 +124,7 @@ def squared_errors(planner, plan, y, y_test):
 
 
 def one_split(study, number):
-    """Squared errors of every method, which rows are lone, and the share of rows with more noise."""
+    """Squared errors of every method, and variances by name; which rows are lone; the share with more noise."""
     rows = np.random.default_rng([0, number]).permutation(len(study.X))
     test, train = rows[: study.n_test], rows[study.n_test : study.n_test + study.n_train]
     y = np.clip(study.y, *study.settings["bounds"])
@@ -137,11 +137,13 @@ def one_split(study, number):
         if rule is None:
             variance = planner.smoother.posterior_variance
             lone = variance >= np.quantile(variance, 1 - LONE)
+            errors["GP"] = variance
         else:
             raised = float(np.mean(planner.gp.noise > 2 * study.settings["noise"]))
         for design in DESIGNS:
             for epsilon in EPSILONS:
                 plan = planner.plan(epsilon=epsilon, delta=DELTA, design=design)
+                errors[design + label, epsilon, "noise"] = plan.noise_std**2
                 for kind, values in squared_errors(planner, plan, y[train], y[test]).items():
                     errors[design + label, epsilon, kind] = values
     return errors, lone, raised
@@ -156,11 +158,15 @@ def run(study, share):
             print(f"\rsplit {number + 1} of {n_splits}", end="", file=sys.stderr)
     raised = np.mean([each[2] for each in found])
     print(f"\n{study.words}; {n_splits} splits of {study.n_train} + {study.n_test}")
-    print(f"Rows with more than twice the noise variance: {100 * raised:.0f} %. RMSE in {study.unit}:\n")
+    print(
+        f"Rows with more than twice the noise variance: {100 * raised:.0f} %. At lone points, in {study.unit}:"
+    )
+    noise = ", ".join(f"{lone_rms(found, ('mse', e, 'noise')):.1f} at eps = {e:g}" for e in EPSILONS)
+    print(f"the GP's own std {lone_rms(found, 'GP'):.1f}, mse's noise {noise}. RMSE:\n")
     print(f"{'':26}" + "".join(f"{f'eps = {e:g}, {kind}':>22}" for e in EPSILONS for kind in KINDS))
     print(f"{'':26}" + f"{'all':>8}{'lone':>7}{'better':>7}" * 4)
     for label in RULES:
-        print(f"{NO_PRIVACY + label:26}" + cell(found, NO_PRIVACY + label, None))
+        print((f"{NO_PRIVACY + label:26}" + cell(found, NO_PRIVACY + label, None)).rstrip())
     for design in DESIGNS:
         for label in RULES:
             cells = [
@@ -168,17 +174,20 @@ def run(study, share):
                 for epsilon in EPSILONS
                 for kind in KINDS
             ]
-            print(f"{design + label:26}" + "".join(cells))
+            print((f"{design + label:26}" + "".join(cells)).rstrip())
 
 
 def cell(found, key, other):
     """RMSE over all held-out rows and over the lone ones; in how many splits it is below that of `other`."""
     everywhere = np.sqrt(np.mean([errors[key] for errors, *_ in found]))
-    among_few = np.sqrt(np.mean(np.concatenate([errors[key][lone] for errors, lone, _ in found])))
     won = ""
     if other is not None:
         won = f"{sum(errors[key].mean() < errors[other].mean() for errors, *_ in found)}/{len(found)}"
-    return f"{everywhere:8.1f}{among_few:7.1f}{won:>7}"
+    return f"{everywhere:8.1f}{lone_rms(found, key):7.1f}{won:>7}"
+
+
+def lone_rms(found, key):
+    return np.sqrt(np.mean(np.concatenate([errors[key][lone] for errors, lone, _ in found])))
 
 
 def main(share):

@@ -78,6 +78,12 @@ def test_no_row_gets_more_than_fifty_times_the_noise():
     assert noise[250] == 0.1
 
 
+def test_only_relative_leverage_counts():
+    gp = GP(Linear(), 1e6, (0.0, 1.0), downweight="leverage")  # leverages of millionths
+    found = downweighted(gp, distinct(np.array([[1.0], [1.0], [1.0], [3.0]]), gp.noise)).noise
+    assert found.tolist() == [1e6, 1e6, 1e6, 9e6]
+
+
 def test_rows_without_any_leverage_keep_their_noise():
     zeros = np.concatenate([np.zeros(5), [1.0]])[:, None] * np.array([1.0, 2.0])
     gp = GP(Linear(), 0.1, (0.0, 1.0), downweight="leverage")

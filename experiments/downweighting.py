@@ -124,7 +124,7 @@ def squared_errors(planner, plan, y, y_test):
 
 
 def one_split(study, number):
-    """Squared errors of every method, and variances by name; which rows are lone; the share with more noise."""
+    """Squared errors and variances, by name; which rows are lone; the share of rows with more noise."""
     rows = np.random.default_rng([0, number]).permutation(len(study.X))
     test, train = rows[: study.n_test], rows[study.n_test : study.n_test + study.n_train]
     y = np.clip(study.y, *study.settings["bounds"])
@@ -158,9 +158,7 @@ def run(study, share):
             print(f"\rsplit {number + 1} of {n_splits}", end="", file=sys.stderr)
     raised = np.mean([each[2] for each in found])
     print(f"\n{study.words}; {n_splits} splits of {study.n_train} + {study.n_test}")
-    print(
-        f"Rows with more than twice the noise variance: {100 * raised:.0f} %. At lone points, in {study.unit}:"
-    )
+    print(f"Rows with over twice the noise variance: {100 * raised:.0f} %. At lone points, in {study.unit}:")
     noise = ", ".join(f"{lone_rms(found, ('mse', e, 'noise')):.1f} at eps = {e:g}" for e in EPSILONS)
     print(f"the GP's own std {lone_rms(found, 'GP'):.1f}, mse's noise {noise}. RMSE:\n")
     print(f"{'':26}" + "".join(f"{f'eps = {e:g}, {kind}':>22}" for e in EPSILONS for kind in KINDS))

@@ -43,8 +43,8 @@ class GP:
         What inducing inputs cannot represent is ignored ("dtc") or counted as noise ("fitc").
     downweight : {None, "leverage"}
         With "leverage", a plan gives rows that stand alone up to 50 times the noise variance, going by X
-        only, so that they cost the others less noise. The plan's model has one variance per row then: give
-        `include_noise` this `noise`. See ``docs/designs.md``.
+        only, so that predictions near them need less privacy noise. The plan's model has one variance per
+        row then: give `include_noise` this `noise`. See ``docs/designs.md``.
 
     Examples
     --------

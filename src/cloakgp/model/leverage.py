@@ -1,8 +1,8 @@
 """More observation noise for rows that stand alone, as the paper suggests, judged by X only.
 
 The leverage of a row is how far the model's prediction at it follows its own outcome: [Kff (Kff + S)^-1]_ii.
-The rows with the most of it set the sensitivity, and with it everybody's noise. Here a row's noise variance
-is multiplied by its leverage over the median row's, but by no less than 1 and no more than `MOST`.
+Rows with much of it need much privacy noise near them. Here a row's noise variance is multiplied by its
+leverage over the median row's, but by no less than 1 and no more than `MOST`.
 """
 
 from __future__ import annotations

@@ -159,7 +159,12 @@ def run(study, share):
     raised = np.mean([each[2] for each in found])
     print(f"\n{study.words}; {n_splits} splits of {study.n_train} + {study.n_test}")
     print(f"Rows with over twice the noise variance: {100 * raised:.0f} %. At lone points, in {study.unit}:")
-    noise = ", ".join(f"{lone_rms(found, ('mse', e, 'noise')):.1f} at eps = {e:g}" for e in EPSILONS)
+    width = np.ptp(study.settings["bounds"])
+    stds = {epsilon: lone_rms(found, ("mse", epsilon, "noise")) for epsilon in EPSILONS}
+    noise = ", ".join(
+        f"{std:.1f} at eps = {epsilon:g} ({100 * std / width:.0f} % of the bounds' width)"
+        for epsilon, std in stds.items()
+    )
     print(f"the GP's own std {lone_rms(found, 'GP'):.1f}, mse's noise {noise}. RMSE:\n")
     print(f"{'':26}" + "".join(f"{f'eps = {e:g}, {kind}':>22}" for e in EPSILONS for kind in KINDS))
     print(f"{'':26}" + f"{'all':>8}{'lone':>7}{'better':>7}" * 4)

@@ -1,7 +1,7 @@
 """The closed schema of a release in stages: which keys, arrays, types and words there may be, and no others.
 
-As :mod:`cloakgp.files.schema` for the other kinds. Each stage has its words in a list, and its arrays under names
-that end with its number; the first stage belongs to the plan, the others to the release.
+As :mod:`cloakgp.files.schema` for the other kinds. Each stage has its words in a list, and its arrays under
+names that end with its number; the first stage belongs to the plan, the others to the release.
 """
 
 from __future__ import annotations
@@ -31,7 +31,18 @@ STAGE_ARRAYS = {  # little-endian whatever the machine; the number of dimensions
 }
 _PLAN_ARRAYS = {"X": ("<f8", 2), "X_star": ("<f8", 2), "weights": ("<f8", 1), "inducing": ("<f8", 2)}
 _LATER = {"lower", "upper", "slope", "shift", "extra", "centre"}  # not in a first stage
-_KEYS = {"format", "schema", "unit", "release", "certificate", "model", "kappa", "stages", "members", "sha256"}
+_KEYS = {
+    "format",
+    "schema",
+    "unit",
+    "release",
+    "certificate",
+    "model",
+    "kappa",
+    "stages",
+    "members",
+    "sha256",
+}
 _LATTICE = {"y_bits": int, "matrix_bits": int, "sigma": int, "sensitivity_steps": int}
 _NUMBERED = re.compile(r"([a-z]+)_(0|[1-9][0-9]?)")
 
@@ -79,7 +90,9 @@ def _check_certificate(manifest: dict[str, Any]) -> None:
     for name in FIELDS:
         kind, value = StagedCertificate.__annotations__[name], certificate[name]
         if name == "shares":
-            good = _numbers(value) and 1 <= len(value) <= MOST_STAGES and all(0 < share <= 1 for share in value)
+            good = (
+                _numbers(value) and 1 <= len(value) <= MOST_STAGES and all(0 < share <= 1 for share in value)
+            )
         else:
             good = type(value).__name__ == kind and not (kind == "int" and abs(value) >= 2**63)
         _expect(good, f"the certificate's {name} must be a {kind}")
@@ -88,22 +101,33 @@ def _check_certificate(manifest: dict[str, Any]) -> None:
 
 def _check_model(manifest: dict[str, Any]) -> None:
     model, kappa = manifest["model"], manifest["kappa"]
-    _expect(isinstance(model, dict) and set(model) == {"prior", "bounds"}, "the model must have prior and bounds")
+    _expect(
+        isinstance(model, dict) and set(model) == {"prior", "bounds"}, "the model must have prior and bounds"
+    )
     _expect(_numbers(model["bounds"], 2) and model["bounds"][0] < model["bounds"][1], "bounds make no sense")
     prior = model["prior"]
     ends = ("lengthscale", "signal", "noise")
-    _expect(isinstance(prior, dict) and set(prior) == {"kernels", *ends}, "the prior lacks a key or has one too many")
+    _expect(
+        isinstance(prior, dict) and set(prior) == {"kernels", *ends},
+        "the prior lacks a key or has one too many",
+    )
     families = prior["kernels"]
     _expect(
         isinstance(families, list) and bool(families) and all(name in FAMILIES for name in families),
         "the prior names no families",
     )
-    _expect(all(_numbers(prior[name], 2) and 0 < prior[name][0] < prior[name][1] for name in ends), "the prior's ends")
+    _expect(
+        all(_numbers(prior[name], 2) and 0 < prior[name][0] < prior[name][1] for name in ends),
+        "the prior's ends",
+    )
     _expect(type(kappa) is float and 0 < kappa < 100, "kappa must be a number above 0")
 
 
 def _check_stage(words: Any, number: int) -> None:
-    _expect(isinstance(words, dict) and set(words) == {*_LATTICE, "spread"}, "a stage lacks a key or has one too many")
+    _expect(
+        isinstance(words, dict) and set(words) == {*_LATTICE, "spread"},
+        "a stage lacks a key or has one too many",
+    )
     _check_lattice(words)
     spread = words["spread"]
     _expect((spread is None) == (number == 0), "every stage but the first measures the noise level")
@@ -116,18 +140,25 @@ def _check_stage(words: Any, number: int) -> None:
 
 def _check_lattice(words: dict[str, Any]) -> None:
     for name, kind in _LATTICE.items():
-        _expect(type(words[name]) is kind and 0 <= words[name] < 2**63, f"a stage's {name} must be a whole number")
+        _expect(
+            type(words[name]) is kind and 0 <= words[name] < 2**63, f"a stage's {name} must be a whole number"
+        )
 
 
 def _check_learned(learned: Any, arrays: dict[str, Array]) -> None:
     _expect(isinstance(learned, list) and 1 <= len(learned) <= 100, "it must list what was learned")
     for one in learned:
         names = {"family", "lengthscale", "signal", "level", "noise", "weight"}
-        _expect(isinstance(one, dict) and set(one) == names, "what was learned lacks a key or has one too many")
+        _expect(
+            isinstance(one, dict) and set(one) == names, "what was learned lacks a key or has one too many"
+        )
         good = one["family"] in FAMILIES and _numbers(one["lengthscale"], arrays["X"].shape[1])
         numbers = [*one["lengthscale"], one["signal"], one["level"], one["noise"]]
         good = good and _numbers(numbers) and all(number > 0 for number in numbers)
-        _expect(good and type(one["weight"]) is float and 0 <= one["weight"] <= 1, "what was learned makes no sense")
+        _expect(
+            good and type(one["weight"]) is float and 0 <= one["weight"] <= 1,
+            "what was learned makes no sense",
+        )
 
 
 def wanted(n_stages: int, plan: bool) -> set[str]:
@@ -141,7 +172,9 @@ def wanted(n_stages: int, plan: bool) -> set[str]:
 
 def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> None:
     needed = wanted(len(manifest["stages"]), plan)
-    _expect(needed <= set(arrays) <= needed | {"inducing"}, "an array is missing, or one is not in the schema")
+    _expect(
+        needed <= set(arrays) <= needed | {"inducing"}, "an array is missing, or one is not in the schema"
+    )
     _expect(not any(0 in array.shape for array in arrays.values()), "an array is empty")
     for name, array in arrays.items():
         found = _NUMBERED.fullmatch(name)
@@ -162,7 +195,7 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
     for number in range(len(manifest["stages"])):
         q = len(arrays[f"matrix_{number}"])
         each = {"matrix": (q, U), "shift": (q,), "extra": (q, q), "z": (q + (number > 0),)}
-        each |= {name: (U,) for name in ("lower", "upper", "slope", "centre")}
+        each |= dict.fromkeys(("lower", "upper", "slope", "centre"), (U,))
         shapes |= {f"{name}_{number}": shape for name, shape in each.items()}
     for name, array in arrays.items():
         _expect(array.shape == shapes[name], f"{name} has shape {array.shape}, expected {shapes[name]}")

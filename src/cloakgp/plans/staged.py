@@ -1,7 +1,7 @@
 """A release in stages: its plan, which is public, and what comes out of the private steps.
 
-One promise is kept by all stages together, and paid for once, before the first. Each later stage is planned from
-what was answered so far (:mod:`cloakgp.plans.stages`), put on record, and answered once.
+One promise is kept by all stages together, and paid for once, before the first. Each later stage is planned
+from what was answered so far (:mod:`cloakgp.plans.stages`), put on record, and answered once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import atomic, container, schema
 from cloakgp.ledger.charge import Account, Receipt
-from cloakgp.ledger.charging import as_ledger, paid_for
+from cloakgp.ledger.charging import as_ledger, paid, staged
 from cloakgp.ledger.stages import StageRecord
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
@@ -86,7 +86,7 @@ class StagedPlan:
 
     @cached_property
     def _expected(self) -> tuple[FloatArray, FloatArray]:
-        """(P,) variances of f(X*): given all of the promise spent on the first stage's measurements; given y."""
+        """(P,) variances of f(X*): if the first stage had all of the promise; and given y."""
         from cloakgp.posterior.staging import expected
 
         return expected(self.start, self.first.measurement.real_matrix(), self._whole_noise)
@@ -98,7 +98,7 @@ class StagedPlan:
 
     @property
     def expected_error(self) -> FloatArray:
-        """(P,) std of what will be unknown of f(X*), if nothing is known but bounds, and all is spent at once.
+        """(P,) std of what will be unknown of f(X*), if only bounds are known, and all is spent at once.
 
         Stages do better where outcomes are smoother or less noisy than they might be.
         """
@@ -177,8 +177,8 @@ class StagedPlan:
         be usable. If the program dies later, :meth:`recover` goes on where it stopped.
         """
         account = Account(ledger, dataset, why, request)
-        paid = paid_for(self, account, lambda: self._check_usable(y, missing))
-        return self._all_stages(paid, ledger, y, missing)
+        entry = paid(self, account, lambda: self._check_usable(y, missing))
+        return self._all_stages(entry, ledger, y, missing)
 
     def recover(self, ledger: Any, entry: int, y: Any = None, *, missing: str = "error") -> StagedRelease:
         """What an entry of the ledger paid for, once more and for nothing.
@@ -188,9 +188,9 @@ class StagedPlan:
         """
         return self._all_stages(entry, ledger, y, missing)
 
-    def _all_stages(self, paid: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
+    def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
         walk, stages, receipt, spent = Walk(self.rule, self.__dict__.get("start")), [], None, 0.0
-        known = {} if paid is None else {r.number: r for r in as_ledger(ledger).stages(paid, self)}
+        known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
         with Progress("stages", self.stages) as progress:
             for number in range(self.stages):
                 record = known.get(number)
@@ -205,10 +205,8 @@ class StagedPlan:
                     answer, receipt = record.answer, record.receipt
                 elif y is None:
                     break
-                elif paid is None:
-                    answer = self._measure_stage(plan, y, missing)
                 else:
-                    with as_ledger(ledger).stage(paid, number, self, plan.to_bytes()) as charge:
+                    with staged(self, ledger, entry, number, plan.to_bytes()) as charge:
                         if charge.answer is None:
                             charge.answer = self._measure_stage(plan, y, missing)
                     answer, receipt = charge.answer, charge.receipt
@@ -217,7 +215,7 @@ class StagedPlan:
                 progress.advance()
         if not stages:
             raise ValueError("y must be given: no stage of this release was answered yet. It is paid for.")
-        insecure = paid is None and testing.insecure_generator() is not None
+        insecure = entry is None and testing.insecure_generator() is not None
         made = replace(self, certificate=replace(self.certificate, insecure=insecure))
         return StagedRelease(made, tuple(stages), walk.state.settings, frozen(walk.state.weights), receipt)
 
@@ -385,8 +383,9 @@ class StagedRelease:
         c, std = self.certificate, self.noise_std
         mark = "INSECURE " if c.insecure else ""
         return (
-            f"<{mark}StagedRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {len(self.stages)} stages, "
-            f"{len(std)} predictions, privacy noise std {std.min():.3g} to {std.max():.3g}>"
+            f"<{mark}StagedRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, "
+            f"{len(self.stages)} stages, {len(std)} predictions, "
+            f"privacy noise std {std.min():.3g} to {std.max():.3g}>"
         )
 
 

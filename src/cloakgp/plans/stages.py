@@ -1,8 +1,8 @@
 """One stage of a release that is made in several: what it measures, and the walk from one to the next.
 
-A stage is planned from what the stages before it made public, and from nothing else: windows close in on where
-outcomes are expected, and the measurement is designed for what is still unknown. So all of this file is public,
-and anybody who holds the answers can walk again.
+A stage is planned from what the stages before it made public, and from nothing else: windows close in on
+where outcomes are expected, and the measurement is designed for what is still unknown. So all of this file is
+public, and anybody who holds the answers can walk again.
 """
 
 from __future__ import annotations
@@ -232,8 +232,8 @@ class Walk:
         if number:
             window = staging.windows(self.state, centred, rule.schedule.kappa)
         else:
-            n = len(self.mixture.counts)
-            window = np.full(n, centred[0]), np.full(n, centred[1])
+            same = np.ones(len(self.mixture.counts))
+            window = centred[0] * same, centred[1] * same
         stage = staging.Stage(self.state, window, centred, mu, rule.weights)
         unit = window[1] - window[0]
         B = stage.rows() * unit
@@ -247,8 +247,8 @@ class Walk:
         m = to_integers(B, limits, *promise, mu, groups=groups, part=part)
         if not number:
             return StagePlan(m, None, None)
-        rows, n, clip = m.real_matrix(), m.counts, stage.clip
-        shift = rows @ (n * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
+        rows, clip = m.real_matrix(), stage.clip
+        shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
         line = Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
         spread = make_spread(
             middle + self.state.mean,

@@ -60,7 +60,8 @@ class Learned:
             return self._mixed([posterior.predict(X) for posterior in self.posteriors])[0]
         extra = self._observation(include_noise)
         found = [
-            posterior.predict(X, return_std=return_std, return_cov=return_cov) for posterior in self.posteriors
+            posterior.predict(X, return_std=return_std, return_cov=return_cov)
+            for posterior in self.posteriors
         ]
         mean, apart = self._mixed([one for one, _ in found])
         if return_std:
@@ -83,7 +84,9 @@ class Learned:
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes; not knowing the model counts as due to privacy."""
         given = self.predict(X, return_std=True)[1] ** 2
-        known = np.array([posterior.uncertainty(X, include_noise=False).gp ** 2 for posterior in self.posteriors])
+        known = np.array(
+            [posterior.uncertainty(X, include_noise=False).gp ** 2 for posterior in self.posteriors]
+        )
         gp = np.minimum(self.weights @ known, given)
         observation = np.full(len(given), self._observation(include_noise))
         return Uncertainty(

@@ -267,7 +267,8 @@ class State:
         """(U,) of f at the inputs."""
         m, P = self.mixture.n_support, self.mixture.P
         S = self.support_covariance[:m, :m]
-        return np.maximum(np.diag(S) if P is None else np.einsum("ij,ij->i", P @ S, P), 0.0)
+        own: FloatArray = np.diag(S) if P is None else np.einsum("ij,ij->i", P @ S, P)
+        return np.maximum(own, 0.0)
 
     @property
     def covariance(self) -> FloatArray:

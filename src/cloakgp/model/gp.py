@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 from cloakgp import checks
@@ -43,6 +43,10 @@ class GP:
         An exact GP if absent. See ``docs/scale.md``.
     approximation : {"dtc", "fitc"}
         What inducing inputs cannot represent is ignored ("dtc") or counted as noise ("fitc").
+    downweight : {None, "leverage"}
+        With "leverage", a plan gives rows that stand alone up to 50 times the noise variance, going by X
+        only, so that predictions near them need less privacy noise. The plan's model has one variance per
+        row then: give `include_noise` this `noise`. See ``docs/designs.md``.
 
     Examples
     --------
@@ -57,6 +61,7 @@ class GP:
     mean: float
     inducing: int | FloatArray | None
     approximation: str
+    downweight: str | None
 
     def __init__(
         self,
@@ -66,6 +71,7 @@ class GP:
         mean: Any = None,
         inducing: Any = None,
         approximation: str = "dtc",
+        downweight: str | None = None,
     ) -> None:
         low, high = check_bounds(bounds)
         middle = low + (high - low) / 2
@@ -76,6 +82,7 @@ class GP:
             "mean": middle if mean is None else checks.number(mean, "mean"),
             "inducing": check_inducing(inducing),
             "approximation": checks.choice(approximation, "approximation", APPROXIMATIONS),
+            "downweight": _downweight(downweight),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -266,7 +273,7 @@ class GP:
             chosen = choose_inducing(X, self.inducing)
         else:
             chosen = checks.matrix(self.inducing, "inducing", columns=X.shape[1])
-        return GP(self.kernel, self.noise, self.bounds, self.mean, chosen, self.approximation)
+        return replace(self, inducing=chosen)
 
     @property
     def farthest(self) -> float:
@@ -283,10 +290,12 @@ class GP:
     def __repr__(self) -> str:
         noise = self.noise if isinstance(self.noise, float) else f"<{len(self.noise)} variances>"
         shown = f"kernel={self.kernel!r}, noise={noise}, bounds={self.bounds}, mean={self.mean}"
-        if self.inducing is None:
-            return f"GP({shown})"
-        inducing = self.inducing if isinstance(self.inducing, int) else f"<{len(self.inducing)} inputs>"
-        return f"GP({shown}, inducing={inducing}, approximation={self.approximation!r})"
+        if self.inducing is not None:
+            inducing = self.inducing if isinstance(self.inducing, int) else f"<{len(self.inducing)} inputs>"
+            shown += f", inducing={inducing}, approximation={self.approximation!r}"
+        if self.downweight is not None:
+            shown += f", downweight={self.downweight!r}"
+        return f"GP({shown})"
 
 
 def _noise(noise: Any) -> float | FloatArray:
@@ -297,6 +306,10 @@ def _noise(noise: Any) -> float | FloatArray:
             raise ArgumentError("noise", "must be a number or one per row of X", "no entries", remedy)
         return variances
     return checks.positive(noise, "noise", remedy)
+
+
+def _downweight(downweight: Any) -> str | None:
+    return None if downweight is None else checks.choice(downweight, "downweight", ("leverage",))
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:

@@ -368,8 +368,8 @@ class StagedRelease:
         """Another GP conditioned on what was released; free. See :meth:`Release.remodel`."""
         if not isinstance(gp, GP):
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
-        if not isinstance(gp.noise, float):
-            raise ArgumentError("gp", "must have one noise variance, not one per row")
+        if not isinstance(gp.noise, float) or gp.downweight is not None:  # which would be one per row
+            raise ArgumentError("gp", "must have one noise variance, not one per row, and no downweight")
         stages = self.plan.rule.all_stages(self.stages)
         return conditioned(gp.with_inducing(self.plan.X), self.plan.X, stages)
 

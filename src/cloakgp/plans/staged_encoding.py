@@ -70,7 +70,7 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays["inducing"] = rule.support
     arrays = {name: np.asarray(array, dtype="<f8") for name, array in arrays.items()}
     words, own = plan.first.described()
-    stages = []
+    stages: list[dict[str, Any]] = []
     for stage in rule.all_stages(()):
         before, known = stage.plan.described()
         arrays |= _numbered(known | {"z": stage.answer}, len(stages))

@@ -19,7 +19,7 @@ from cloakgp import testing
 from cloakgp.accounting import Gaussian
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
-from cloakgp.files import atomic, container, schema
+from cloakgp.files import atomic, container, reading, schema
 from cloakgp.ledger.charge import Account, Receipt
 from cloakgp.ledger.charging import as_ledger, paid, staged
 from cloakgp.ledger.stages import StageRecord
@@ -161,7 +161,16 @@ class StagedPlan:
 
         Whatever the file says, a release is made only with noise that is enough for the integers in it.
         """
-        return encoding.read_plan(path)
+        manifest, arrays = reading.read_plan(path)
+        encoding.expect_staged(manifest)
+        return cls.from_contents(manifest, arrays)
+
+    @classmethod
+    def from_contents(
+        cls, manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any = None
+    ) -> StagedPlan:
+        """The plan that a file holds."""
+        return cls(*encoding.plan_parts(manifest, arrays, kernel))
 
     def with_inputs(self, X: Any) -> StagedPlan:
         """The same plan: its file holds the inputs, unlike some of :meth:`Plan.with_inputs`."""
@@ -397,7 +406,17 @@ class StagedRelease:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> StagedRelease:
         """Read a release file. Nothing in it is executed."""
-        return encoding.read(path)
+        manifest, arrays, _ = reading.read(path)
+        encoding.expect_staged(manifest)
+        return cls.from_contents(manifest, arrays)
+
+    @classmethod
+    def from_contents(
+        cls, manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any = None
+    ) -> StagedRelease:
+        """The release that a file holds."""
+        plan = StagedPlan.from_contents(manifest, arrays, kernel)
+        return cls(plan, *encoding.release_parts(manifest, arrays, plan.rule))
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std

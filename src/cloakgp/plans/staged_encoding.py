@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cloakgp.checks import FloatArray
 from cloakgp.files import container, reading, schema, signing
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.files.schema import FORMAT, SCHEMA
@@ -103,29 +103,18 @@ def _given_words(given: Given) -> dict[str, Any]:
     return promise | {"bounds": list(given.bounds), "stages": len(given.stages)}
 
 
-def read(path: str | os.PathLike[str]) -> StagedRelease:
-    """The release in a file."""
-    manifest, arrays, _ = reading.read(path)
-    _expect_staged(manifest)
-    return release_of(manifest, arrays)
-
-
-def read_plan(path: str | os.PathLike[str]) -> StagedPlan:
-    """The plan in a plan's file."""
-    manifest, arrays = reading.read_plan(path)
-    _expect_staged(manifest)
-    return plan_of(manifest, arrays)
-
-
-def _expect_staged(manifest: dict[str, Any]) -> None:
+def expect_staged(manifest: dict[str, Any]) -> None:
+    """Raise if a file holds another kind of release."""
     if manifest["release"] != STAGED:
-        raise ReleaseFileError("path: this file holds no release in stages; use cloakgp.load.")
+        raise ReleaseFileError("path: this file holds no release in stages; use Release.load.")
 
 
-def plan_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> StagedPlan:
-    """The plan that a manifest and arrays describe which fit the schema."""
-    from cloakgp.plans.staged import StagedPlan
+PlanParts = tuple[Rule, StagePlan, StagedCertificate]
+"""What a plan is made of."""
 
+
+def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> PlanParts:
+    """What a plan is made of that a manifest and arrays describe which fit the schema."""
     words = manifest["certificate"]
     certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"])})
     c, inputs = certificate, distinct(arrays["X"], 0.0)
@@ -154,7 +143,7 @@ def plan_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = No
         kappa=manifest["kappa"],
         given=tuple(given),
     )
-    return StagedPlan(rule, stages.plan(rule.promise, rule.bounds, 0), certificate)
+    return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
 
 
 def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
@@ -167,8 +156,10 @@ def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
 class _Stages:
     """The stages in a file, one after the other."""
 
-    def __init__(self, manifest: dict[str, Any], arrays: dict[str, Array], groups: Groups | None) -> None:
-        self._words, self._arrays, self._groups, self._next = manifest["stages"], arrays, groups, 0
+    def __init__(
+        self, manifest: dict[str, Any], arrays: dict[str, Array], groups: Groups | None, first: int = 0
+    ) -> None:
+        self._words, self._arrays, self._groups, self._next = manifest["stages"], arrays, groups, first
 
     def plan(self, promise: Promise, bounds: tuple[float, float], number: int) -> StagePlan:
         """The next one's plan: number `number` of its own promise."""
@@ -184,14 +175,14 @@ class _Stages:
         return answer
 
 
-def release_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> StagedRelease:
-    """The release that a manifest and arrays describe which fit the schema."""
-    from cloakgp.plans.staged import StagedRelease
+ReleaseParts = tuple[tuple[Stage, ...], tuple[Candidate, ...], FloatArray, Receipt | None]
+"""What a release has that its plan has not."""
 
-    plan = plan_of(manifest, arrays, kernel)
-    rule, before = plan.rule, sum(one["stages"] for one in manifest["given"])
-    stages = _Stages(manifest, arrays, rule.inputs.groups)
-    stages._next = before
+
+def release_parts(manifest: dict[str, Any], arrays: dict[str, Array], rule: Rule) -> ReleaseParts:
+    """What a release is made of, beside its plan, that a manifest and arrays describe."""
+    before = sum(one["stages"] for one in manifest["given"])
+    stages = _Stages(manifest, arrays, rule.inputs.groups, before)
     own = tuple(
         Stage(stages.plan(rule.promise, rule.bounds, number), stages.answer())
         for number in range(len(manifest["stages"]) - before)
@@ -207,4 +198,4 @@ def release_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
     receipt = None
     if manifest["ledger"] is not None:
         receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
-    return StagedRelease(plan, own, tuple(settings), np.array(weights), receipt)
+    return own, tuple(settings), np.array(weights), receipt

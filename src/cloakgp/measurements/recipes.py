@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.measurements.columns import Seen
-from cloakgp.measurements.lattice import HEADROOM, NOISE_SCALES, IntArray, Measured, largest_squared_norm
+from cloakgp.measurements.lattice import (
+    HEADROOM,
+    NOISE_SCALES,
+    IntArray,
+    Measured,
+    Part,
+    largest_squared_norm,
+)
 from cloakgp.model.inducing import Features, SparseGP, unexplained
 from cloakgp.rows.chunks import steps
 from cloakgp.rows.merging import Chunk, Groups, Inputs, stacked
@@ -201,6 +208,7 @@ class FactoredMeasurement(Measured):
     upper: float
     epsilon: float
     delta: float
+    part: Part | None = None
 
     @property
     def matrix_bits(self) -> int:  # type: ignore[override]

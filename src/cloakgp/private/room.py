@@ -39,6 +39,7 @@ from cloakgp.rows.passes import sweep
 
 __all__ = [
     "PrivateColumn",
+    "check_usable",
     "choose",
     "custodian_scores",
     "custodian_view",
@@ -70,13 +71,12 @@ def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str
         What to do about NaN and infinities: refuse, or put the middle of the bounds in their place,
         row by row, so that being missing is as well protected as any value.
     """
-    measurement.check()
-    checks.choice(missing, "missing", MISSING)
-    if isinstance(measurement, FactoredMeasurement):
-        exact = _times_recipe(measurement, y, missing)
-    else:
-        exact = _times_matrix(measurement, y, missing)
-    return add_noise(exact, measurement.sigma)
+    return add_noise(_times(measurement, y, missing), measurement.sigma)
+
+
+def check_usable(measurement: Measurement | FactoredMeasurement, y: Any, missing: str) -> None:
+    """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
+    _times(measurement, y, missing)
 
 
 def choose(scores: Scores, y: Any, missing: str) -> int:
@@ -138,7 +138,9 @@ def _integers(y: Any, lattice: Lattice) -> tuple[IntArray, bool]:
 
 def _part(columns: Columns, lattice: Lattice | None, X: Any, noise: Any, counts: Any, y: Any) -> _Part:
     """A chunk's columns times its integers. Without a lattice y holds integers already: sums over groups."""
-    y_int, complete = (y, True) if lattice is None else _integers(y, lattice)
+    y_int, complete = (
+        (y, True) if lattice is None else _integers(y, lattice.at(X))
+    )  # a stored column's X is its label
     exact, seen = np.zeros(columns.n_measurements, dtype=np.int64), Seen()
     for rows, made in columns.over(X, noise, counts, seen):
         exact += made @ y_int[rows]
@@ -168,7 +170,7 @@ def _sums(y: Any, lattice: Lattice, labels: Labels, n_groups: int, missing: str)
     """
     sums, complete = np.zeros(n_groups, dtype=np.int64), True
     for rows in chunks(len(y)):
-        y_int, whole = _integers(y[rows], lattice)
+        y_int, whole = _integers(y[rows], lattice.at(labels[rows]))
         np.add.at(sums, labels[rows], y_int)
         complete &= whole
     _check_complete(complete, missing)
@@ -178,6 +180,13 @@ def _sums(y: Any, lattice: Lattice, labels: Labels, n_groups: int, missing: str)
 def _check_complete(complete: bool, missing: str) -> None:
     if missing == "error" and not complete:
         raise ValueError(INCOMPLETE)
+
+
+def _times(m: Measurement | FactoredMeasurement, y: Any, missing: str) -> IntArray:
+    """The exact measurements, once their integers are found to keep the promise."""
+    m.check()
+    checks.choice(missing, "missing", MISSING)
+    return (_times_recipe if isinstance(m, FactoredMeasurement) else _times_matrix)(m, y, missing)
 
 
 def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:

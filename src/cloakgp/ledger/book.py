@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -155,12 +155,18 @@ class Ledger(Staged):
             raise
 
     def pay(
-        self, plan: ChargeableInStages, dataset: str, why: str = "", request: str | None = None
+        self,
+        plan: ChargeableInStages,
+        dataset: str,
+        why: str = "",
+        request: str | None = None,
+        ready: Callable[[], None] | None = None,
     ) -> Receipt:
         """Charge for a release in stages, before the first; see :mod:`cloakgp.ledger.charging`.
 
         The whole of ``plan.cost`` is on record when this returns, and :meth:`stage` records the answers. With
-        a `request` that was paid for already, nothing is paid again.
+        a `request` that was paid for already, nothing is paid again. `ready` is called once the budget is
+        found to allow it; if it raises, nothing is paid.
         """
         n_stages(plan)
         charge = Charge()
@@ -170,6 +176,8 @@ class Ledger(Staged):
                     "ledger: this request was answered at once and not in stages. Recover it with its plan "
                     "or name another request. Nothing was spent."
                 )
+            if ready is not None and charge.receipt is None:
+                ready()
         assert charge.receipt is not None
         return charge.receipt
 

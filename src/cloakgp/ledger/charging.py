@@ -24,7 +24,7 @@ Whatever fails, what was answered stays on record, and the same calls go on wher
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -57,13 +57,16 @@ def charged(plan: Chargeable, account: Account) -> Iterator[Charge]:
         yield charge
 
 
-def paid(plan: ChargeableInStages, account: Account) -> int | None:
-    """Charge for all stages of a release; the number of the entry that paid, or None without a ledger."""
+def paid(plan: ChargeableInStages, account: Account, ready: Callable[[], None]) -> int | None:
+    """Charge for all stages of a release; the number of the entry that paid, or None without a ledger.
+
+    `ready` is called before, once the budget is found to allow it: it raises if y cannot be used.
+    """
     if account.ledger is None:
         return None
     _check_secure()
     assert account.dataset is not None
-    return as_ledger(account.ledger).pay(plan, account.dataset, account.why, account.request).entry
+    return as_ledger(account.ledger).pay(plan, account.dataset, account.why, account.request, ready).entry
 
 
 @contextmanager

@@ -24,7 +24,7 @@ class AutoGP:
     """A model of a private outcome that is learned from the release itself.
 
     The release is made in stages, under one promise: each stage learns from what the stages before it made
-    public, so windows close in on where outcomes are, and less noise is needed. ``docs/learning.md`` explains it.
+    public, so windows close in on where outcomes are, and less noise is needed. See ``docs/learning.md``.
 
     Parameters
     ----------

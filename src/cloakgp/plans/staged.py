@@ -1,7 +1,7 @@
 """A release in stages: its plan, which is public, and what comes out of the private steps.
 
-One promise is kept by all stages together, and paid for once, before the first. Each later stage is planned from
-what was answered so far (:mod:`cloakgp.plans.stages`), put on record, and answered once.
+One promise is kept by all stages together, and paid for once, before the first. Each later stage is planned
+from what was answered so far (:mod:`cloakgp.plans.stages`), put on record, and answered once.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import atomic, container, schema
 from cloakgp.ledger.charge import Account, Receipt
-from cloakgp.ledger.charging import as_ledger, paid_for
+from cloakgp.ledger.charging import as_ledger, paid, staged
 from cloakgp.ledger.stages import StageRecord
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Hyperprior, Setting
+from cloakgp.model.hyperprior import Candidate, Hyperprior
 from cloakgp.plans import staged_encoding as encoding
 from cloakgp.plans.stages import Rule, Stage, StagePlan, Walk
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
@@ -72,7 +72,7 @@ class StagedPlan:
     @property
     def shares(self) -> tuple[float, ...]:
         """The schedule: each stage's share of mu squared."""
-        return self.rule.schedule.shares
+        return self.rule.promise.shares
 
     @cached_property
     def gp(self) -> GP:
@@ -86,19 +86,25 @@ class StagedPlan:
 
     @cached_property
     def _expected(self) -> tuple[FloatArray, FloatArray]:
-        """(P,) variances of f(X*): given all of the promise spent on the first stage's measurements; given y."""
+        """(P,) variances of f(X*): if the first stage had all of the promise; and given y."""
         from cloakgp.posterior.staging import expected
 
-        return expected(self.start, self.first.measurement.real_matrix(), self._whole_noise)
+        rows, line = self.first.measurement.real_matrix(), self.first.line
+        rest = self._whole_noise * np.eye(len(rows))
+        if line is None:
+            return expected(self.start, rows, 1.0, rest)
+        return expected(self.start, rows, line.slope, rest + line.extra)
 
     @property
     def _whole_noise(self) -> float:
         """Variance of the noise if the first stage had all of the promise."""
-        return self.first.measurement.noise_scale**2 * self.shares[0]
+        part = self.first.measurement.part
+        assert part is not None
+        return self.first.measurement.noise_scale**2 * part.share
 
     @property
     def expected_error(self) -> FloatArray:
-        """(P,) std of what will be unknown of f(X*), if nothing is known but bounds, and all is spent at once.
+        """(P,) std of what will be unknown of f(X*), if only bounds are known, and all is spent at once.
 
         Stages do better where outcomes are smoother or less noisy than they might be.
         """
@@ -177,8 +183,9 @@ class StagedPlan:
         be usable. If the program dies later, :meth:`recover` goes on where it stopped.
         """
         account = Account(ledger, dataset, why, request)
-        paid = paid_for(self, account, lambda: self._check_usable(y, missing))
-        return self._all_stages(paid, ledger, y, missing)
+        self._check_dataset(dataset)
+        entry = paid(self, account, lambda: self._check_usable(y, missing))
+        return self._all_stages(entry, ledger, y, missing)
 
     def recover(self, ledger: Any, entry: int, y: Any = None, *, missing: str = "error") -> StagedRelease:
         """What an entry of the ledger paid for, once more and for nothing.
@@ -188,9 +195,9 @@ class StagedPlan:
         """
         return self._all_stages(entry, ledger, y, missing)
 
-    def _all_stages(self, paid: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
+    def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
         walk, stages, receipt, spent = Walk(self.rule, self.__dict__.get("start")), [], None, 0.0
-        known = {} if paid is None else {r.number: r for r in as_ledger(ledger).stages(paid, self)}
+        known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
         with Progress("stages", self.stages) as progress:
             for number in range(self.stages):
                 record = known.get(number)
@@ -199,16 +206,14 @@ class StagedPlan:
                 except (ValueError, ArithmeticError, LinAlgError, AssertionError):
                     break  # it is paid for: what was answered is better than nothing
                 spent += plan.mu_squared
-                if not spent <= self.rule.mu**2 * (1 + 1e-12):
+                if not spent <= self.rule.promise.mu**2 * (1 + 1e-12):
                     raise AssertionError("stages spend more than was promised")
                 if record is not None and record.answer is not None:
                     answer, receipt = record.answer, record.receipt
                 elif y is None:
                     break
-                elif paid is None:
-                    answer = self._measure_stage(plan, y, missing)
                 else:
-                    with as_ledger(ledger).stage(paid, number, self, plan.to_bytes()) as charge:
+                    with staged(self, ledger, entry, number, plan.to_bytes()) as charge:
                         if charge.answer is None:
                             charge.answer = self._measure_stage(plan, y, missing)
                     answer, receipt = charge.answer, charge.receipt
@@ -217,7 +222,7 @@ class StagedPlan:
                 progress.advance()
         if not stages:
             raise ValueError("y must be given: no stage of this release was answered yet. It is paid for.")
-        insecure = paid is None and testing.insecure_generator() is not None
+        insecure = entry is None and testing.insecure_generator() is not None
         made = replace(self, certificate=replace(self.certificate, insecure=insecure))
         return StagedRelease(made, tuple(stages), walk.state.settings, frozen(walk.state.weights), receipt)
 
@@ -228,6 +233,17 @@ class StagedPlan:
         if record is not None and record.contents is not None:
             return StagePlan.from_bytes(record.contents, self.rule, number)
         return walk.next_stage(number)
+
+    def _check_dataset(self, dataset: str | None) -> None:
+        """Raise if what was given is about other people."""
+        others = {given.dataset for given in self.rule.given if given.dataset not in (None, dataset)}
+        if dataset is not None and others:
+            raise ArgumentError(
+                "dataset",
+                f"must be the one that paid for what was given, {sorted(map(str, others))[0]!r}",
+                repr(dataset),
+                "Outcomes of other people cannot be conditioned on. Nothing was spent.",
+            )
 
     def _check_usable(self, y: Any, missing: str) -> None:
         from cloakgp.private.room import check_usable
@@ -262,7 +278,7 @@ class StagedRelease:
     plan: StagedPlan
     stages: tuple[Stage, ...]
     """What each stage measured: its windows, what came out, and what it spent."""
-    settings: tuple[Setting, ...]
+    settings: tuple[Candidate, ...]
     """The models that hold the weight, the best first."""
     weights: FloatArray
     """Their weights."""
@@ -352,9 +368,10 @@ class StagedRelease:
         """Another GP conditioned on what was released; free. See :meth:`Release.remodel`."""
         if not isinstance(gp, GP):
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
-        if not isinstance(gp.noise, float):
-            raise ArgumentError("gp", "must have one noise variance, not one per row")
-        return conditioned(gp.with_inducing(self.plan.X), self.plan.X, self.stages)
+        if not isinstance(gp.noise, float) or gp.downweight is not None:  # which would be one per row
+            raise ArgumentError("gp", "must have one noise variance, not one per row, and no downweight")
+        stages = self.plan.rule.all_stages(self.stages)
+        return conditioned(gp.with_inducing(self.plan.X), self.plan.X, stages)
 
     def evidence(self, gp: GP) -> float:
         """How well a model explains what was released: see :meth:`Release.evidence`.
@@ -365,9 +382,10 @@ class StagedRelease:
 
     def learn(self, prior: Hyperprior | None = None) -> Learned:
         """What was learned; or, with another hyperprior, what would have been learned with it. Free."""
-        if prior is None or prior == self.plan.rule.prior:
+        own = self.plan.rule.prior
+        if prior == own or (prior is None and isinstance(own, Hyperprior)):
             return self.learned
-        walk = Walk(replace(self.plan.rule, prior=prior))
+        walk = Walk(replace(self.plan.rule, prior=prior or Hyperprior()))
         for stage in self.stages:
             walk.take(stage)
         return learned_from(walk.rule, self.stages, walk.state.settings, walk.state.weights)
@@ -385,15 +403,17 @@ class StagedRelease:
         c, std = self.certificate, self.noise_std
         mark = "INSECURE " if c.insecure else ""
         return (
-            f"<{mark}StagedRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {len(self.stages)} stages, "
-            f"{len(std)} predictions, privacy noise std {std.min():.3g} to {std.max():.3g}>"
+            f"<{mark}StagedRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, "
+            f"{len(self.stages)} stages, {len(std)} predictions, "
+            f"privacy noise std {std.min():.3g} to {std.max():.3g}>"
         )
 
 
 def learned_from(
-    rule: Rule, stages: Sequence[Stage], settings: tuple[Setting, ...], weights: FloatArray
+    rule: Rule, own: Sequence[Stage], settings: tuple[Candidate, ...], weights: FloatArray
 ) -> Learned:
-    """The mixture of these models, each conditioned on all stages."""
+    """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
+    stages = rule.all_stages(own)
     inducing = () if rule.support is None else (rule.support,)
     models = [GP(one.kernel, one.noise, rule.bounds, rule.middle, *inducing) for one in settings]
     posteriors = tuple(conditioned(model, rule.X, stages) for model in models)

@@ -22,7 +22,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Hyperprior, Setting
+from cloakgp.model.hyperprior import Candidate, Hyperprior, Setting
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
@@ -35,7 +35,7 @@ _ROUNDS = 2  # of points drawn anew about the best, where there are several leng
 class Learned:
     """A mixture over models, weighted by how well they explain what was released."""
 
-    settings: tuple[Setting, ...]
+    settings: tuple[Candidate, ...]
     """Those that hold the weight, the best first."""
     weights: FloatArray
     evidence: FloatArray
@@ -60,7 +60,8 @@ class Learned:
             return self._mixed([posterior.predict(X) for posterior in self.posteriors])[0]
         extra = self._observation(include_noise)
         found = [
-            posterior.predict(X, return_std=return_std, return_cov=return_cov) for posterior in self.posteriors
+            posterior.predict(X, return_std=return_std, return_cov=return_cov)
+            for posterior in self.posteriors
         ]
         mean, apart = self._mixed([one for one, _ in found])
         if return_std:
@@ -83,7 +84,9 @@ class Learned:
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes; not knowing the model counts as due to privacy."""
         given = self.predict(X, return_std=True)[1] ** 2
-        known = np.array([posterior.uncertainty(X, include_noise=False).gp ** 2 for posterior in self.posteriors])
+        known = np.array(
+            [posterior.uncertainty(X, include_noise=False).gp ** 2 for posterior in self.posteriors]
+        )
         gp = np.minimum(self.weights @ known, given)
         observation = np.full(len(given), self._observation(include_noise))
         return Uncertainty(

@@ -186,7 +186,9 @@ def _times(m: Measurement | FactoredMeasurement, y: Any, missing: str) -> IntArr
     """The exact measurements, once their integers are found to keep the promise."""
     m.check()
     checks.choice(missing, "missing", MISSING)
-    return (_times_recipe if isinstance(m, FactoredMeasurement) else _times_matrix)(m, y, missing)
+    if isinstance(m, FactoredMeasurement):
+        return _times_recipe(m, y, missing)
+    return _times_matrix(m, y, missing)
 
 
 def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:

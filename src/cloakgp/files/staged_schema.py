@@ -55,10 +55,10 @@ def keys(plan: bool) -> set[str]:
 
 def check(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> None:
     """Raise unless manifest and arrays fit; `plan` tells whether it is a plan's file, without answers."""
+    before = _check_given(manifest["given"])
     _check_certificate(manifest)
     _check_model(manifest)
     stages = manifest["stages"]
-    before = _check_given(manifest["given"])
     _expect(isinstance(stages, list), "it must list its stages")
     own = len(stages) - before
     _expect(
@@ -109,7 +109,9 @@ def _check_certificate(manifest: dict[str, Any]) -> None:
     )
     for name in FIELDS:
         kind, value = StagedCertificate.__annotations__[name], certificate[name]
-        if name == "shares":
+        if name == "before":
+            good = value == [[one["epsilon"], one["delta"]] for one in manifest["given"]]
+        elif name == "shares":
             good = (
                 _numbers(value) and 1 <= len(value) <= MOST_STAGES and all(0 < share <= 1 for share in value)
             )

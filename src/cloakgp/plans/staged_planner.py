@@ -117,7 +117,8 @@ def _planned(
     )
     walk = Walk(rule)
     state, first = walk.state, walk.next_stage(0)
-    plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares))
+    before = tuple((given.promise.epsilon, given.promise.delta) for given in rule.given)
+    plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares, before))
     plan.__dict__["start"] = state  # made already
     return plan
 

@@ -17,7 +17,7 @@ import numpy as np
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import container
 from cloakgp.files.container import Array
-from cloakgp.measurements.lattice import IntArray, Measurement, Part, to_integers
+from cloakgp.measurements.lattice import IntArray, Limits, Measurement, Part, to_integers
 from cloakgp.measurements.spread import Spread, make_spread
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.posterior import staging
@@ -222,44 +222,50 @@ class Walk:
         self.readings: list[Reading] = []
         self.spreads: list[SpreadReading] = []
 
+    @property
+    def _centred(self) -> tuple[float, float]:
+        """The bounds, less their middle."""
+        return self.rule.bounds[0] - self.rule.middle, self.rule.bounds[1] - self.rule.middle
+
+    def windows(self) -> tuple[FloatArray, FloatArray]:
+        """(U,) lower and upper edges for a stage that is not the first, in y's unit."""
+        (low, high), middle, centred = self.rule.bounds, self.rule.middle, self._centred
+        a, b = staging.windows(self.state, centred, self.rule.schedule.kappa)
+        lower, upper = np.where(a <= centred[0], low, middle + a), np.where(b >= centred[1], high, middle + b)
+        return frozen(lower), frozen(upper)
+
+    def stage(self, lower: Limits, upper: Limits, mu: float) -> staging.Stage:
+        """What can be said of a stage with these windows before its measurement is known."""
+        middle, same = self.rule.middle, np.ones(len(self.mixture.counts))
+        window = (lower - middle) * same, (upper - middle) * same
+        return staging.Stage(self.state, window, self._centred, mu, self.rule.weights)
+
+    def line(self, stage: staging.Stage, m: Measurement) -> Line:
+        """What the windows do to this measurement."""
+        rows, clip, middle = m.real_matrix(), stage.clip, self.rule.middle
+        shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
+        return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
+
+    def distances(self) -> tuple[FloatArray, float]:
+        """From where distances of outcomes are measured, for the noise level, and up to how far."""
+        low, high = self.rule.bounds
+        return self.rule.middle + self.state.mean, staging.scale_limit(self.state, high - low)
+
     def next_stage(self, number: int) -> StagePlan:
         """The plan of a stage, from all that was answered before it."""
-        rule, middle, groups = self.rule, self.rule.middle, self.rule.inputs.groups
-        low, high = rule.bounds
+        rule, groups = self.rule, self.rule.inputs.groups
         share, spread_share = rule.shares_of(number)
         mu = rule.mu * math.sqrt(share)
-        centred = (low - middle, high - middle)
-        if number:
-            window = staging.windows(self.state, centred, rule.schedule.kappa)
-        else:
-            same = np.ones(len(self.mixture.counts))
-            window = centred[0] * same, centred[1] * same
-        stage = staging.Stage(self.state, window, centred, mu, rule.weights)
-        unit = window[1] - window[0]
-        B = stage.rows() * unit
-        limits: tuple[Any, Any] = (low, high)
-        if number:
-            lower = np.where(window[0] <= centred[0], low, middle + window[0])
-            upper = np.where(window[1] >= centred[1], high, middle + window[1])
-            limits = frozen(lower), frozen(upper)
+        limits: tuple[Limits, Limits] = self.windows() if number else rule.bounds
+        stage = self.stage(*limits, mu)
+        B = stage.rows() * (stage.window[1] - stage.window[0])
         promise = (rule.epsilon, rule.delta)
-        part = Part(share, rule.most)
-        m = to_integers(B, limits, *promise, mu, groups=groups, part=part)
+        m = to_integers(B, limits, *promise, mu, groups=groups, part=Part(share, rule.most))
         if not number:
             return StagePlan(m, None, None)
-        rows, clip = m.real_matrix(), stage.clip
-        shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
-        line = Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
-        spread = make_spread(
-            middle + self.state.mean,
-            staging.scale_limit(self.state, high - low),
-            rule.bounds,
-            groups,
-            *promise,
-            rule.mu * math.sqrt(spread_share),
-            Part(spread_share, rule.most),
-        )
-        return StagePlan(m, spread, line)
+        spread_mu, part = rule.mu * math.sqrt(spread_share), Part(spread_share, rule.most)
+        spread = make_spread(*self.distances(), rule.bounds, groups, *promise, spread_mu, part)
+        return StagePlan(m, spread, self.line(stage, m))
 
     def take(self, stage: Stage) -> None:
         """Learn from a stage's answer."""

@@ -44,6 +44,7 @@ _KEYS = {
     "sha256",
 }
 _LATTICE = {"y_bits": int, "matrix_bits": int, "sigma": int, "sensitivity_steps": int}
+_MOST_BITS = 62  # so that powers of two are integers of 64 bits
 _NUMBERED = re.compile(r"([a-z]+)_(0|[1-9][0-9]?)")
 
 
@@ -113,7 +114,9 @@ def _check_model(manifest: dict[str, Any]) -> None:
     )
     families = prior["kernels"]
     _expect(
-        isinstance(families, list) and bool(families) and all(name in FAMILIES for name in families),
+        isinstance(families, list)
+        and 1 <= len(families) <= len(FAMILIES)  # or a file could ask for endless work
+        and all(type(name) is str and name in FAMILIES for name in families),
         "the prior names no families",
     )
     _expect(
@@ -140,25 +143,26 @@ def _check_stage(words: Any, number: int) -> None:
 
 def _check_lattice(words: dict[str, Any]) -> None:
     for name, kind in _LATTICE.items():
+        most = _MOST_BITS if name.endswith("_bits") else 2**63 - 1
         _expect(
-            type(words[name]) is kind and 0 <= words[name] < 2**63, f"a stage's {name} must be a whole number"
+            type(words[name]) is kind and 0 <= words[name] <= most, f"a stage's {name} must be a whole number"
         )
 
 
 def _check_learned(learned: Any, arrays: dict[str, Array]) -> None:
+    columns = arrays["X"].shape[1]
     _expect(isinstance(learned, list) and 1 <= len(learned) <= 100, "it must list what was learned")
     for one in learned:
         names = {"family", "lengthscale", "signal", "level", "noise", "weight"}
         _expect(
             isinstance(one, dict) and set(one) == names, "what was learned lacks a key or has one too many"
         )
-        good = one["family"] in FAMILIES and _numbers(one["lengthscale"], arrays["X"].shape[1])
-        numbers = [*one["lengthscale"], one["signal"], one["level"], one["noise"]]
-        good = good and _numbers(numbers) and all(number > 0 for number in numbers)
-        _expect(
-            good and type(one["weight"]) is float and 0 <= one["weight"] <= 1,
-            "what was learned makes no sense",
-        )
+        family, numbers = one["family"], [one["signal"], one["level"], one["noise"]]
+        good = type(family) is str and family in FAMILIES and _numbers(one["lengthscale"], columns)
+        good = good and _numbers(numbers) and all(number > 0 for number in one["lengthscale"] + numbers)
+        weight = one["weight"]
+        good = good and type(weight) is float and 0 <= weight <= 1
+        _expect(good, "what was learned makes no sense")
 
 
 def wanted(n_stages: int, plan: bool) -> set[str]:

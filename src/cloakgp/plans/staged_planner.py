@@ -58,11 +58,11 @@ def make_staged_plan(
     remedy = "To ignore a test point, leave it out of X_star."
     weights = relative_weights(checks.vector(weights, "weights", len(X_star), positive=True, remedy=remedy))
     inputs = distinct(X, 0.0)
-    most_each = min(len(X_star), len(inputs)) + _SPARE
+    most_each = most_numbers(len(X_star), len(inputs), 1)
     # The number of stages depends on mu, which depends, hardly, on how many numbers they release.
     rough = calibrate.calibrate(epsilon, delta, n_measurements=most_each)
     schedule = staging.schedule(rough, len(X), model.stages)
-    most = most_each * len(schedule.shares)
+    most = most_numbers(len(X_star), len(inputs), len(schedule.shares))
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
     _check_headroom(len(X), mu, schedule.shares, epsilon)
     rule = Rule(
@@ -84,6 +84,11 @@ def make_staged_plan(
     plan = StagedPlan(rule, first, certificate)
     plan.__dict__["start"] = walk.state  # made already
     return plan
+
+
+def most_numbers(test_points: int, inputs: int, stages: int) -> int:
+    """At most how many numbers are released, whatever the designs will be."""
+    return (min(test_points, inputs) + _SPARE) * stages
 
 
 def _check_headroom(n_rows: int, mu: float, shares: tuple[float, ...], epsilon: float) -> None:

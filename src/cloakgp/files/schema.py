@@ -113,10 +113,10 @@ def _checked_stages(
     expected = staged_schema.keys(plan) | (set() if plan else {"ledger", CUSTODIANS_WORDS})
     if set(manifest) != expected:
         raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
-    if not {"X", "X_star", "matrix_0"} <= set(arrays):
+    if not {"X_star", "matrix_0"} <= set(arrays):
         raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
-    if any(arrays[name].ndim != 2 for name in ("X", "X_star", "matrix_0")):
-        raise ReleaseFileError("release file: X, X_star and matrix_0 must have two dimensions.")
+    if any(arrays[name].ndim != 2 for name in ("X_star", "matrix_0")):
+        raise ReleaseFileError("release file: X_star and matrix_0 must have two dimensions.")
     staged_schema.check(manifest, arrays, plan)
     if not plan:
         _check_ledger(manifest["ledger"], manifest[CUSTODIANS_WORDS])

@@ -28,6 +28,7 @@ from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.posterior.links import Links, batches, links
+from cloakgp.rows.merging import Inputs
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -68,9 +69,14 @@ class Posterior:
     """The Gaussian process given released measurements of its data."""
 
     def __init__(
-        self, gp: GP, X: Any, released: Sequence[Measured], lines: Sequence[Line | None] | None = None
+        self,
+        gp: GP,
+        X: Any,
+        released: Sequence[Measured],
+        lines: Sequence[Line | None] | None = None,
+        inputs: Inputs | None = None,
     ) -> None:
-        self.gp, self.X = gp, X
+        self.gp, self.X, self._inputs = gp, X, inputs
         self._released = released
         self._lines = [None] * len(released) if lines is None else lines
         self._columns = X.shape[1] if X is not None else np.asarray(gp.inducing).shape[1]
@@ -78,7 +84,7 @@ class Posterior:
     @cached_property
     def _links(self) -> Links:
         slopes = [None if line is None else line.slope for line in self._lines]
-        return links(self.gp, self.X, [m for m, _ in self._released], slopes)
+        return links(self.gp, self.X, [m for m, _ in self._released], slopes, self._inputs)
 
     @cached_property
     def _noise(self) -> FloatArray:

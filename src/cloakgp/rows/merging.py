@@ -34,7 +34,7 @@ class Groups:
 
     @property
     def n_rows(self) -> int:
-        return len(self.labels)
+        return int(self.counts.sum())
 
     @property
     def first(self) -> Labels:

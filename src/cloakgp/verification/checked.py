@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from cloakgp.errors import Argument, Message, Phrase
 from cloakgp.files import reading, schema, signing
 from cloakgp.files.container import ReleaseFileError
@@ -13,8 +15,10 @@ from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedRelease
+from cloakgp.rows.cells import fill_cells
 from cloakgp.rows.merging import Inputs, distinct
-from cloakgp.verification import guarantee, predictions, recipe, replay, staged
+from cloakgp.rows.sources import as_source
+from cloakgp.verification import guarantee, predictions, reasons, recipe, replay, staged
 from cloakgp.verification.reasons import Reason, VerificationError
 
 _SENSITIVITY = "the sensitivity"
@@ -140,8 +144,7 @@ def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X:
     assert isinstance(release, StagedRelease)
     counts = staged.as_counts(release.plan.rule.inputs.counts)
     proven = staged.check_guarantee(manifest, arrays, counts)
-    if X is not None:
-        predictions.compare(arrays["X"], X)
+    done_before, left_before = _cells_checked(release, arrays, X)
     made, planned = len(release.stages), release.plan.stages
     stages = f"{made} stage{'s' if made > 1 else ''}{f' of {planned} planned' if made < planned else ''}"
     done = [
@@ -149,7 +152,24 @@ def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X:
         "the stages' total mu, epsilon and delta",
     ]
     checked, left = replay.check(release)
-    return proven, done + checked, left
+    return proven, done + done_before + checked, left_before + left
+
+
+def _cells_checked(release: StagedRelease, arrays: dict[str, Any], X: Any) -> tuple[list[str], list[str]]:
+    """The inputs, and which rows are in which cell."""
+    cells = release.plan.rule.cells
+    if X is not None and "X" in arrays:
+        predictions.compare(arrays["X"], X)
+    if cells is None:
+        return [], []
+    shown = arrays.get("X") if X is None else as_source(X, "X", arrays["X_star"].shape[1])
+    if shown is None:
+        held = "which rows are in which cell: the file holds only X's digest ("
+        return [], [Message(held, Phrase.GIVE_INPUTS, ")")]
+    filled = fill_cells(shown, cells.centres)
+    reasons.refuse(filled.digest != cells.digest, Reason.DIGEST)
+    reasons.refuse(not np.array_equal(filled.counts, cells.counts), Reason.LABELS)
+    return ["which rows are in which cell"], []
 
 
 def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any) -> _Found:

@@ -60,7 +60,7 @@ def unmerged(monkeypatch):
 
     def plan(*arguments: Any, **options: Any) -> cloakgp.Plan:
         with monkeypatch.context() as patch:
-            patch.setattr("cloakgp.plans.planner.distinct", lambda X, noise: Inputs(X, noise, None))
+            patch.setattr("cloakgp.plans.planner.distinct", lambda X, noise, windows: Inputs(X, noise, None, windows))
             made = make(*arguments, **options)
         assert made.measurement.groups is None
         assert made.measurement.matrix.shape[1] == len(X)
@@ -288,7 +288,7 @@ def test_merged_and_unmerged_plans_measure_the_same_of_the_same_design(unmerged,
     merged = gp.plan(X, X_STAR[:1], epsilon=1.0, delta=0.01)
     assert merged.measurement.matrix.shape == (1, 7)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloakgp.plans.planner.distinct", lambda X, noise: Inputs(X, noise, None))
+        patch.setattr("cloakgp.plans.planner.distinct", lambda X, noise, windows: Inputs(X, noise, None, windows))
         plain = gp.plan(X, X_STAR[:1], epsilon=1.0, delta=0.01)
     one, other = expanded(merged.measurement), expanded(plain.measurement)
     sign = int(np.sign(one[0, 0] * other[0, 0]))

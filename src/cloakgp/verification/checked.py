@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from cloakgp.errors import Argument, Message, Phrase
 from cloakgp.files import reading, schema, signing
 from cloakgp.files.container import ReleaseFileError
@@ -16,6 +18,7 @@ from cloakgp.verification import guarantee, predictions, recipe
 from cloakgp.verification.reasons import Reason, VerificationError
 
 _SENSITIVITY = "the sensitivity"
+_ORIGIN = "the origin of "
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,9 @@ class Verification:
         if self.complete:
             return f"verified: {promise}; {signed}"
         if self.proven_delta is not None:
-            return f"verified IN PART: {promise}, but the predictions were not checked; {signed}"
+            origin = all(what.startswith(_ORIGIN) for what in self.unchecked)
+            left = "the origin of what each row has of its own was" if origin else "the predictions were"
+            return f"verified IN PART: {promise}, but {left} not checked; {signed}"
         return (
             f"verified IN PART: the sensitivity was not checked, so that {promise}, is claimed and not "
             f"proven; {signed}"
@@ -119,6 +124,12 @@ def verify(
         left.insert(
             0, f"{_SENSITIVITY}: the matrix is withheld, so only the custodian can; a signature vouches"
         )
+    given = [name for name in ("bounds", "mean") if manifest["model"][name] == schema.PER_ROW]
+    if given:
+        left.append(
+            f"{_ORIGIN}each row's {' and '.join(given)}: that they were not made from y, and so would have "
+            "published it, is the custodian's word"
+        )
     if manifest["ledger"] is not None:
         entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
         checked.append(
@@ -141,12 +152,21 @@ def verify(
 
 def _compared(manifest: dict[str, Any], arrays: dict[str, Any], X: Any) -> Inputs:
     """X, once it is what the file shows, or what it names by a digest."""
-    noise = arrays.get("noise", manifest["model"]["noise"])
+    noise, windows = arrays.get("noise", manifest["model"]["noise"]), _windows(manifest["model"], arrays)
     if "X" in arrays:
         predictions.compare(arrays["X"], X)
-        return distinct(arrays["X"], noise)
+        return distinct(arrays["X"], noise, windows)
     shape = (manifest["certificate"]["n_rows"], arrays["X_star"].shape[1])
-    return recipe.named(X, noise, shape, manifest["measurement"]["inputs_sha256"])
+    return recipe.named(X, noise, windows, shape, manifest["measurement"]["inputs_sha256"])
+
+
+def _windows(model: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """(N, 3) bounds and prior mean of each row; None if all have the same."""
+    if schema.PER_ROW not in (model["bounds"], model["mean"]):
+        return None
+    own = model["bounds"] == schema.PER_ROW
+    low, high = (arrays["lower"], arrays["upper"]) if own else model["bounds"]
+    return np.column_stack(np.broadcast_arrays(low, high, arrays.get("mean_rows", model["mean"])))
 
 
 def _from_the_model(

@@ -18,6 +18,13 @@ def plan_digest(manifest: dict[str, Any], arrays: dict[str, Array]) -> str:
     not_the_plans = ("ledger", schema.CUSTODIANS_WORDS, "members", "sha256")
     words = {name: value for name, value in manifest.items() if name not in not_the_plans}
     words["format"] = schema.FORMAT
+    if manifest["release"] == schema.STAGED:
+        words = {name: value for name, value in words.items() if name != "learned"}
+        words["stages"] = words["stages"][:1]
+        first = {
+            name: array for name, array in arrays.items() if not name[-1].isdigit() or name == "matrix_0"
+        }
+        return str(container.sealed(words, first)["sha256"])
     left_out = {"z"}
     if manifest["measurement"]["kind"] == FACTORED:  # has the inputs' own digest, wherever they are kept
         left_out.add("X")

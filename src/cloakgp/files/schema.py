@@ -15,6 +15,7 @@ import numpy as np
 
 from cloakgp import checks
 from cloakgp.errors import Message, Phrase
+from cloakgp.files import staged_schema
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.kernels.base import Kernel
 from cloakgp.kernels.specs import from_spec
@@ -23,7 +24,7 @@ from cloakgp.model.inducing import APPROXIMATIONS, MOST_INDUCING
 
 FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-plan", 2
 """Of a release file; of a plan's, which is the same without an answer; the number of the schema of both."""
-PREDICTIONS, FUNCTION = "predictions", "function"
+PREDICTIONS, FUNCTION, STAGED = "predictions", "function", staged_schema.STAGED
 DENSE, FACTORED, WITHHELD = "dense", "factored", "withheld"
 PER_ROW = "per row"
 """In place of a model's number: there is an array with one for each row of X."""
@@ -98,6 +99,8 @@ def checked(
         )
     if manifest["schema"] == 1 and wanted == FORMAT:
         manifest, arrays = _upgraded(manifest, arrays)
+    if manifest.get("release") == STAGED:
+        return _checked_stages(manifest, arrays, wanted == PLAN_FORMAT)
     expected = _MANIFEST | ({"function"} if manifest.get("release") == FUNCTION else set())
     if wanted == PLAN_FORMAT:
         expected -= {"ledger", CUSTODIANS_WORDS}
@@ -110,6 +113,22 @@ def checked(
         _check_ledger(manifest["ledger"], manifest[CUSTODIANS_WORDS])
     _check_function(manifest)
     _check_arrays(manifest, arrays)
+    return manifest, arrays
+
+
+def _checked_stages(
+    manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
+) -> tuple[dict[str, Any], dict[str, Array]]:
+    expected = staged_schema.keys(plan) | (set() if plan else {"ledger", CUSTODIANS_WORDS})
+    if set(manifest) != expected:
+        raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
+    if not {"X", "X_star", "matrix_0"} <= set(arrays):
+        raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
+    if any(arrays[name].ndim != 2 for name in ("X", "X_star", "matrix_0")):
+        raise ReleaseFileError("release file: X, X_star and matrix_0 must have two dimensions.")
+    staged_schema.check(manifest, arrays, plan)
+    if not plan:
+        _check_ledger(manifest["ledger"], manifest[CUSTODIANS_WORDS])
     return manifest, arrays
 
 

@@ -47,6 +47,6 @@ class Stored:
     def over(
         self, labels: Any, noise: Any, counts: Any, windows: Any, seen: Seen
     ) -> Iterator[tuple[slice, Any]]:
-        """Rows are labels: each names its column."""
+        """Rows are labels: each names its column, and with it the bounds that are on the lattice."""
         for rows in steps(len(labels)):
             yield rows, self.matrix[:, labels[rows]]

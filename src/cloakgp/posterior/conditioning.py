@@ -8,7 +8,8 @@ released measurements and s their noise variances,
     Cov[f(x), f(x') | z] = k(x, x') - k(x, X) B' D^-1 B k(X, x').
 
 Nothing here sees y or spends anything. Several releases of the same data stack their rows.
-Clipping y to the bounds, and rounding it, are not modelled.
+Clipping y to windows that follow it closely is modelled by a :class:`Line`; clipping it to the bounds, and
+rounding it, are not.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -46,31 +47,59 @@ class Uncertainty:
     """All three together: how far a new outcome may be from the prediction."""
 
 
+@dataclass(frozen=True, eq=False)
+class Line:
+    """What clipping outcomes to windows does to a measurement of them, to first order.
+
+    B clip(y) = B diag(slope) y + shift + e, summed over rows, with e of covariance `extra`.
+    """
+
+    slope: FloatArray
+    """(U,) of each column."""
+    shift: FloatArray  # (q,)
+    extra: FloatArray  # (q, q)
+
+
+Measured = tuple[Measurement | FactoredMeasurement, IntArray]
+"""A measurement and its noisy integers."""
+
+
 class Posterior:
     """The Gaussian process given released measurements of its data."""
 
     def __init__(
-        self, gp: GP, X: Any, released: Sequence[tuple[Measurement | FactoredMeasurement, IntArray]]
+        self, gp: GP, X: Any, released: Sequence[Measured], lines: Sequence[Line | None] | None = None
     ) -> None:
         self.gp, self.X = gp, X
         self._released = released
+        self._lines = [None] * len(released) if lines is None else lines
         self._columns = X.shape[1] if X is not None else np.asarray(gp.inducing).shape[1]
 
     @cached_property
     def _links(self) -> Links:
-        return links(self.gp, self.X, [m for m, _ in self._released])
+        slopes = [None if line is None else line.slope for line in self._lines]
+        return links(self.gp, self.X, [m for m, _ in self._released], slopes)
 
     @cached_property
     def _noise(self) -> FloatArray:
-        return np.concatenate([np.full(m.n_measurements, m.noise_scale**2) for m, _ in self._released])
+        """(q, q) covariance of all that is neither f nor an outcome's scatter about it."""
+        sizes = [m.noise_scale**2 * np.eye(m.n_measurements) for m, _ in self._released]
+        each = zip(sizes, self._lines, strict=True)
+        return block_diag(*(size if line is None else size + line.extra for size, line in each))
 
     @cached_property
     def _surprise(self) -> FloatArray:
         """z - B m0, in y's unit: the measurements less what the prior mean predicts for them."""
         parts = []
-        for m, z in self._released:
-            centred = (z - m.midpoint).astype(np.float64) * m.step
-            parts.append(centred + m.middle_less(self.gp.mean_of(m.groups)))
+        for (m, z), line in zip(self._released, self._lines, strict=True):
+            centred, mean = (z - m.midpoint).astype(np.float64) * m.step, self.gp.mean_of(m.groups)
+            if line is None:
+                parts.append(centred + m.middle_less(mean))
+            else:
+                assert isinstance(m, Measurement)
+                middle = m.lower + (m.upper - m.lower) / 2
+                expected = m.real_matrix() @ (m.counts * (line.slope * mean - middle))
+                parts.append(centred - line.shift - expected)
         return np.concatenate(parts)
 
     @cached_property
@@ -84,7 +113,7 @@ class Posterior:
     def _factor(self) -> tuple[FloatArray, bool]:
         """Cholesky factor of D."""
         D = self._links.covariance
-        D = (D + D.T) / 2 + np.diag(self._noise)
+        D = (D + D.T) / 2 + self._noise
         factor: tuple[FloatArray, bool] = cho_factor(D, lower=True)
         return factor
 

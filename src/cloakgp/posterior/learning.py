@@ -19,16 +19,17 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior, Setting
 from cloakgp.model.windows import RowMeans
-from cloakgp.posterior.conditioning import Posterior
+from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
+from cloakgp.posterior.resampling import about_the_best
 
 _KEPT = 10  # settings that predictions are made with
 _ROUNDS = 2  # of points drawn anew about the best, where there are several lengthscales
-_DRAWN = 2**7  # points in each
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,17 +43,71 @@ class Learned:
     """Log density of the measurements under each."""
     posteriors: tuple[Posterior, ...]
 
-    def predict(self, X: Any, *, return_std: bool = False, include_noise: bool = False) -> Any:
-        """Mean of f at `X`, with its std if asked: the models' own, and their disagreement."""
-        found = [posterior.predict(X, return_std=True) for posterior in self.posteriors]
-        means, variances = np.array([mean for mean, _ in found]), np.array([std**2 for _, std in found])
-        mean: FloatArray = self.weights @ means
-        if not return_std:
-            return mean
-        variance = self.weights @ (variances + (means - mean) ** 2)
-        if include_noise:
-            variance = variance + self.noise
-        return mean, np.sqrt(variance)
+    def predict(
+        self,
+        X: Any,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        include_noise: bool | float = False,
+    ) -> Any:
+        """Mean of f at `X`, with its std or covariance if asked: the models' own, and their disagreement.
+
+        `include_noise` adds the scatter of a single new outcome: as learned, or this variance.
+        """
+        if return_std and return_cov:
+            raise ValueError("return_std and return_cov: ask for at most one of them.")
+        if not (return_std or return_cov):
+            return self._mixed([posterior.predict(X) for posterior in self.posteriors])[0]
+        extra = self._observation(include_noise)
+        found = [
+            posterior.predict(X, return_std=return_std, return_cov=return_cov)
+            for posterior in self.posteriors
+        ]
+        mean, apart = self._mixed([one for one, _ in found])
+        if return_std:
+            variances = np.array([std**2 for _, std in found])
+            return mean, np.sqrt(self.weights @ (variances + apart**2) + extra)
+        covariance = np.einsum("s,sij->ij", self.weights, np.array([cov for _, cov in found]))
+        covariance += np.einsum("s,si,sj->ij", self.weights, apart, apart)
+        return mean, covariance + extra * np.eye(len(mean))
+
+    def _mixed(self, means: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """The mixture's mean, and how far each model's is from it."""
+        mean: FloatArray = self.weights @ np.array(means)
+        return mean, np.array(means) - mean
+
+    def _observation(self, include_noise: bool | float) -> float:
+        if isinstance(include_noise, (bool, np.bool_)):
+            return self.noise if include_noise else 0.0
+        return checks.positive(include_noise, "include_noise", "Give True, False or a variance.")
+
+    def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
+        """Std at `X` by its causes; not knowing the model counts as due to privacy."""
+        given = self.predict(X, return_std=True)[1] ** 2
+        known = np.array(
+            [posterior.uncertainty(X, include_noise=False).gp ** 2 for posterior in self.posteriors]
+        )
+        gp = np.minimum(self.weights @ known, given)
+        observation = np.full(len(given), self._observation(include_noise))
+        return Uncertainty(
+            privacy=np.sqrt(given - gp),
+            gp=np.sqrt(gp),
+            observation=np.sqrt(observation),
+            total=np.sqrt(given + observation),
+        )
+
+    def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
+        """(n, len(X)) draws of f at `X`, by public randomness: each from one of the models."""
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
+            raise ArgumentError("n", "must be a whole number above 0", repr(n))
+        generator = np.random.default_rng(seed)
+        models = generator.choice(len(self.weights), size=n, p=self.weights)
+        draws = np.empty((n, len(checks.matrix(X, "X"))))
+        for model in np.unique(models):
+            own = models == model
+            draws[own] = self.posteriors[model].sample(X, int(own.sum()), generator)
+        return draws
 
     @property
     def noise(self) -> float:
@@ -98,7 +153,7 @@ def learn(
     log_prior = np.zeros(len(settings))
     if len(spans) > 1:
         for round_ in range(_ROUNDS):
-            more, density = _about_the_best(settings, scores + log_prior, prior, spans, width, round_)
+            more, density = about_the_best(settings, scores + log_prior, prior, spans, width, round_)
             settings = settings + more
             scores = np.concatenate([scores, data.evidence(more)])
             log_prior = np.concatenate([log_prior, density])
@@ -153,40 +208,3 @@ def _log_density(D: FloatArray, z: FloatArray) -> float:
     except LinAlgError:
         return -np.inf
     return float(-z @ cho_solve(factor, z) / 2 - np.log(np.diag(factor[0])).sum())
-
-
-def _about_the_best(
-    settings: Sequence[Setting],
-    total: FloatArray,
-    prior: Hyperprior,
-    spans: FloatArray,
-    width: float,
-    round_: int,
-) -> tuple[list[Setting], FloatArray]:
-    """More settings where the weight is, by a normal law about it, and what corrects for its density."""
-    from scipy.stats import multivariate_normal, norm, qmc
-
-    family = settings[int(np.argmax(total))].family
-    own = np.array([setting.family == family for setting in settings])
-    logs = np.array([[*np.log(s.lengthscale), np.log(s.signal) / 2, np.log(s.noise) / 2] for s in settings])[
-        own
-    ]
-    weights = np.exp(total[own] - total[own].max())
-    weights /= weights.sum()
-    centre = weights @ logs
-    spread = (logs - centre).T @ ((logs - centre) * weights[:, None])
-    ends = np.log([prior.lengthscale] * len(spans) + [prior.signal, prior.noise])
-    least = np.diag(((ends[:, 1] - ends[:, 0]) / 12) ** 2)  # of one point: not a spread of 0
-    law = multivariate_normal(centre, spread + least)
-    unit = qmc.Sobol(len(centre), scramble=False).random(_DRAWN * (round_ + 1))[_DRAWN * round_ :]
-    normals = norm.ppf(np.clip(unit + 0.5 / len(unit), 1e-6, 1 - 1e-6))
-    drawn = centre + normals @ np.linalg.cholesky(law.cov).T
-    offset = np.concatenate([np.log(np.where(spans > 0, spans, 1.0)), [np.log(width)] * 2])
-    inside = np.all((drawn - offset >= ends[:, 0]) & (drawn - offset <= ends[:, 1]), axis=1)
-    drawn = drawn[inside]
-    if not len(drawn):
-        return [], np.empty(0)
-    uniform = -np.log(ends[:, 1] - ends[:, 0]).sum()
-    more = [Setting.of(family, np.exp(row - offset), np.where(spans > 0, spans, 1.0), width) for row in drawn]
-    density: FloatArray = np.atleast_1d(uniform - law.logpdf(drawn))
-    return more, density

@@ -39,6 +39,7 @@ from cloakgp.rows.passes import sweep
 
 __all__ = [
     "PrivateColumn",
+    "check_usable",
     "choose",
     "custodian_scores",
     "custodian_view",
@@ -70,13 +71,12 @@ def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str
         What to do about NaN and infinities: refuse, or put the middle of the bounds in their place,
         row by row, so that being missing is as well protected as any value.
     """
-    measurement.check()
-    checks.choice(missing, "missing", MISSING)
-    if isinstance(measurement, FactoredMeasurement):
-        exact = _times_recipe(measurement, y, missing)
-    else:
-        exact = _times_matrix(measurement, y, missing)
-    return add_noise(exact, measurement.sigma)
+    return add_noise(_times(measurement, y, missing), measurement.sigma)
+
+
+def check_usable(measurement: Measurement | FactoredMeasurement, y: Any, missing: str) -> None:
+    """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
+    _times(measurement, y, missing)
 
 
 def choose(scores: Scores, y: Any, missing: str) -> int:
@@ -140,7 +140,6 @@ def _part(
     columns: Columns, lattice: Lattice | None, X: Any, noise: Any, counts: Any, windows: Any, y: Any
 ) -> _Part:
     """A chunk's columns times its integers. Without a lattice y holds integers already: sums over groups."""
-    # A stored column's X is its label; a recipe's rows have their windows with them.
     y_int, complete = (y, True) if lattice is None else _integers(y, lattice.at(X, windows))
     exact, seen = np.zeros(columns.n_measurements, dtype=np.int64), Seen()
     for rows, made in columns.over(X, noise, counts, windows, seen):
@@ -181,6 +180,15 @@ def _sums(y: Any, lattice: Lattice, labels: Labels, n_groups: int, missing: str)
 def _check_complete(complete: bool, missing: str) -> None:
     if missing == "error" and not complete:
         raise ValueError(INCOMPLETE)
+
+
+def _times(m: Measurement | FactoredMeasurement, y: Any, missing: str) -> IntArray:
+    """The exact measurements, once their integers are found to keep the promise."""
+    m.check()
+    checks.choice(missing, "missing", MISSING)
+    if isinstance(m, FactoredMeasurement):
+        return _times_recipe(m, y, missing)
+    return _times_matrix(m, y, missing)
 
 
 def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:

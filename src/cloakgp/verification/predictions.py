@@ -66,7 +66,7 @@ def _same_labels(one: Groups | None, other: Groups | None) -> bool:
     return np.array_equal(one.labels, other.labels)
 
 
-def _check_bias(plan: AnyPlan, bias: float) -> None:
+def _check_bias(plan: Plan | FunctionPlan, bias: float) -> None:
     tolerance = 1e-6 * plan.measurement.width
     near = math.isclose(bias, plan.certificate.bias, rel_tol=0.011, abs_tol=tolerance)
     reasons.refuse(not near, Reason.PREDICTIONS)

@@ -1,0 +1,204 @@
+"""The closed schema of a release in stages: which keys, arrays, types and words there may be, and no others.
+
+As :mod:`cloakgp.files.schema` for the other kinds. Each stage has its words in a list, and its arrays under
+names that end with its number; the first stage belongs to the plan, the others to the release.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from cloakgp.files.container import Array, ReleaseFileError
+from cloakgp.measurements.staged_certificate import FIELDS, StagedCertificate
+from cloakgp.model.hyperprior import FAMILIES
+from cloakgp.model.inducing import MOST_INDUCING
+
+STAGED = "staged"
+MOST_STAGES = 12
+STAGE_ARRAYS = {  # little-endian whatever the machine; the number of dimensions
+    "matrix": ("<i8", 2),
+    "lower": ("<f8", 1),
+    "upper": ("<f8", 1),
+    "slope": ("<f8", 1),
+    "shift": ("<f8", 1),
+    "extra": ("<f8", 2),
+    "centre": ("<f8", 1),
+    "z": ("<i8", 1),
+}
+_PLAN_ARRAYS = {"X": ("<f8", 2), "X_star": ("<f8", 2), "weights": ("<f8", 1), "inducing": ("<f8", 2)}
+_LATER = {"lower", "upper", "slope", "shift", "extra", "centre"}  # not in a first stage
+_KEYS = {
+    "format",
+    "schema",
+    "unit",
+    "release",
+    "certificate",
+    "model",
+    "kappa",
+    "stages",
+    "members",
+    "sha256",
+}
+_LATTICE = {"y_bits": int, "matrix_bits": int, "sigma": int, "sensitivity_steps": int}
+_NUMBERED = re.compile(r"([a-z]+)_(0|[1-9][0-9]?)")
+
+
+def keys(plan: bool) -> set[str]:
+    """Of the manifest, but for those that every release file has."""
+    return _KEYS if plan else _KEYS | {"learned"}
+
+
+def check(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> None:
+    """Raise unless manifest and arrays fit; `plan` tells whether it is a plan's file, without answers."""
+    _check_certificate(manifest)
+    _check_model(manifest)
+    stages = manifest["stages"]
+    if not isinstance(stages, list) or not 1 <= len(stages) <= (1 if plan else MOST_STAGES):
+        raise ReleaseFileError("release file: it must list its stages.")
+    if len(stages) > len(manifest["certificate"]["shares"]):
+        raise ReleaseFileError("release file: it has more stages than were planned.")
+    for number, words in enumerate(stages):
+        _check_stage(words, number)
+    if not plan:
+        _check_learned(manifest["learned"], arrays)
+    _check_arrays(manifest, arrays, plan)
+
+
+def _expect(fine: bool, what: str) -> None:
+    if not fine:
+        raise ReleaseFileError(f"release file: {what}.")
+
+
+def _numbers(value: Any, n: int | None = None) -> bool:
+    return (
+        isinstance(value, list)
+        and (n is None or len(value) == n)
+        and all(type(number) is float and math.isfinite(number) for number in value)
+    )
+
+
+def _check_certificate(manifest: dict[str, Any]) -> None:
+    certificate = manifest["certificate"]
+    _expect(
+        isinstance(certificate, dict) and set(certificate) == set(FIELDS),
+        "the certificate lacks a key or has one too many",
+    )
+    for name in FIELDS:
+        kind, value = StagedCertificate.__annotations__[name], certificate[name]
+        if name == "shares":
+            good = (
+                _numbers(value) and 1 <= len(value) <= MOST_STAGES and all(0 < share <= 1 for share in value)
+            )
+        else:
+            good = type(value).__name__ == kind and not (kind == "int" and abs(value) >= 2**63)
+        _expect(good, f"the certificate's {name} must be a {kind}")
+    _expect(manifest["unit"] == certificate["unit"], "two units of protection are named")
+
+
+def _check_model(manifest: dict[str, Any]) -> None:
+    model, kappa = manifest["model"], manifest["kappa"]
+    _expect(
+        isinstance(model, dict) and set(model) == {"prior", "bounds"}, "the model must have prior and bounds"
+    )
+    _expect(_numbers(model["bounds"], 2) and model["bounds"][0] < model["bounds"][1], "bounds make no sense")
+    prior = model["prior"]
+    ends = ("lengthscale", "signal", "noise")
+    _expect(
+        isinstance(prior, dict) and set(prior) == {"kernels", *ends},
+        "the prior lacks a key or has one too many",
+    )
+    families = prior["kernels"]
+    _expect(
+        isinstance(families, list) and bool(families) and all(name in FAMILIES for name in families),
+        "the prior names no families",
+    )
+    _expect(
+        all(_numbers(prior[name], 2) and 0 < prior[name][0] < prior[name][1] for name in ends),
+        "the prior's ends",
+    )
+    _expect(type(kappa) is float and 0 < kappa < 100, "kappa must be a number above 0")
+
+
+def _check_stage(words: Any, number: int) -> None:
+    _expect(
+        isinstance(words, dict) and set(words) == {*_LATTICE, "spread"},
+        "a stage lacks a key or has one too many",
+    )
+    _check_lattice(words)
+    spread = words["spread"]
+    _expect((spread is None) == (number == 0), "every stage but the first measures the noise level")
+    if spread is not None:
+        _expect(isinstance(spread, dict) and set(spread) == {*_LATTICE, "limit"}, "a stage's noise level")
+        _check_lattice(spread)
+        limit = spread["limit"]
+        _expect(type(limit) is float and 0 < limit < math.inf, "a stage's limit must be above 0")
+
+
+def _check_lattice(words: dict[str, Any]) -> None:
+    for name, kind in _LATTICE.items():
+        _expect(
+            type(words[name]) is kind and 0 <= words[name] < 2**63, f"a stage's {name} must be a whole number"
+        )
+
+
+def _check_learned(learned: Any, arrays: dict[str, Array]) -> None:
+    _expect(isinstance(learned, list) and 1 <= len(learned) <= 100, "it must list what was learned")
+    for one in learned:
+        names = {"family", "lengthscale", "signal", "level", "noise", "weight"}
+        _expect(
+            isinstance(one, dict) and set(one) == names, "what was learned lacks a key or has one too many"
+        )
+        good = one["family"] in FAMILIES and _numbers(one["lengthscale"], arrays["X"].shape[1])
+        numbers = [*one["lengthscale"], one["signal"], one["level"], one["noise"]]
+        good = good and _numbers(numbers) and all(number > 0 for number in numbers)
+        _expect(
+            good and type(one["weight"]) is float and 0 <= one["weight"] <= 1,
+            "what was learned makes no sense",
+        )
+
+
+def wanted(n_stages: int, plan: bool) -> set[str]:
+    """Names of the arrays that there must be."""
+    names = {"X", "X_star", "weights"}
+    for number in range(n_stages):
+        own = {"matrix"} | (_LATER if number else set()) | (set() if plan else {"z"})
+        names |= {f"{name}_{number}" for name in own}
+    return names
+
+
+def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> None:
+    needed = wanted(len(manifest["stages"]), plan)
+    _expect(
+        needed <= set(arrays) <= needed | {"inducing"}, "an array is missing, or one is not in the schema"
+    )
+    _expect(not any(0 in array.shape for array in arrays.values()), "an array is empty")
+    for name, array in arrays.items():
+        found = _NUMBERED.fullmatch(name)
+        plain = _PLAN_ARRAYS.get(name)
+        dtype, dimensions = plain if plain is not None else STAGE_ARRAYS[found[1]]  # type: ignore[index]
+        _expect(
+            array.dtype.str == dtype and array.ndim == dimensions,
+            f"{name} must have dtype {dtype}, {dimensions} dimension(s)",
+        )
+        _expect(array.dtype.kind != "f" or bool(np.isfinite(array).all()), f"{name} must be finite")
+    _expect(bool((arrays["weights"] > 0).all()), "weights must be above 0")
+    (P, D), N = arrays["X_star"].shape, manifest["certificate"]["n_rows"]
+    shapes: dict[str, tuple[int, ...]] = {"X": (N, D), "X_star": (P, D), "weights": (P,)}
+    if "inducing" in arrays:
+        _expect(len(arrays["inducing"]) <= MOST_INDUCING, "there are too many inducing inputs")
+        shapes["inducing"] = (len(arrays["inducing"]), D)
+    U = arrays["matrix_0"].shape[1]
+    for number in range(len(manifest["stages"])):
+        q = len(arrays[f"matrix_{number}"])
+        each = {"matrix": (q, U), "shift": (q,), "extra": (q, q), "z": (q + (number > 0),)}
+        each |= dict.fromkeys(("lower", "upper", "slope", "centre"), (U,))
+        shapes |= {f"{name}_{number}": shape for name, shape in each.items()}
+    for name, array in arrays.items():
+        _expect(array.shape == shapes[name], f"{name} has shape {array.shape}, expected {shapes[name]}")
+    for number in range(1, len(manifest["stages"])):
+        apart = arrays[f"upper_{number}"] > arrays[f"lower_{number}"]
+        _expect(bool(apart.all()), "a window holds nothing")

@@ -1,0 +1,49 @@
+"""More settings where a mixture's weight has gathered: with several lengthscales, hundreds are too few."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cloakgp.checks import FloatArray
+from cloakgp.model.hyperprior import Hyperprior, Setting
+
+_DRAWN = 2**7  # points in each round
+
+
+def about_the_best(
+    settings: Sequence[Setting],
+    total: FloatArray,
+    prior: Hyperprior,
+    spans: FloatArray,
+    width: float,
+    round_: int,
+) -> tuple[list[Setting], FloatArray]:
+    """More settings where the weight is, by a normal law about it, and what corrects for its density."""
+    from scipy.stats import multivariate_normal, norm, qmc
+
+    family = settings[int(np.argmax(total))].family
+    own = np.array([setting.family == family for setting in settings])
+    logs = np.array([[*np.log(s.lengthscale), np.log(s.signal) / 2, np.log(s.noise) / 2] for s in settings])[
+        own
+    ]
+    weights = np.exp(total[own] - total[own].max())
+    weights /= weights.sum()
+    centre = weights @ logs
+    spread = (logs - centre).T @ ((logs - centre) * weights[:, None])
+    ends = np.log([prior.lengthscale] * len(spans) + [prior.signal, prior.noise])
+    least = np.diag(((ends[:, 1] - ends[:, 0]) / 12) ** 2)  # of one point: not a spread of 0
+    law = multivariate_normal(centre, spread + least)
+    unit = qmc.Sobol(len(centre), scramble=False).random(_DRAWN * (round_ + 1))[_DRAWN * round_ :]
+    normals = norm.ppf(np.clip(unit + 0.5 / len(unit), 1e-6, 1 - 1e-6))
+    drawn = centre + normals @ np.linalg.cholesky(law.cov).T
+    offset = np.concatenate([np.log(np.where(spans > 0, spans, 1.0)), [np.log(width)] * 2])
+    inside = np.all((drawn - offset >= ends[:, 0]) & (drawn - offset <= ends[:, 1]), axis=1)
+    drawn = drawn[inside]
+    if not len(drawn):
+        return [], np.empty(0)
+    uniform = -np.log(ends[:, 1] - ends[:, 0]).sum()
+    more = [Setting.of(family, np.exp(row - offset), np.where(spans > 0, spans, 1.0), width) for row in drawn]
+    density: FloatArray = np.atleast_1d(uniform - law.logpdf(drawn))
+    return more, density

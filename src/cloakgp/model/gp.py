@@ -267,10 +267,10 @@ class GP:
     def one_pair(self, what: str) -> tuple[float, float]:
         """The bounds, if they and the mean are the same for all rows; or why `what` cannot be done."""
         low, high = self.bounds
-        if not isinstance(self.mean, float):
-            raise ArgumentError("mean", f"must be one number for {what}", remedy="GP.plan takes others.")
         if not isinstance(low, float) or not isinstance(high, float):
             raise ArgumentError("bounds", f"must be two numbers for {what}", remedy="GP.plan takes others.")
+        if not isinstance(self.mean, float):
+            raise ArgumentError("mean", f"must be one number for {what}", remedy="GP.plan takes others.")
         return low, high
 
     @property

@@ -15,7 +15,6 @@ from cloakgp.model.inducing import SparseRows
 from cloakgp.model.smoothers import Smoother, jitters, kernel_matrix
 from cloakgp.plans.function_planner import UNBIASED, sensitivities
 from cloakgp.plans.functions import FunctionPlan
-from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import largest_bias, offset
 from cloakgp.posterior.links import links

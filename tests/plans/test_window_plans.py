@@ -255,9 +255,9 @@ def test_a_model_is_learned_about_the_mean():
 
 def test_verify_says_whose_word_rows_are(tmp_path):
     cases = {
-        "each row's bounds and mean": model(),
-        "each row's mean": model((-5.0, 70.0)),
-        "each row's bounds": model(mean=6.0),
+        "bounds and mean": model(),
+        "mean": model((-5.0, 70.0)),
+        "bounds": model(mean=6.0),
     }
     for said, gp in cases.items():
         gp.plan(X, X_STAR, **PROMISE).release(Y).save(tmp_path / "file")

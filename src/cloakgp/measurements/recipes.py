@@ -166,7 +166,9 @@ class Scan(NamedTuple):
 def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
     """Look at every column once."""
     function = partial(_scan, recipe, margin)
-    parts = sweep(function, *inputs.sources, label="measuring columns")
+    parts = sweep(
+        function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="measuring columns"
+    )
     total = next(parts)
     worst = [total.worst]
     for part in parts:
@@ -343,7 +345,9 @@ def allowance(error: float, n_measurements: int, y_bits: int) -> int:
 
 def digest_of(inputs: Inputs) -> str:
     """SHA-256 over the chunks' own: what the rows and their noise are, in order."""
-    parts = sweep(chunk_digest, *inputs.sources, label="reading X")
+    parts = sweep(
+        chunk_digest, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="reading X"
+    )
     return combined_digest(parts, inputs.groups)
 
 

@@ -153,7 +153,7 @@ def information(features: Features, approximation: str, inputs: Inputs) -> Float
     """The sum of phi phi' / D over all rows, in one pass."""
     function = partial(_information, features, approximation)
     total = np.zeros((len(features.W),) * 2)
-    for part in sweep(function, *inputs.sources[:3], label="summing over rows"):
+    for part in sweep(function, inputs.X, inputs.noise, inputs.group_counts, label="summing over rows"):
         total += part
     return total
 

@@ -156,10 +156,10 @@ class RowMeans:
         return result
 
 
-def _looked_up(points: FloatArray, X: Any, values: Any) -> FloatArray:
+def _looked_up(points: FloatArray, X: Any, means: Any) -> FloatArray:
     """What those rows of X have that equal these points; NaN where there is none."""
     low, high = np.full(len(points), np.inf), np.full(len(points), -np.inf)
-    for least, most in sweep(partial(_found, points), X, values, label="looking for rows"):
+    for least, most in sweep(partial(_found, points), X, means, label="looking for rows"):
         low, high = np.minimum(low, least), np.maximum(high, most)
     if (low < high).any():
         raise ArgumentError(

@@ -93,7 +93,10 @@ def _surveyed(planner: Planner) -> Survey:
     function = partial(_survey, features, gp.approximation, crowd, planner.widest)
     most, columns = max(4, _LONERS // len(features.Z)), planner.X_star.shape[1]
     lone = np.empty((0, 3 + columns + (0 if inputs.windows is None else 3)))
-    for part in sweep(function, *inputs.sources, label="summing over rows"):
+    parts = sweep(
+        function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="summing over rows"
+    )
+    for part in parts:
         total += part.information
         shared += part.shared
         lone = np.vstack([lone, part.loners])

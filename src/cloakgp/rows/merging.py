@@ -112,11 +112,6 @@ class Inputs:
         return Inputs(_Repeated(self.X, labels), _picked(self.noise, labels), None, windows)
 
     @property
-    def sources(self) -> tuple[Any, ...]:
-        """What a pass over the rows reads: they, their noise, how many each stands for, and their windows."""
-        return self.X, self.noise, self.group_counts, self.windows
-
-    @property
     def group_counts(self) -> FloatArray | float:
         """How many rows of y each stands for; 1 if all are distinct."""
         return 1.0 if self.groups is None else self.groups.counts.astype(np.float64)

@@ -17,8 +17,10 @@ from cloakgp.measurements.lattice import IntArray, Measurement, of_rows
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.leverage import downweighted
 from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.learning import Learned, learn
+from cloakgp.rows.merging import distinct
 
 _LARGEST = 2**27  # entries of a matrix that a recipe is written out to
 
@@ -48,9 +50,8 @@ class Remodelled:
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
         gp.check_rows(len(X))
         gp = gp.with_inducing(X).at_rows(X)
-        if not isinstance(gp.noise, float) or not isinstance(
-            gp.mean, float
-        ):  # rows that were joined may differ
+        gp = downweighted(gp, distinct(X, gp.noise))
+        if not isinstance(gp.noise, float) or not isinstance(gp.mean, float):  # joined rows may differ
             measurement = _by_row(measurement)
         return Posterior(gp, X, [(measurement, self.z)])
 

@@ -102,7 +102,7 @@ def _model_words(rule: Rule) -> dict[str, Any]:
     bounds = list(rule.bounds)
     if isinstance(rule.prior, Known):
         gp = rule.prior.gp
-        return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.mean, "bounds": bounds}
+        return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.level, "bounds": bounds}
     return {"prior": {name: list(value) for name, value in asdict(rule.prior).items()}, "bounds": bounds}
 
 

@@ -79,12 +79,13 @@ def make_given_plan(
 ) -> StagedPlan:
     """A plan of one stage for a model that is known, after earlier releases, as :meth:`GP.plan` makes it."""
     epsilon, delta = calibrate.promise(epsilon, delta)
+    bounds = gp.one_pair("a plan with given")
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         raise ArgumentError("given", "needs a model with one noise variance, not one per row")
     if windows is not None:
         windows = checks.positive(windows, "windows", "It is in standard deviations; 2 is a careful choice.")
     return _planned(
-        Known(gp), gp.bounds, gp.inducing, X, X_star, weights, given, epsilon, delta, (1.0,), windows
+        Known(gp), bounds, gp.inducing, X, X_star, weights, given, epsilon, delta, (1.0,), windows
     )
 
 

@@ -241,7 +241,7 @@ class Rule:
     def middle(self) -> float:
         """What outcomes are counted from: a known model's mean, or the middle of the bounds."""
         if isinstance(self.prior, Known):
-            return self.prior.gp.mean
+            return self.prior.gp.level
         return self.bounds[0] + (self.bounds[1] - self.bounds[0]) / 2
 
     @property

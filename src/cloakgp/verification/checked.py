@@ -22,6 +22,7 @@ from cloakgp.verification import guarantee, predictions, reasons, recipe, replay
 from cloakgp.verification.reasons import Reason, VerificationError
 
 _SENSITIVITY = "the sensitivity"
+_ORIGIN = "the origin of "
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,9 @@ class Verification:
         if self.complete:
             return f"verified: {promise}; {signed}"
         if self.proven_delta is not None:
-            return f"verified IN PART: {promise}, but the predictions were not checked; {signed}"
+            origin = all(what.startswith(_ORIGIN) for what in self.unchecked)
+            left = "the origin of what each row has of its own was" if origin else "the predictions were"
+            return f"verified IN PART: {promise}, but {left} not checked; {signed}"
         were = "were" if self.missing.endswith("s") else "was"
         return (
             f"verified IN PART: {self.missing} {were} not checked, so that {promise}, is claimed and not "
@@ -195,17 +198,32 @@ def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: A
         left.insert(
             0, f"{_SENSITIVITY}: the matrix is withheld, so only the custodian can; a signature vouches"
         )
+    given = [name for name in ("bounds", "mean") if manifest["model"][name] == schema.PER_ROW]
+    if given:
+        left.append(
+            f"{_ORIGIN}each row's {' and '.join(given)}: that they were not made from y, and so would have "
+            "published it, is the custodian's word"
+        )
     return proven, done + checked, left
 
 
 def _compared(manifest: dict[str, Any], arrays: dict[str, Any], X: Any) -> Inputs:
     """X, once it is what the file shows, or what it names by a digest."""
-    noise = arrays.get("noise", manifest["model"]["noise"])
+    noise, windows = arrays.get("noise", manifest["model"]["noise"]), _windows(manifest["model"], arrays)
     if "X" in arrays:
         predictions.compare(arrays["X"], X)
-        return distinct(arrays["X"], noise)
+        return distinct(arrays["X"], noise, windows)
     shape = (manifest["certificate"]["n_rows"], arrays["X_star"].shape[1])
-    return recipe.named(X, noise, shape, manifest["measurement"]["inputs_sha256"])
+    return recipe.named(X, noise, windows, shape, manifest["measurement"]["inputs_sha256"])
+
+
+def _windows(model: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """(N, 3) bounds and prior mean of each row; None if all have the same."""
+    if schema.PER_ROW not in (model["bounds"], model["mean"]):
+        return None
+    own = model["bounds"] == schema.PER_ROW
+    low, high = (arrays["lower"], arrays["upper"]) if own else model["bounds"]
+    return np.column_stack(np.broadcast_arrays(low, high, arrays.get("mean_rows", model["mean"])))
 
 
 def _from_the_model(

@@ -23,7 +23,8 @@ from cloakgp.posterior.resampling import about_the_best
 MOST_EXACT = 800
 """Distinct inputs up to which each is a support point."""
 _SUPPORT = 320
-_KEPT = 10  # settings that predictions are made with
+_KEPT = 128  # settings that predictions are made with, at most
+_WEIGHT = 0.99  # that they hold together
 _NEGLIGIBLE = 12.0  # log odds against the best beyond which a setting is looked at no more
 _MOST = 192  # settings that go on to the next stage
 _ENTRIES = 2**21  # of a stack of matrices
@@ -127,10 +128,11 @@ class Mixture:
         go_on = [i for i in order[:_MOST] if total[i] > total[order[0]] - _NEGLIGIBLE]
         self.settings = [self.settings[i] for i in go_on]
         self.log_prior = self.log_prior[go_on]
-        best = order[:_KEPT]
-        kept = tuple(self.settings[: min(_KEPT, len(go_on))])
-        weights = np.exp(total[best[: len(kept)]] - total[best[0]])
-        return self.state(kept, weights / weights.sum(), readings, spreads)
+        weights = np.exp(total[go_on] - total[order[0]])
+        held = np.cumsum(weights) / weights.sum()
+        n = min(_KEPT, 1 + int(np.searchsorted(held, _WEIGHT)))
+        kept = tuple(self.settings[:n])
+        return self.state(kept, weights[:n] / weights[:n].sum(), readings, spreads)
 
     def state(
         self,
@@ -140,20 +142,23 @@ class Mixture:
         spreads: Sequence[SpreadReading],
     ) -> State:
         """The mixture of these settings, each conditioned on the readings."""
-        data = _Stacked(self, readings)
-        means, F, noise = [], np.zeros((len(self.Z) + len(self.X_star),) * 2), 0.0
-        for setting, weight in zip(kept, weights, strict=True):
-            k = setting.signal * self._shape(setting) + setting.level
-            H = data.G @ k[: len(self.Z)]
-            D = H[:, : len(self.Z)] @ data.G.T + data.noise(setting.noise)
-            L = _factor(D)
-            W = _lower_solve(L, np.column_stack([H, data.z]))
-            means.append(W[:, :-1].T @ W[:, -1])
-            F += weight * (k - W[:, :-1].T @ W[:, :-1])
-            noise += weight * setting.noise
-        mean = weights @ np.array(means)
-        for weight, one in zip(weights, means, strict=True):
-            F += weight * np.outer(one - mean, one - mean)
+        data, m = _Stacked(self, readings), len(self.Z)
+        means, F = np.empty((len(kept), m + len(self.X_star))), np.zeros((m + len(self.X_star),) * 2)
+        for members in _by_shape(kept):
+            k = self._shape(kept[members[0]])
+            A = data.G @ k[:m]
+            AG = A[:, :m] @ data.G.T
+            for i in members:
+                s = kept[i]
+                D = s.signal * AG + s.level * np.outer(data.total, data.total) + data.noise(s.noise)
+                H = s.signal * A + s.level * data.total[:, None]
+                W = _lower_solve(_factor(D), np.column_stack([H, data.z]))
+                means[i] = W[:, :-1].T @ W[:, -1]
+                F -= weights[i] * (W[:, :-1].T @ W[:, :-1])
+            F += float(sum(weights[i] * kept[i].signal for i in members)) * k
+        mean = weights @ means
+        F += float(weights @ [s.level for s in kept]) + (means - mean).T @ ((means - mean) * weights[:, None])
+        noise = float(weights @ [s.noise for s in kept])
         return State(self, kept, weights, tuple(readings), tuple(spreads), mean, (F + F.T) / 2, noise)
 
     def _shape(self, setting: Setting) -> FloatArray:
@@ -172,12 +177,9 @@ class Mixture:
     ) -> FloatArray:
         """Log density of the readings under each setting."""
         found = np.empty(len(settings))
-        by_shape: dict[tuple[str, tuple[float, ...]], list[int]] = {}
-        for i, setting in enumerate(settings):
-            by_shape.setdefault((setting.family, setting.lengthscale), []).append(i)
         most = max(1, _ENTRIES // data.G.shape[0] ** 2)
         m = len(self.Z)
-        for members in by_shape.values():
+        for members in _by_shape(settings):
             if len(self.spans) > 1:
                 k = np.asarray(settings[members[0]].shape(self.Z), dtype=np.float64)
             else:
@@ -254,7 +256,8 @@ class State:
         """(U,) of f at the inputs."""
         m, P = self.mixture.n_support, self.mixture.P
         S = self.support_covariance[:m, :m]
-        return np.maximum(np.diag(S) if P is None else np.einsum("ij,ij->i", P @ S, P), 0.0)
+        own: FloatArray = np.diag(S) if P is None else np.einsum("ij,ij->i", P @ S, P)
+        return np.maximum(own, 0.0)
 
     @property
     def covariance(self) -> FloatArray:
@@ -315,6 +318,14 @@ class _Stacked:
     def noise(self, variance: float) -> FloatArray:
         """Covariance of all that is not f."""
         return np.asarray(variance * self.own + self.rest)
+
+
+def _by_shape(settings: Sequence[Setting]) -> list[list[int]]:
+    """Places of the settings that share family and lengthscales."""
+    found: dict[tuple[str, tuple[float, ...]], list[int]] = {}
+    for i, setting in enumerate(settings):
+        found.setdefault((setting.family, setting.lengthscale), []).append(i)
+    return list(found.values())
 
 
 def folded(std: FloatArray, limit: float) -> FloatArray:

@@ -2,7 +2,7 @@
 
 f at the U distinct inputs is P times f at m support points: the inputs themselves, and P the identity, or a
 few hundred, and P an interpolation that does not depend on the setting, so that every one costs m x m.
-Numbers here are less the middle of the bounds; the prior mean is 0.
+What the interpolation leaves out of f counts as noise of its own. Numbers here are less the middle of the bounds; the prior mean is 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_EXACT = 800
 _SUPPORT = 320
 _KEPT = 128  # settings that predictions are made with, at most
 _WEIGHT = 0.99  # that they hold together
-_NEGLIGIBLE = 12.0  # log odds against the best beyond which a setting is looked at no more
+_NEGLIGIBLE = 9.0  # log odds against the best beyond which a setting is looked at no more
 _MOST = 192  # settings that go on to the next stage
 _ENTRIES = 2**21  # of a stack of matrices
 _LOOKED_AT = 256  # rows whose spread stands for all
@@ -108,8 +108,9 @@ class Mixture:
             mean_shape += self._shape(one) / len(shapes)
         signal = float(np.mean([s.signal for s in self.settings]))
         noise = float(np.mean([s.noise for s in self.settings]))
-        F = chosen[0].level + signal * mean_shape
-        return State(self, (), np.empty(0), (), (), np.zeros(len(points)), F, noise)
+        F, m = chosen[0].level + signal * mean_shape, len(self.Z)
+        rest = signal * self._left_out(mean_shape[:m, :m])
+        return State(self, (), np.empty(0), (), (), np.zeros(len(points)), F, noise, rest)
 
     def fit(self, readings: Sequence[Reading], spreads: Sequence[SpreadReading] = ()) -> State:
         """What all readings together say; settings that they rule out are forgotten."""
@@ -144,22 +145,27 @@ class Mixture:
         """The mixture of these settings, each conditioned on the readings."""
         data, m = _Stacked(self, readings), len(self.Z)
         means, F = np.empty((len(kept), m + len(self.X_star))), np.zeros((m + len(self.X_star),) * 2)
+        rest = 0.0
         for members in _by_shape(kept):
             k = self._shape(kept[members[0]])
             A = data.G @ k[:m]
             AG = A[:, :m] @ data.G.T
+            left_out = self._left_out(k[:m, :m])
             for i in members:
                 s = kept[i]
-                D = s.signal * AG + s.level * np.outer(data.total, data.total) + data.noise(s.noise)
+                D = s.signal * AG + s.level * np.outer(data.total, data.total)
+                D += data.noise(s.noise + s.signal * left_out)
                 H = s.signal * A + s.level * data.total[:, None]
                 W = _lower_solve(_factor(D), np.column_stack([H, data.z]))
                 means[i] = W[:, :-1].T @ W[:, -1]
                 F -= weights[i] * (W[:, :-1].T @ W[:, :-1])
-            F += float(sum(weights[i] * kept[i].signal for i in members)) * k
+            signal = float(sum(weights[i] * kept[i].signal for i in members))
+            F += signal * k
+            rest += signal * left_out
         mean = weights @ means
         F += float(weights @ [s.level for s in kept]) + (means - mean).T @ ((means - mean) * weights[:, None])
         noise = float(weights @ [s.noise for s in kept])
-        return State(self, kept, weights, tuple(readings), tuple(spreads), mean, (F + F.T) / 2, noise)
+        return State(self, kept, weights, tuple(readings), tuple(spreads), mean, (F + F.T) / 2, noise, rest)
 
     def _shape(self, setting: Setting) -> FloatArray:
         """(m + P, m + P) the smooth part with variance 1, at support and test points."""
@@ -186,13 +192,14 @@ class Mixture:
                 k = self._shape(settings[members[0]])[:m, :m]
             A = data.G @ k
             AG = A @ data.G.T
-            at_rows = self._at_looked(A) if spreads else None
+            at_rows, left_out = self._at_looked(A) if spreads else None, self._left_out(k)
             for some in (members[i : i + most] for i in range(0, len(members), most)):
                 signal, level, noise = (
                     np.array([getattr(settings[i], name) for i in some])[:, None, None]
                     for name in ("signal", "level", "noise")
                 )
-                D = signal * AG + level * np.outer(data.total, data.total) + noise * data.own + data.rest
+                D = signal * AG + level * np.outer(data.total, data.total) + data.rest
+                D += (noise + signal * left_out) * data.own
                 if at_rows is None:
                     right = np.broadcast_to(data.z[:, None], (len(some), len(data.z), 1))
                 else:
@@ -213,6 +220,13 @@ class Mixture:
                 found[some] = score
         found[~np.isfinite(found)] = -np.inf
         return found
+
+    def _left_out(self, k: FloatArray) -> float:
+        """What the interpolation leaves out of a smooth part with variance 1, given at the support points."""
+        if self.P is None:
+            return 0.0
+        some = self.P[self._looked_at[::4]]
+        return max(1 - float(np.einsum("ij,ij->", some @ k, some)) / len(some), 0.0)
 
     def _at_looked(self, A: FloatArray) -> FloatArray:
         """From support points (columns) to the rows that are looked at."""
@@ -244,6 +258,8 @@ class State:
     support_covariance: FloatArray  # (m + P, m + P)
     noise: float
     """Variance of one outcome about f."""
+    rest: float
+    """Variance of f at an input that the support points do not tell of."""
 
     @cached_property
     def mean(self) -> FloatArray:
@@ -257,7 +273,7 @@ class State:
         m, P = self.mixture.n_support, self.mixture.P
         S = self.support_covariance[:m, :m]
         own: FloatArray = np.diag(S) if P is None else np.einsum("ij,ij->i", P @ S, P)
-        return np.maximum(own, 0.0)
+        return np.maximum(own, 0.0) + self.rest
 
     @property
     def covariance(self) -> FloatArray:
@@ -284,8 +300,9 @@ class State:
         means, variances = [], []
         for setting in self.settings:
             kernel = setting.kernel
-            H = data.G @ np.asarray(kernel(mixture.Z))
-            L = _factor(H @ data.G.T + data.noise(setting.noise))
+            k = np.asarray(setting.shape(mixture.Z), dtype=np.float64)
+            H = data.G @ (setting.signal * k + setting.level)
+            L = _factor(H @ data.G.T + data.noise(setting.noise + setting.signal * mixture._left_out(k)))
             link = data.G @ np.asarray(kernel(mixture.Z, X))
             W = _lower_solve(L, np.column_stack([link, data.z]))
             means.append(W[:, :-1].T @ W[:, -1])

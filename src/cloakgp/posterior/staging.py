@@ -17,6 +17,7 @@ SCALE_SHARE = 0.1
 """Of a stage's mu^2, for the noise level; none in the first."""
 _SCALE_LIMIT = 2.5  # standard deviations up to which distances are told apart
 _GAP = 0.05
+_IDLE = 0.02  # of the noise variance: directions with less signal are not measured
 
 
 def windows(state: State, bounds: tuple[float, float], kappa: float) -> tuple[FloatArray, FloatArray]:
@@ -54,7 +55,7 @@ class Stage:
         state, n = self.state, self.state.mixture.counts
         width = self.window[1] - self.window[0]
         factor, P = n * self.clip.slope / width, state.mixture.P
-        noise = n * self.clip.slope**2 * state.noise
+        noise = n * self.clip.slope**2 * (state.noise + state.rest)
         variance = state.at_test_points[1]
         if P is None:
             K = state.covariance * factor[:, None] * factor
@@ -67,11 +68,14 @@ class Stage:
 
     def rows(self) -> FloatArray:
         """(q, U) what to measure of the sums of clipped outcomes: columns have norm 1 / width at most."""
-        smoother = self.smoother()
-        solution = designs.solve("posterior", smoother, np.ones(smoother.n_outputs), _GAP, 1 / self.mu**2)
+        smoother, noise = self.smoother(), 1 / self.mu**2
+        solution = designs.solve("posterior", smoother, np.ones(smoother.n_outputs), _GAP, noise)
         assert solution.matrix is not None
-        B: FloatArray = np.asarray(solution.matrix) / (self.window[1] - self.window[0])
-        return B
+        B = np.asarray(solution.matrix)
+        values, turn = np.linalg.eigh(smoother.times_covariance(B) @ B.T)
+        B = turn[:, values > min(_IDLE * noise, 0.1 * values[-1])].T @ B
+        rows: FloatArray = B / np.linalg.norm(B, axis=0).max() / (self.window[1] - self.window[0])
+        return rows
 
     def reading(self, rows: FloatArray, value: FloatArray, noise: float) -> Reading:
         """What was measured, as a line through f."""
@@ -81,10 +85,10 @@ class Stage:
         state, n, P = self.state, self.state.mixture.counts, self.state.mixture.P
         if P is None:
             return np.asarray(rows @ self.clip.of_sums(state.covariance, n) @ rows.T)
-        std = np.sqrt(np.diag(state.covariance) + state.noise)
+        std = np.sqrt(np.diag(state.covariance) + state.noise + state.rest)
         r = state.covariance / std[:, None] / std
         total, power, own = np.zeros((len(rows), len(rows))), r, self.clip.left
-        share = state.variance / self.clip.std**2
+        share = (state.variance - state.rest) / self.clip.std**2
         for k, term in enumerate(self.clip.terms, start=2):
             power = power * r
             moved = (rows * (n * term)) @ P

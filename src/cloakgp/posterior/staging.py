@@ -11,6 +11,9 @@ from cloakgp.model.smoothers import Smoother
 from cloakgp.posterior.clipping import Clipping, linearise
 from cloakgp.posterior.mixture import Reading, State
 
+STAGES, GROWTH = 7, 1.3
+KAPPA = 1.4
+"""Half a window's width, in standard deviations of what is expected of an outcome."""
 FLOOR = 0.01
 """Least width of a window, as a share of the bounds' width."""
 SCALE_SHARE = 0.1
@@ -20,7 +23,14 @@ _GAP = 0.05
 _IDLE = 0.02  # of the noise variance: directions with less signal are not measured
 
 
-def windows(state: State, bounds: tuple[float, float], kappa: float) -> tuple[FloatArray, FloatArray]:
+def schedule(stages: int = STAGES) -> FloatArray:
+    """(stages,) shares of mu^2, fixed beforehand: they grow, since windows close in."""
+    shares = GROWTH ** np.arange(stages)
+    result: FloatArray = shares / shares.sum()
+    return result
+
+
+def windows(state: State, bounds: tuple[float, float], kappa: float = KAPPA) -> tuple[FloatArray, FloatArray]:
     """(U,) lower and upper edges about what is expected, within the bounds and never too narrow."""
     lo, hi = bounds
     least = FLOOR * (hi - lo)
@@ -35,7 +45,7 @@ def scale_limit(state: State, width: float) -> float:
     """T, for the noise level's measurement."""
     return float(
         min(
-            _SCALE_LIMIT * np.sqrt(np.average(state.variance + state.noise, weights=state.mixture.counts)),
+            _SCALE_LIMIT * np.sqrt(np.average(state.variance + state.noise, weights=state.counts)),
             width,
         )
     )
@@ -52,9 +62,9 @@ class Stage:
 
     def smoother(self) -> Smoother:
         """Of the sums of clipped outcomes, each over its window's width."""
-        state, n = self.state, self.state.mixture.counts
+        state, n = self.state, self.state.counts
         width = self.window[1] - self.window[0]
-        factor, P = n * self.clip.slope / width, state.mixture.P
+        factor, P = n * self.clip.slope / width, state.support.P
         noise = n * self.clip.slope**2 * (state.noise + state.rest)
         variance = state.at_test_points[1]
         if P is None:
@@ -82,7 +92,7 @@ class Stage:
         return Reading(rows, value, noise, self.state.mean, self.clip, self._extra(rows))
 
     def _extra(self, rows: FloatArray) -> FloatArray:
-        state, n, P = self.state, self.state.mixture.counts, self.state.mixture.P
+        state, n, P = self.state, self.state.counts, self.state.support.P
         if P is None:
             return np.asarray(rows @ self.clip.of_sums(state.covariance, n) @ rows.T)
         std = np.sqrt(np.diag(state.covariance) + state.noise + state.rest)

@@ -89,8 +89,10 @@ def test_a_spread_tells_the_noise(std: float) -> None:
     y = np.sin(x[:, :1]) + std * rng.normal(size=(40, 5))
     mixture = Mixture(Hyperprior(), x, n, x[:2], WIDTH)
     line = linearise(np.zeros(40), np.ones(40), (np.full(40, -5.0), np.full(40, 5.0)), BOUNDS)
-    rows = np.linalg.qr(rng.normal(size=(40, 12)))[0].T
-    reading = Reading(rows, rows @ y.sum(axis=1), 1e-2, np.zeros(40), line, np.zeros((12, 12)))
+    rows = np.cos(np.outer(np.arange(3), x[:, 0])) / 40  # broad sums, which hardly show the noise
+    reading = Reading(rows, rows @ y.sum(axis=1), 0.01, np.zeros(40), line, np.zeros((3, 3)))
+    alone = Mixture(Hyperprior(), x, n, x[:2], WIDTH).fit([reading])
+    assert not 0.7 < np.sqrt(alone.noise) / std < 1.4
     limit, centre = 8.0, np.sin(x[:, 0])
     value = float(np.minimum(np.abs(y - centre[:, None]), limit).mean())
     state = mixture.fit([reading], [SpreadReading(centre, limit, value, 1e-6)])

@@ -1,7 +1,8 @@
-"""From stage to stage: windows, what to measure, and that it pays. Noise is numpy's here: nothing is private."""
+"""From stage to stage: windows, what to measure, and that it pays. Noise here is numpy's: not private."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,17 @@ def test_stages_pay() -> None:
             mse.append(np.mean((mean - truth[::8]) ** 2))
         errors.append(np.sqrt(np.mean(mse)))
     assert errors[1] < 0.6 * errors[0]
+
+
+@pytest.mark.parametrize("mean", [-80.0, -50.0, -49.9, 0.0, 49.9, 80.0])
+@pytest.mark.parametrize("std", [1e-6, 0.4, 1e6])
+def test_windows_stay_within_the_bounds_and_are_never_too_narrow(mean: float, std: float) -> None:
+    state: Any = SimpleNamespace(mean=np.array([mean]), variance=np.array([std**2]), noise=0.0)
+    a, b = windows(state, BOUNDS)
+    assert a[0] >= BOUNDS[0]
+    assert b[0] <= BOUNDS[1] + 1e-9
+    assert b[0] - a[0] >= FLOOR * WIDTH * (1 - 1e-9)
+    assert a[0] - 1e-9 <= np.clip(mean, *BOUNDS) <= b[0] + 1e-9
 
 
 CASES = {

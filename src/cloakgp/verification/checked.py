@@ -107,7 +107,7 @@ def verify(
     signer = None
     if signature is not None or signed_by is not None:
         signer = signing.check(manifest["sha256"], signature, signed_by)
-    found = _in_stages(manifest, arrays, X) if in_stages else _at_once(manifest, arrays, kernel, X)
+    found = _in_stages(manifest, arrays, kernel, X) if in_stages else _at_once(manifest, arrays, kernel, X)
     proven, checked, left = found
     if manifest["ledger"] is not None:
         entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
@@ -134,9 +134,9 @@ _Found = tuple[float, list[str], list[str]]
 """The delta that is proven, what was checked, and what was not."""
 
 
-def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], X: Any) -> _Found:
+def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any) -> _Found:
     """All of a release in stages."""
-    release = opening.release_of(manifest, arrays)
+    release = opening.release_of(manifest, arrays, kernel)
     assert isinstance(release, StagedRelease)
     counts = staged.as_counts(release.plan.rule.inputs.counts)
     proven = staged.check_guarantee(manifest, arrays, counts)
@@ -148,6 +148,12 @@ def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], X: Any) -> _Fou
         f"{stages}: integer sensitivity, noise scale and mu of each, from its matrix, within its share",
         "the stages' total mu, epsilon and delta",
     ]
+    earlier = len(manifest["given"])
+    if earlier:
+        done.append(
+            f"{earlier} earlier release{'s' if earlier > 1 else ''}, each with a promise of its own: integer "
+            "sensitivity, noise scale, mu and delta"
+        )
     checked, left = replay.check(release)
     return proven, done + checked, left
 

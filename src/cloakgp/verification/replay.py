@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from cloakgp.model.hyperprior import Setting
+from cloakgp.measurements.lattice import Measurement
+from cloakgp.model.hyperprior import Candidate
 from cloakgp.plans.staged import StagedRelease
-from cloakgp.plans.stages import Rule, StagePlan, Walk
+from cloakgp.plans.stages import Rule, Walk
+from cloakgp.posterior.conditioning import Line
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason, VerificationError
 
@@ -30,7 +32,7 @@ _FAR = 1e7  # bounds so many widths from 0 leave too few digits
 def check(release: StagedRelease) -> tuple[list[str], list[str]]:
     """What was checked, and what could not be."""
     rule = release.plan.rule
-    if max(map(abs, rule.bounds)) > _FAR * (rule.bounds[1] - rule.bounds[0]):
+    if max(map(abs, rule.bounds)) > _FAR * _width(rule):
         return [], [f"{WINDOWS}: the bounds are too far from 0 for floating point to work them out again"]
     try:
         with np.errstate(all="ignore"):
@@ -39,30 +41,35 @@ def check(release: StagedRelease) -> tuple[list[str], list[str]]:
         raise
     except (ValueError, TypeError, ArithmeticError, LinAlgError, AssertionError) as error:
         return [], [f"{WINDOWS}: they could not be worked out again here ({type(error).__name__})"]
-    later = len(release.stages) - 1
-    if not later:
-        return ["what was learned, from the stage's answer"], []
-    of = f"stage{'s' if later > 1 else ''} 2{f' to {later + 1}' if later > 1 else ''}"
-    return [
-        f"windows and noise level of {of}, from the answers before, to {TOLERANCE:g} of the bounds' width",
-        "what was learned, from all answers",
-    ], []
+    done = ["what was learned, from all answers"]
+    if any(stage.plan.line is not None or stage.plan.spread is not None for stage in release.stages):
+        told = f"to {TOLERANCE:g} of the bounds' width"
+        done.insert(0, f"windows and distances of each stage, from the answers before it, {told}")
+    left = []
+    if any(stage.plan.line is not None or stage.plan.spread is not None for stage in rule.all_stages(())):
+        left.append(f"{WINDOWS} of earlier releases: only their own files tell; verify these")
+    return done, left
 
 
 def _walk(release: StagedRelease) -> None:
     rule = release.plan.rule
     walk = Walk(rule)
     for number, stage in enumerate(release.stages):
-        if number:
-            _check_stage(walk, stage.plan, f"stage {number + 1}")
+        where, plan = f"stage {number + 1}", stage.plan
+        reasons.refuse((plan.line is not None) != rule.has_windows(number), Reason.WINDOWS, where)
+        reasons.refuse((plan.spread is not None) != rule.measures_noise(number), Reason.DISTANCES, where)
+        if plan.line is not None:
+            _check_windows(walk, plan.measurement, plan.line, where)
+        if plan.spread is not None:
+            centre, limit = walk.distances()
+            edge = TOLERANCE * _width(rule)
+            near = _near(plan.spread.centre, centre, edge) and _near(plan.spread.limit, limit, edge)
+            reasons.refuse(not near, Reason.DISTANCES, where)
         walk.take(stage)
     _check_learned(walk, release.settings, release.weights)
 
 
-def _check_stage(walk: Walk, plan: StagePlan, where: str) -> None:
-    m, line, spread = plan.measurement, plan.line, plan.spread
-    assert line is not None
-    assert spread is not None
+def _check_windows(walk: Walk, m: Measurement, line: Line, where: str) -> None:
     edge = TOLERANCE * _width(walk.rule)
     lower, upper = walk.windows()
     reasons.refuse(not (_near(m.lower, lower, edge) and _near(m.upper, upper, edge)), Reason.WINDOWS, where)
@@ -75,12 +82,9 @@ def _check_stage(walk: Walk, plan: StagePlan, where: str) -> None:
         and _near(line.extra, expected.extra, TOLERANCE * variance)
     )
     reasons.refuse(not near, Reason.LINE, where)
-    centre, limit = walk.distances()
-    near = _near(spread.centre, centre, edge) and _near(spread.limit, limit, edge)
-    reasons.refuse(not near, Reason.DISTANCES, where)
 
 
-def _check_learned(walk: Walk, settings: tuple[Setting, ...], weights: Any) -> None:
+def _check_learned(walk: Walk, settings: tuple[Candidate, ...], weights: Any) -> None:
     """The same models with the same weights, in any order: nearly equal ones may change places.
 
     Of two such at the list's end either may be left out.
@@ -97,7 +101,7 @@ def _check_learned(walk: Walk, settings: tuple[Setting, ...], weights: Any) -> N
     reasons.refuse(not near, Reason.LEARNED)
 
 
-def _same(one: Setting, other: Setting) -> bool:
+def _same(one: Candidate, other: Candidate) -> bool:
     numbers, others = (np.array([*s.lengthscale, s.signal, s.level, s.noise]) for s in (one, other))
     return one.family == other.family and bool(np.allclose(numbers, others, rtol=TOLERANCE, atol=0))
 

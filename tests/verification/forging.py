@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import GP
+from cloakgp import GP, AutoGP
 from cloakgp.calibration import delta_slack
 from cloakgp.files import container
 from cloakgp.kernels import EQ, Constant
@@ -61,10 +61,15 @@ PLANS = {
     "paper": function(bound="paper"),
     "hidden": function(bound="input-free", basis=BASIS),
     "one point": lambda: SETTING.plan(X, X_STAR[1:2], **PROMISE),
+    "staged": lambda: AutoGP((-1.0, 4.0), stages=3).plan(X, X_STAR, weights=[1, 2, 3, 4], **PROMISE),
+    "after another": lambda: SETTING.plan(
+        X, X_STAR, given=[design("mse")().release(Y)], windows=2.0, **PROMISE
+    ),
 }
+STAGED = ("staged", "after another")
 PREDICTIONS = ("mse", "max", "posterior", "volume", "shared columns", "inducing", "recipe")
 FUNCTIONS = ("function", "paper", "hidden")
-SHOWN = tuple(kind for kind in PLANS if kind != "hidden")
+SHOWN = tuple(kind for kind in PLANS if kind not in ("hidden", *STAGED))
 WITH_MATRIX = tuple(kind for kind in SHOWN if kind != "recipe")
 _made: dict[str, bytes] = {}
 

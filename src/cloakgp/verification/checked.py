@@ -154,6 +154,12 @@ def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X:
             f"{earlier} earlier release{'s' if earlier > 1 else ''}, each with a promise of its own: integer "
             "sensitivity, noise scale, mu and delta"
         )
+    if kernel is None and schema.is_custom(manifest["model"].get("kernel", {"kind": ""})):
+        return (
+            proven,
+            done,
+            [Message(f"{replay.WINDOWS}: the kernel is a custom one (", Phrase.GIVE_KERNEL, ")")],
+        )
     checked, left = replay.check(release)
     return proven, done + checked, left
 

@@ -375,7 +375,7 @@ def staged_by_another_library(path, **patches):
     with pytest.MonkeyPatch.context() as patch:
         for name, (where, value) in patches.items():
             patch.setattr(where, name, value)
-        forging.PLANS["staged"]().release(Y).save(path)
+        forging.save_staged(forging.PLANS["staged"](), path)
     return path
 
 

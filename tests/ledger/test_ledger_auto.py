@@ -14,6 +14,8 @@ from cloakgp.files import container
 from cloakgp.ledger import BudgetExceeded, Ledger, LedgerTampered
 from cloakgp.plans import staged
 from cloakgp.plans.staged import StagedPlan, StagedRelease
+from cloakgp.plans.stages import StagePlan
+from cloakgp.posterior import staging
 
 X = np.linspace(0.0, 10.0, 30)[:, None]
 Y = 2.0 + np.sin(X[:, 0])
@@ -176,3 +178,17 @@ def test_a_stage_that_cannot_be_planned_ends_a_release_that_is_paid_for(book, pl
     release.save(tmp_path / "file")
     assert verify(tmp_path / "file").complete
     book.verify(releases=[tmp_path / "file"])
+
+
+def test_a_stage_on_record_is_answered_as_it_was_planned(book, plan, dies, monkeypatch):
+    """Also by a library that would plan it in another way by then."""
+    alive = dies(1)
+    with pytest.raises(KeyboardInterrupt):
+        plan.release(Y, ledger=book, **PEOPLE)
+    alive()
+    planned = StagePlan.from_bytes(book.stages(2, plan)[1].contents, plan.rule, 1)
+    right = staging.windows
+    monkeypatch.setattr(staging, "windows", lambda state, bounds, kappa: right(state, bounds, kappa / 2))
+    whole = plan.recover(book, 2, Y)
+    np.testing.assert_array_equal(whole.stages[1].lower, planned.measurement.lower)
+    assert kinds(book) == ["spent"] + ["planned", "answered"] * 3

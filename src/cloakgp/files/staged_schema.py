@@ -140,9 +140,9 @@ def _check_stage(words: Any, number: int) -> None:
 
 def _check_lattice(words: dict[str, Any]) -> None:
     for name, kind in _LATTICE.items():
-        _expect(
-            type(words[name]) is kind and 0 <= words[name] < 2**63, f"a stage's {name} must be a whole number"
-        )
+        most = 62 if name.endswith("_bits") else 2**63 - 1  # powers of two are taken of bits
+        good = type(words[name]) is kind and 0 <= words[name] <= most
+        _expect(good, f"a stage's {name} must be a whole number up to {most}")
 
 
 def _check_learned(learned: Any, arrays: dict[str, Array]) -> None:

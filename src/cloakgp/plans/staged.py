@@ -177,6 +177,7 @@ class StagedPlan:
         be usable. If the program dies later, :meth:`recover` goes on where it stopped.
         """
         account = Account(ledger, dataset, why, request)
+        self._check_promise()
         entry = paid(self, account, lambda: self._check_usable(y, missing))
         return self._all_stages(entry, ledger, y, missing)
 
@@ -186,21 +187,28 @@ class StagedPlan:
         Without `y`, from the stages that were answered. With it, those that were not are answered now: they
         are paid for.
         """
+        self._check_promise()
         return self._all_stages(entry, ledger, y, missing)
 
+    def _check_promise(self) -> None:
+        """Raise unless all stages together keep what the certificate says, and is paid for."""
+        self.rule.check([self.first])
+        c, rule = self.certificate, self.rule
+        certified = (c.epsilon, c.delta, c.mu, c.n_measurements, c.shares)
+        if certified != (rule.epsilon, rule.delta, rule.mu, rule.most, self.shares):
+            raise AssertionError("certificate is of another release")
+
     def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
-        walk, stages, receipt, spent = Walk(self.rule, self.__dict__.get("start")), [], None, 0.0
+        walk, stages, receipt = Walk(self.rule, self.__dict__.get("start")), [], None
         known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
         with Progress("stages", self.stages) as progress:
             for number in range(self.stages):
                 record = known.get(number)
                 try:
                     plan = self._stage_plan(walk, number, record)
+                    self.rule.check([*(stage.plan for stage in stages), plan])
                 except (ValueError, ArithmeticError, LinAlgError, AssertionError):
                     break  # it is paid for: what was answered is better than nothing
-                spent += plan.mu_squared
-                if not spent <= self.rule.mu**2 * (1 + 1e-12):
-                    raise AssertionError("stages spend more than was promised")
                 if record is not None and record.answer is not None:
                     answer, receipt = record.answer, record.receipt
                 elif y is None:
@@ -235,10 +243,7 @@ class StagedPlan:
     def _measure_stage(self, plan: StagePlan, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        answer = measure(plan.measurement, y, missing)
-        if plan.spread is None:
-            return answer
-        return np.concatenate([answer, measure(plan.spread, y, missing)])
+        return np.concatenate([measure(part, y, missing) for part in plan.parts])
 
     def __repr__(self) -> str:
         c, error = self.certificate, self.expected_error

@@ -8,12 +8,15 @@ public, and anybody who holds the answers can walk again.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from cloakgp.calibration import total_delta
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import container
 from cloakgp.files.container import Array
@@ -27,6 +30,7 @@ from cloakgp.rows.merging import Inputs, distinct
 
 ARRAYS = ("matrix", "lower", "upper", "slope", "shift", "extra", "centre")
 """Of a stage, in a file."""
+_ROUNDING = 1e-12  # far above the rounding errors in a dozen shares, far below what noise could show
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,13 +44,18 @@ class StagePlan:
     """What its windows do to outcomes; None where they are the bounds."""
 
     @property
+    def parts(self) -> tuple[Measurement, ...]:
+        """What is measured, in the order of the answer."""
+        return (self.measurement,) if self.spread is None else (self.measurement, self.spread)
+
+    @property
     def n_measurements(self) -> int:
-        return self.measurement.n_measurements + (self.spread is not None)
+        return sum(part.n_measurements for part in self.parts)
 
     @property
     def mu_squared(self) -> float:
         """What it spends."""
-        return self.measurement.mu() ** 2 + (0.0 if self.spread is None else self.spread.mu() ** 2)
+        return sum(part.mu() ** 2 for part in self.parts)
 
     def described(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """As words and arrays."""
@@ -210,6 +219,27 @@ class Rule:
         spread = share * staging.SCALE_SHARE if number else 0.0
         return share - spread, spread
 
+    def mu_of(self, share: float) -> float:
+        """What a part may spend: a hair less than its share, so that no rounding adds up to more than all."""
+        return self.mu * math.sqrt(share) * (1 - _ROUNDING)
+
+    def check(self, stages: Sequence[StagePlan]) -> None:
+        """Raise unless these stages, exactly, and those to come keep the promise: theorem 17.
+
+        That each has the noise that it says, the private room checks.
+        """
+        shares = self.schedule.shares
+        # "not <=" rather than ">": it must fail for NaN too.
+        if not (min(shares) > 0 and math.fsum(shares) <= 1 + _ROUNDING):
+            raise AssertionError("stages have more than all of the promise between them")
+        if not total_delta(self.mu, self.epsilon, self.delta, self.most) <= self.delta:
+            raise AssertionError("noise of all stages is too small for (epsilon, delta)")
+        parts = [part for stage in stages for part in stage.parts]
+        if not sum(Fraction(part.mu()) ** 2 for part in parts) <= Fraction(self.mu) ** 2:
+            raise AssertionError("stages spend more than was promised")
+        if not sum(part.n_measurements for part in parts) <= self.most:
+            raise AssertionError("stages release more numbers than were counted")
+
 
 class Walk:
     """From stage to stage."""
@@ -227,7 +257,7 @@ class Walk:
         rule, middle, groups = self.rule, self.rule.middle, self.rule.inputs.groups
         low, high = rule.bounds
         share, spread_share = rule.shares_of(number)
-        mu = rule.mu * math.sqrt(share)
+        mu = rule.mu_of(share)
         centred = (low - middle, high - middle)
         if number:
             window = staging.windows(self.state, centred, rule.schedule.kappa)
@@ -256,7 +286,7 @@ class Walk:
             rule.bounds,
             groups,
             *promise,
-            rule.mu * math.sqrt(spread_share),
+            rule.mu_of(spread_share),
             Part(spread_share, rule.most),
         )
         return StagePlan(m, spread, line)

@@ -192,6 +192,7 @@ class StagedPlan:
 
     def _check_promise(self) -> None:
         """Raise unless all stages together keep what the certificate says, and is paid for."""
+        self.first.measurement.check()
         self.rule.check([self.first])
         c, rule = self.certificate, self.rule
         certified = (c.epsilon, c.delta, c.mu, c.n_measurements, c.shares)

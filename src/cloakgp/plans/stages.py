@@ -228,17 +228,16 @@ class Rule:
 
         That each has the noise that it says, the private room checks.
         """
-        shares = self.schedule.shares
+        shares, parts = self.schedule.shares, [part for stage in stages for part in stage.parts]
+        if not sum(part.n_measurements for part in parts) <= self.most:
+            raise AssertionError("stages release more numbers than were counted")
         # "not <=" rather than ">": it must fail for NaN too.
         if not (min(shares) > 0 and math.fsum(shares) <= 1 + _ROUNDING):
             raise AssertionError("stages have more than all of the promise between them")
         if not total_delta(self.mu, self.epsilon, self.delta, self.most) <= self.delta:
             raise AssertionError("noise of all stages is too small for (epsilon, delta)")
-        parts = [part for stage in stages for part in stage.parts]
         if not sum(Fraction(part.mu()) ** 2 for part in parts) <= Fraction(self.mu) ** 2:
             raise AssertionError("stages spend more than was promised")
-        if not sum(part.n_measurements for part in parts) <= self.most:
-            raise AssertionError("stages release more numbers than were counted")
 
 
 class Walk:

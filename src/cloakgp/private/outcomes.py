@@ -33,8 +33,7 @@ def numeric(y: Any) -> checks.FloatArray:
     masked = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else False
     array = _numbers(lambda: np.asarray(y))
     with np.errstate(all="ignore"):
-        result: checks.FloatArray = np.where(masked, np.nan, array.astype(np.float64))
-    return result
+        return np.where(masked, np.nan, array.astype(np.float64))
 
 
 def to_integers(y: checks.FloatArray, lattice: Lattice) -> IntArray:
@@ -47,8 +46,7 @@ def to_integers(y: checks.FloatArray, lattice: Lattice) -> IntArray:
         if lattice.centre is not None:
             share = np.abs(clipped - lattice.centre) / lattice.limit
         rounded = np.rint(np.minimum(share, 1.0) * top).astype(np.int64)
-    integers: IntArray = np.where(finite, np.clip(rounded, 0, top), top // 2)
-    return integers
+    return np.where(finite, np.clip(rounded, 0, top), top // 2)
 
 
 def kept(y: Any, n_rows: int) -> Any:

@@ -59,6 +59,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         themselves. An exact GP if absent, whose work grows with the cube of the rows.
     approximation : {"dtc", "fitc"}
         What they cannot represent is ignored ("dtc") or counted as noise ("fitc").
+    downweight : {None, "leverage"}
+        Whether rows that stand alone get more noise variance: see :class:`cloakgp.GP`.
     ledger : Ledger or its URL, optional
         Pays for each fit, and refuses one that does not fit into what is left. Give a URL with a password as
         ``Ledger(url)``: scikit-learn shows settings when it prints an estimator.
@@ -87,6 +89,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         dataset: Any = None,
         inducing: Any = None,
         approximation: str = "dtc",
+        downweight: Any = None,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -99,6 +102,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.dataset = dataset
         self.inducing = inducing
         self.approximation = approximation
+        self.downweight = downweight
 
     def fit(self, X: Any, y: Any) -> PrivateGPRegressor:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).
@@ -124,6 +128,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.bounds,
             inducing=self.inducing,
             approximation=self.approximation,
+            downweight=self.downweight,
         )
         query = cover(X) if self.query is None else self.query
         plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, design=self.design)

@@ -336,10 +336,10 @@ passed on | plans/predictions.py _measure | not private/room.py's
 passed on | plans/base.py release | more with y than pass it on
     self.measure(y) // return y // measure(y)
 passed on | plans/staged.py release | more with y than pass it on
-    self.y = y // self._all_stages(None, None, y - 1, missing) // self._measure_stage(None, y, missing) // y is None
+    self.y = y // self._all_stages(0, 0, y - 1, 0) // self._measure_stage(0, y, 0) // y is None
 passed on | plans/staged.py _all_stages | more with y than pass it on
     walk.take(y) // self._check_usable(y, missing) // len(y) // if y is not None: pass // stages = [y]
-    walk.next_stage(number) => walk.next_stage(y) // plan.to_bytes() => plan.to_bytes(y)
+    walk.take(stages[-1]) => walk.take(y) // plan.to_bytes() => plan.to_bytes(y)
 passed on | plans/staged.py _measure_stage | more with y than pass it on
     self.y = y // measure(plan, y[ok]) // plan = next_plan(y)
 passed on | plans/staged.py _check_usable | not private/room.py's

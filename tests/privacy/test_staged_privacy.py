@@ -95,7 +95,7 @@ def test_one_row_moves_all_stages_together_by_no_more_than_mu(options, y, value,
     plan = small_staged_plan(**options)
     parts = [part for stage in some_stages(plan, seed) for part in stage.parts]
     require(sum(part.lattice.centre is not None for part in parts) == plan.stages - 1, "nothing to look at")
-    check_moves(parts, plan.rule.mu, y, [*y[:row], value, *y[row + 1 :]])
+    check_moves(parts, plan.rule.promise.mu, y, [*y[:row], value, *y[row + 1 :]])
 
 
 @every_plan
@@ -109,8 +109,8 @@ def test_the_neighbours_that_move_windows_most_come_near_mu(options):
     for row in range(ROWS):
         below, above = y.copy(), y.copy()
         below[row], above[row] = low - 1e9, high + 1e9
-        moves.append(check_moves(parts, plan.rule.mu, below, above))
-    assert max(moves) > 0.85 * plan.rule.mu**2
+        moves.append(check_moves(parts, plan.rule.promise.mu, below, above))
+    assert max(moves) > 0.85 * plan.rule.promise.mu**2
 
 
 @st.composite
@@ -182,10 +182,10 @@ def test_planted_bugs_in_windows_and_distances_are_caught(monkeypatch, bug):
         for value in (-40.0, *np.ravel(stages[1].spread.centre), 1e9)
     ]
     for pair in pairs:
-        check_moves(parts, plan.rule.mu, *pair)
+        check_moves(parts, plan.rule.promise.mu, *pair)
     monkeypatch.setattr(room, "to_integers", bug)
     with np.errstate(all="ignore"):
-        assert any(fails(check_moves, parts, plan.rule.mu, *pair) for pair in pairs)
+        assert any(fails(check_moves, parts, plan.rule.promise.mu, *pair) for pair in pairs)
 
 
 # ----------------------------------------------------------------- choices depend on answers alone
@@ -543,8 +543,8 @@ def test_planted_shares_of_a_whole_promise_each_are_caught(monkeypatch):
     """Noise in every stage as if it were the only one: right for each, and too little for all."""
     plan = small_staged_plan(epsilon=1.0, delta=0.1, stages=3)
     right, shares = room.add_noise, {}
-    for number, stage in enumerate(some_stages(plan)):
-        shares |= {p.sigma: s for p, s in zip(stage.parts, plan.rule.shares_of(number), strict=False)}
+    for part in (part for stage in some_stages(plan) for part in stage.parts):
+        shares[part.sigma] = part.part.share
     monkeypatch.setattr(room, "add_noise", lambda e, sigma: right(e, int(sigma * shares[sigma] ** 0.5)))
     assert fails(check_epsilon, plan, from_a_seed, 12_000)
 
@@ -562,7 +562,7 @@ def test_the_certificate_names_what_all_stages_spend():
     """Dearer than any one stage; as one measurement with the same mu."""
     plan = small_staged_plan()
     spent = sum(Fraction(part.mu()) ** 2 for stage in some_stages(plan) for part in stage.parts)
-    assert 0.999 * plan.rule.mu**2 < spent <= Fraction(plan.rule.mu) ** 2
+    assert 0.999 * plan.rule.promise.mu**2 < spent <= Fraction(plan.rule.promise.mu) ** 2
     assert plan.cost == accounting.Gaussian(plan.certificate.mu, plan.certificate.n_measurements)
 
 

@@ -20,7 +20,6 @@ from cloakgp.files.container import ReleaseFileError
 from cloakgp.measurements.lattice import Part
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.stages import Walk
-from cloakgp.posterior.staging import Schedule
 from cloakgp.private import room
 
 ROWS = 6
@@ -135,10 +134,14 @@ def test_a_plan_file_that_is_not_forged_is_released(monkeypatch, tmp_path, ledge
     assert fails(check_refused, lambda: StagedPlan.load(path), ledger, monkeypatch, because="released")
 
 
+def _promise(plan, **changes):
+    return replace(plan, rule=replace(plan.rule, promise=replace(plan.rule.promise, **changes)))
+
+
 HANDMADE = {
-    "shares": lambda p: replace(p, rule=replace(p.rule, schedule=Schedule((1.0, 1.0), 1.2))),
-    "mu": lambda p: replace(p, rule=replace(p.rule, mu=2 * p.rule.mu)),
-    "mu that is paid": lambda p: replace(p, certificate=replace(p.certificate, mu=0.5 * p.rule.mu)),
+    "shares": lambda p: _promise(p, shares=(1.0, 1.0)),
+    "mu": lambda p: _promise(p, mu=2 * p.rule.promise.mu),
+    "mu that is paid": lambda p: replace(p, certificate=replace(p.certificate, mu=0.5 * p.rule.promise.mu)),
     "epsilon that is shown": lambda p: replace(p, certificate=replace(p.certificate, epsilon=0.1)),
     "shares that are shown": lambda p: replace(p, certificate=replace(p.certificate, shares=(0.5, 0.5))),
 }
@@ -164,7 +167,7 @@ def _generous(walk, number, right=Walk.next_stage):
     if not number:
         return found
     m = found.measurement
-    whole = replace(m, part=Part(1.0, walk.rule.most), sigma=int(m.sigma * m.part.share**0.5))
+    whole = replace(m, part=Part(1.0, walk.rule.promise.most), sigma=int(m.sigma * m.part.share**0.5))
     return replace(found, measurement=whole)
 
 
@@ -172,7 +175,7 @@ def _talkative(walk, number, right=Walk.next_stage):
     """A stage with more numbers than were counted."""
     found = right(walk, number)
     m = found.measurement
-    matrix = np.vstack([m.matrix, np.zeros((walk.rule.most, m.matrix.shape[1]), dtype=np.int64)])
+    matrix = np.vstack([m.matrix, np.zeros((walk.rule.promise.most, m.matrix.shape[1]), dtype=np.int64)])
     return replace(found, measurement=replace(m, matrix=matrix))
 
 
@@ -184,7 +187,7 @@ def test_a_later_stage_that_would_spend_too_much_is_left_out(monkeypatch, bug):
     with seeded(0):
         release = plan.release(Y)
     assert 1 <= len(release.stages) < plan.stages
-    plan.rule.check([stage.plan for stage in release.stages])
+    plan.rule.promise.check([stage.plan for stage in release.stages])
 
 
 # ---------------------------------------------------------- what was planned can be released, and counted

@@ -9,7 +9,6 @@ from cloakgp.files.container import Array
 from cloakgp.files.reading import read, read_plan
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.lattice import IntArray
-from cloakgp.plans import staged_encoding
 from cloakgp.plans.encoding import contents_of
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
@@ -33,7 +32,7 @@ def load_plan(path: str | os.PathLike[str], kernel: Any = None) -> AnyPlan:
     """The plan in a plan's file, of whatever kind."""
     manifest, arrays = read_plan(path)
     if manifest["release"] == StagedPlan.kind:
-        return staged_encoding.plan_of(manifest, arrays)
+        return StagedPlan.from_contents(manifest, arrays, kernel)
     found = contents_of(manifest, arrays, kernel)
     return _PLANS[found.kind].from_contents(found)
 
@@ -53,7 +52,7 @@ def load_release(path: str | os.PathLike[str], kernel: Any = None) -> AnyRelease
 def release_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> AnyRelease:
     """The release that a manifest and arrays describe which fit the schema."""
     if manifest["release"] == StagedPlan.kind:
-        return staged_encoding.release_of(manifest, arrays)
+        return StagedRelease.from_contents(manifest, arrays, kernel)
     found = contents_of(manifest, arrays, kernel)
     if found.kind == FunctionPlan.kind:
         return FunctionRelease(FunctionPlan.from_contents(found), found.z, found.receipt)

@@ -96,8 +96,7 @@ class PrivateColumn:
         from pyarrow import csv
 
         table = csv.read_csv(self._path, **csv_options(self._path, [self._column], pyarrow.float64()))
-        values: checks.FloatArray = table.column(self._column).to_numpy()
-        return values
+        return np.asarray(table.column(self._column).to_numpy())
 
     def __repr__(self) -> str:
         return "<PrivateColumn, unread>"

@@ -217,7 +217,8 @@ class StagedPlan:
             raise AssertionError("certificate is of another release")
 
     def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
-        walk, stages, receipt = Walk(self.rule, self.__dict__.get("start")), [], None
+        walk, receipt = Walk(self.rule, self.__dict__.get("start")), None
+        stages: list[Stage] = []
         known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
         with Progress("stages", self.stages) as progress:
             for number in range(self.stages):

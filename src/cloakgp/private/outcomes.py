@@ -46,7 +46,7 @@ def to_integers(y: checks.FloatArray, lattice: Lattice) -> IntArray:
         if lattice.centre is not None:
             share = np.abs(clipped - lattice.centre) / lattice.limit
         rounded = np.rint(np.minimum(share, 1.0) * top).astype(np.int64)
-    return np.where(finite, np.clip(rounded, 0, top), top // 2)
+    return np.asarray(np.where(finite, np.clip(rounded, 0, top), top // 2), dtype=np.int64)
 
 
 def kept(y: Any, n_rows: int) -> Any:

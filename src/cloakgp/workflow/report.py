@@ -171,7 +171,7 @@ def _figure(caption: str, figure: Any) -> str:
 
 def _noise(release: AnyRelease) -> str:
     where = default_points(release)
-    summary = words.noise_summary(release.plan.released_noise(where), release.plan.gp.bounds)
+    summary = words.noise_summary(release.plan.released_noise(where), release.plan.gp.limits)
     what = {schema.PREDICTIONS: "test points", schema.FUNCTION: "points over the inputs' range"}[release.kind]
     rows = [["std of the privacy noise", "in the outcome's unit", "share of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]

@@ -48,6 +48,7 @@ _INPUTS = "training inputs (public)"
 _STAND_INS = {schema.PREDICTIONS: "inducing inputs (public)", schema.FUNCTION: "basis points (public)"}
 _DOTS = 3000  # inputs that are drawn, spread evenly over all of them
 _AREAS = (12.0, 260.0)  # of a map's circles, at the lower and the upper bound, in square points
+_HEAVIEST = 1200.0  # area of a circle for all the weight
 _TWO_SIDED_95 = 1.959964
 
 
@@ -316,7 +317,9 @@ def plot_stages(release: StagedRelease, figure: Figure | None = None, private_da
     for number, (ax, stage) in enumerate(zip(axes, release.stages, strict=False)):
         walk.take(stage)
         lower, upper = (np.broadcast_to(edge, x.shape)[order] for edge in (stage.lower, stage.upper))
-        ax.fill_between(x, lower, upper, color=_BLUE, alpha=0.2, linewidth=0, label="window")
+        ax.fill_between(
+            x, lower, upper, color=_BLUE, alpha=0.2, linewidth=0, label="window: outcomes count within"
+        )
         ax.plot(x, rule.middle + walk.state.mean[order], color=_BLUE, linewidth=2, label="prediction so far")
         if private_data is not None:
             _draw_private(ax, private_data, stamp=False)
@@ -324,6 +327,8 @@ def plot_stages(release: StagedRelease, figure: Figure | None = None, private_da
         ax.set_title(f"Stage {number + 1}: {share}", loc="left", fontsize="medium")
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)
+    for ax in axes[n - across : n]:  # the lowest of each column
+        ax.tick_params(labelbottom=True)
     for ax in axes[n:]:
         ax.set_visible(False)
     low, high = rule.bounds
@@ -331,7 +336,8 @@ def plot_stages(release: StagedRelease, figure: Figure | None = None, private_da
     _finish_panels(figure, release, private_data is not None)
     figure.supxlabel("x", fontsize="medium")
     figure.supylabel("y", fontsize="medium")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower right", ncols=3, frameon=False)
+    keys = axes[0].get_legend_handles_labels()
+    figure.legend(*keys, loc="outside lower right", ncols=3, frameon=False, fontsize="small")
     return figure
 
 
@@ -377,8 +383,10 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
         _plain_ticks(ax)
     for ax in axes[columns:]:
         ax.set_visible(False)
-    if len({setting.family for setting in settings}) > 1:
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    for share in (0.05, 0.2, 0.5):
+        axes[0].scatter([], [], s=_HEAVIEST * share, color=_GREY, alpha=0.4, label=f"weight {share:.0%}")
+    keys = axes[0].get_legend_handles_labels()
+    figure.legend(*keys, loc="outside right upper", frameon=False, fontsize="small", labelspacing=1.2)
     if release is not None:
         _finish_panels(figure, release, False)
     return figure
@@ -386,6 +394,8 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
 
 def _draw_weights(ax: Axes, settings: Sequence[Setting], weights: FloatArray, column: int) -> None:
     """Circles at (lengthscale, noise std), a colour for each family."""
+    from matplotlib.colors import to_rgba
+
     for colour, family in zip((_BLUE, _ORANGE, _GREEN), FAMILIES, strict=True):
         found: dict[tuple[float, float], float] = {}
         for setting, weight in zip(settings, weights.tolist(), strict=True):
@@ -393,9 +403,10 @@ def _draw_weights(ax: Axes, settings: Sequence[Setting], weights: FloatArray, co
                 place = (setting.lengthscale[column], setting.noise**0.5)
                 found[place] = found.get(place, 0.0) + weight
         if found:
-            places, area = np.array(list(found)), 1500 * np.array(list(found.values()))
-            ax.scatter(places[:, 0], places[:, 1], s=area, color=colour, alpha=0.55, linewidths=0)
-            ax.scatter([], [], s=60, color=colour, alpha=0.55, linewidths=0, label=family)
+            places, area = np.array(list(found)), _HEAVIEST * np.array(list(found.values()))
+            style: dict[str, Any] = {"facecolors": to_rgba(colour, 0.3), "edgecolors": colour}
+            ax.scatter(places[:, 0], places[:, 1], s=area, **style)
+            ax.scatter([], [], s=60, label=family, **style)
 
 
 _STEPS = ((1.0, _BLACK, "--", "±1"), (0.25, _GREY, ":", "±¼"))  # stds of the privacy noise
@@ -573,9 +584,10 @@ def _new_figure(figure: Figure | None, size: tuple[float, float]) -> Figure:
 def _finish_panels(figure: Figure, release: StagedRelease, private: bool) -> None:
     """The promise above several panels, and the marks of what must not be published."""
     figure.suptitle(title(release.plan), x=0.01, ha="left", fontsize="medium")
-    for words, shown in ((INSECURE, release.certificate.insecure), (NOT_FOR_RELEASE, private)):
-        if shown:
-            figure.text(0.99, 0.985, words, color=_ORANGE, weight="bold", fontsize=13, ha="right", va="top")
+    marks = [INSECURE] * release.certificate.insecure + [NOT_FOR_RELEASE] * private
+    if marks:
+        words = "; ".join(marks)
+        figure.text(0.99, 0.99, words, color=_ORANGE, weight="bold", fontsize=12, ha="right", va="top")
 
 
 def _around(ends: Iterable[float]) -> tuple[float, float]:

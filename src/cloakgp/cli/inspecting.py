@@ -61,7 +61,7 @@ def show(
     rows = [["std of the privacy noise", "in y's unit", "of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     parts = [
-        f"{file.name}: {release.kind}, {releases.n_inputs(release)} input column(s)",
+        f"{file.name}: {words.KINDS[release.kind]}, {releases.n_inputs(release)} input column(s)",
         pairs(words.settings_rows(release.plan)),
         "",
         table(rows),
@@ -71,7 +71,9 @@ def show(
     if isinstance(release, StagedRelease):
         parts[2:2] = ["", "what was learned:", textwrap.indent(str(release.learned), "  ")]
     if receipt is not None:
-        parts.append(f"Paid for by entry {receipt.entry} of data set {receipt.dataset!r}.")
+        parts.append(
+            f"{words.on_record(release.kind)} entry {receipt.entry} of data set {receipt.dataset!r}."
+        )
     return Answer(found, "\n".join([*parts, "This was not checked. cloakgp verify does that."]))
 
 

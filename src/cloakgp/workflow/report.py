@@ -247,8 +247,8 @@ def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str)
     if release.receipt is not None:
         r = release.receipt
         parts.append(
-            f"<p>Paid from the budget of data set <code>{escape(r.dataset)}</code>, entry {r.entry} of its "
-            f"ledger, whose hash was then <code>{escape(r.head)}</code>.</p>"
+            f"<p>{words.on_record(release.kind)} entry {r.entry} of the ledger, from the budget of data set "
+            f"<code>{escape(r.dataset)}</code>. The ledger's hash was then <code>{escape(r.head)}</code>.</p>"
         )
     parts.append(
         "<p>No file can show that the noise was really drawn at random. A signature says who vouches "

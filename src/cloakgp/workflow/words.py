@@ -9,6 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from cloakgp.checks import FloatArray
+from cloakgp.files import schema
 from cloakgp.measurements.staged_certificate import AnyCertificate
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
@@ -82,6 +83,18 @@ DESIGNS = {
     "volume": "the paper's smallest noise volume",
     "function": "the whole function, to be asked anywhere",
 }
+
+
+KINDS = {
+    schema.PREDICTIONS: "predictions",
+    schema.FUNCTION: "a function",
+    schema.STAGED: "predictions of a model that was learned in stages",
+}
+
+
+def on_record(kind: str) -> str:
+    """How a release's receipt is told: that of one in stages names its last answer, not the charge."""
+    return "On record up to" if kind == schema.STAGED else "Paid for by"
 
 
 def settings_rows(

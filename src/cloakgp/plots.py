@@ -17,7 +17,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import schema
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import FAMILIES, Setting
+from cloakgp.model.hyperprior import FAMILIES, Hyperprior, Setting
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan, Release
@@ -323,19 +323,20 @@ def plot_stages(release: StagedRelease, figure: Figure | None = None, private_da
         ax.plot(x, rule.middle + walk.state.mean[order], color=_BLUE, linewidth=2, label="prediction so far")
         if private_data is not None:
             _draw_private(ax, private_data, stamp=False)
-        share = f"{100 * rule.schedule.shares[number]:.0f} % of the promise"
+        share = f"{100 * release.plan.shares[number]:.0f} % of the promise"
         ax.set_title(f"Stage {number + 1}: {share}", loc="left", fontsize="medium")
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)
     for ax in axes[n - across : n]:  # the lowest of each column
         ax.tick_params(labelbottom=True)
+        ax.set_xlabel("x")
+    for ax in axes[::across]:
+        ax.set_ylabel("y")
     for ax in axes[n:]:
         ax.set_visible(False)
     low, high = rule.bounds
     axes[0].set_ylim(low - 0.03 * (high - low), high + 0.03 * (high - low))
     _finish_panels(figure, release, private_data is not None)
-    figure.supxlabel("x", fontsize="medium")
-    figure.supylabel("y", fontsize="medium")
     keys = axes[0].get_legend_handles_labels()
     figure.legend(*keys, loc="outside lower right", ncols=3, frameon=False, fontsize="small")
     return figure
@@ -362,7 +363,11 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
     if release is None and not isinstance(release_or_learned, Learned):
         expected = "must be a StagedRelease or what learn() gives"
         raise ArgumentTypeError("release_or_learned", expected, type(release_or_learned).__name__)
-    settings, weights = release_or_learned.settings, release_or_learned.weights
+    settings, weights = learned_settings(release_or_learned), release_or_learned.weights
+    if not settings:
+        raise ArgumentError(
+            "release_or_learned", "must have learned a model; the one of this release was known"
+        )
     columns = len(settings[0].lengthscale)
     across = min(columns, 3)
     down = -(-columns // across)
@@ -377,6 +382,7 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
             ax.set_ylabel("noise std, in y's unit")
         if release is not None:
             rule = release.plan.rule
+            assert isinstance(rule.prior, Hyperprior)
             span = float(np.ptp(rule.X[:, column])) or 1.0
             ax.set_xlim(*_around(span * end for end in rule.prior.lengthscale))
             ax.set_ylim(*_around((rule.bounds[1] - rule.bounds[0]) * end for end in rule.prior.noise))
@@ -390,6 +396,11 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
     if release is not None:
         _finish_panels(figure, release, False)
     return figure
+
+
+def learned_settings(release_or_learned: StagedRelease | Learned) -> list[Setting]:
+    """The models that hold the weight; none if the model was known."""
+    return [setting for setting in release_or_learned.settings if isinstance(setting, Setting)]
 
 
 def _draw_weights(ax: Axes, settings: Sequence[Setting], weights: FloatArray, column: int) -> None:

@@ -18,7 +18,7 @@ from cloakgp.files import atomic, schema
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
-from cloakgp.plots import inducing_words
+from cloakgp.plots import inducing_words, learned_settings
 from cloakgp.workflow import pictures, points, releases, report, tables, words
 from cloakgp.workflow.inputs import open_inputs
 from cloakgp.workflow.learned_settings import LearnedSettings
@@ -68,7 +68,7 @@ def show(
         "",
         *words.promise(release.certificate),
     ]
-    if isinstance(release, StagedRelease):
+    if isinstance(release, StagedRelease) and learned_settings(release):
         parts[2:2] = ["", "what was learned:", textwrap.indent(str(release.learned), "  ")]
     if receipt is not None:
         parts.append(
@@ -78,16 +78,15 @@ def show(
 
 
 def _model(release: AnyRelease) -> dict[str, Any]:
-    if isinstance(release, StagedRelease):
+    if isinstance(release, StagedRelease) and (settings := learned_settings(release)):
         rule = release.plan.rule
         return {
-            "kernels": list(rule.prior.kernels),
             "bounds": list(rule.bounds),
             "stages": len(release.stages),
             "inducing": None if rule.support is None else len(rule.support),
             "learned": [
                 {**asdict(one), "weight": weight}
-                for one, weight in zip(release.settings, release.weights.tolist(), strict=True)
+                for one, weight in zip(settings, release.weights.tolist(), strict=True)
             ],
         }
     gp = release.plan.gp

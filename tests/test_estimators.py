@@ -123,7 +123,7 @@ def test_missing_outcomes_are_refused(data):
 
 
 def test_settings_have_no_defaults(data):
-    with pytest.raises(ValueError, match="^bounds, epsilon, delta must be given: there is no safe default"):
+    with pytest.raises(ValueError, match=r"^bounds, epsilon, delta must be given: there is no safe default"):
         PrivateGPRegressor().fit(*data)
     for name in ("bounds", "epsilon", "delta"):
         model = PrivateGPRegressor(**{"kernel": EQ(1.5), **SETTINGS, name: None})

@@ -16,6 +16,8 @@ ROWS = 6000
 INDUCING_ROWS = 1_000_000
 """Rows with inducing inputs."""
 INDUCING = 500
+LEARNED_ROWS = 20_000
+"""Rows of a table of which a model can be learned."""
 SKETCHED = 20_000
 """Rows that a preview looks at; of a larger table, so many that stand for all."""
 FUNCTION_ROWS = 2000

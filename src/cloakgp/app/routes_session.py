@@ -83,6 +83,7 @@ def _me(person: Someone, state: State) -> models.Me:
         exact_rows=limits.ROWS,
         most_rows=limits.INDUCING_ROWS,
         most_inducing=limits.INDUCING,
+        learned_rows=limits.LEARNED_ROWS,
     )
 
 

@@ -12,7 +12,7 @@ from cloakgp import calibration as calibrate
 from cloakgp import checks
 from cloakgp.calibration import SIGMA_FLOOR
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.errors import ArgumentError
+from cloakgp.errors import ArgumentError, Message, Phrase
 from cloakgp.measurements.lattice import NOISE_SCALES
 from cloakgp.measurements.spread import spread_bits
 from cloakgp.measurements.staged_certificate import certify_stages
@@ -50,7 +50,7 @@ def make_staged_plan(
             "X",
             f"must have at most {MOST_COLUMNS} columns for a model that is learned",
             f"{X.shape[1]}",
-            "Leave out columns that matter little, or use GP with a kernel of your choice.",
+            Message("Leave out columns that matter little, or ", Phrase.SET_MODEL, "."),
         )
     X_star = cover(X) if X_star is None else checks.matrix(X_star, "X_star", columns=X.shape[1])
     if weights is None:

@@ -153,9 +153,7 @@ def test_the_script_makes_the_very_plan(
     assert len(spends(client)) == 1
 
 
-def test_no_outcome_is_in_any_answer_file_or_log(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_outcome_is_in_any_answer_file_or_log(world: World, caplog: pytest.LogCaptureFixture) -> None:
     client, said = world.client(), io.StringIO()
     answers = [client.post("/api/preview", json=LEARNED).text]
     with caplog.at_level("DEBUG"), redirect_stdout(said), redirect_stderr(said):
@@ -166,8 +164,18 @@ def test_no_outcome_is_in_any_answer_file_or_log(
             answers.append(client.get(f"/api/releases/{made}{path}").text)
         answers.append(client.get("/api/ledger").text)
     folder = world.state.folder
-    files = [folder.release(made), folder.record(made), folder.plan(plan), folder.plan(plan).with_suffix(".plan")]
-    everything = [*answers, caplog.text, said.getvalue(), *(path.read_bytes().decode("latin-1") for path in files)]
+    files = [
+        folder.release(made),
+        folder.record(made),
+        folder.plan(plan),
+        folder.plan(plan).with_suffix(".plan"),
+    ]
+    everything = [
+        *answers,
+        caplog.text,
+        said.getvalue(),
+        *(path.read_bytes().decode("latin-1") for path in files),
+    ]
     assert not any(secret[:9] in text for secret in secret_heights() for text in everything)
 
 
@@ -242,7 +250,9 @@ def test_a_release_that_stopped_goes_on_by_itself_at_the_next_start(
     assert not again["receipt"]["spent"]
 
 
-def test_without_its_table_a_release_that_stopped_waits(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_table_a_release_that_stopped_waits(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     client = world.client()
     plan = stopped(world, monkeypatch, 1)
     path = world.state.folder.upload("heights.csv")

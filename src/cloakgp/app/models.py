@@ -220,6 +220,7 @@ class Me(BaseModel):
     most_rows: int
     most_inducing: int
     learned_rows: int
+    learned_inputs: int
     """Of which a model can be learned."""
 
 

@@ -52,4 +52,11 @@ export function inducingOf(d) {
 
 export const mostInducing = () => session.get().me?.most_inducing ?? 500;
 export const exactRows = () => session.get().me?.exact_rows ?? Infinity;
-export const needsInducing = (d) => d.kind === "predictions" && (d.rows ?? 0) > exactRows();
+export const needsInducing = (d) =>
+  d.model !== "learn" && d.kind === "predictions" && (d.rows ?? 0) > exactRows();
+
+// Whether the table is small enough for a model to be learned of it.
+export function canLearn(d) {
+  const { learned_rows: rows = Infinity, learned_inputs: inputs = Infinity } = session.get().me ?? {};
+  return (d.rows ?? 0) <= rows && inputsOf(d).length <= inputs;
+}

@@ -37,7 +37,9 @@ export async function planView(root, { id }) {
     h(
       "section",
       { class: "card" },
-      h("h2", {}, "Noise that a release would carry", tip("noise std")),
+      plan.settings.model === "learn"
+        ? h("h2", {}, "Error to be expected, or less", tip("expected error"))
+        : h("h2", {}, "Noise that a release would carry", tip("noise std")),
       plan.summary ? noiseTiles(plan.summary) : null,
     ),
     h(

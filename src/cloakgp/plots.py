@@ -17,7 +17,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import schema
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import FAMILIES, Setting
+from cloakgp.model.hyperprior import FAMILIES, Hyperprior, Setting
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan, Release
@@ -48,6 +48,7 @@ _INPUTS = "training inputs (public)"
 _STAND_INS = {schema.PREDICTIONS: "inducing inputs (public)", schema.FUNCTION: "basis points (public)"}
 _DOTS = 3000  # inputs that are drawn, spread evenly over all of them
 _AREAS = (12.0, 260.0)  # of a map's circles, at the lower and the upper bound, in square points
+_HEAVIEST = 1200.0  # area of a circle for all the weight
 _TWO_SIDED_95 = 1.959964
 
 
@@ -316,22 +317,28 @@ def plot_stages(release: StagedRelease, figure: Figure | None = None, private_da
     for number, (ax, stage) in enumerate(zip(axes, release.stages, strict=False)):
         walk.take(stage)
         lower, upper = (np.broadcast_to(edge, x.shape)[order] for edge in (stage.lower, stage.upper))
-        ax.fill_between(x, lower, upper, color=_BLUE, alpha=0.2, linewidth=0, label="window")
+        ax.fill_between(
+            x, lower, upper, color=_BLUE, alpha=0.2, linewidth=0, label="window: outcomes count within"
+        )
         ax.plot(x, rule.middle + walk.state.mean[order], color=_BLUE, linewidth=2, label="prediction so far")
         if private_data is not None:
             _draw_private(ax, private_data, stamp=False)
-        share = f"{100 * rule.schedule.shares[number]:.0f} % of the promise"
+        share = f"{100 * release.plan.shares[number]:.0f} % of the promise"
         ax.set_title(f"Stage {number + 1}: {share}", loc="left", fontsize="medium")
         for side in ("top", "right"):
             ax.spines[side].set_visible(False)
+    for ax in axes[n - across : n]:  # the lowest of each column
+        ax.tick_params(labelbottom=True)
+        ax.set_xlabel("x")
+    for ax in axes[::across]:
+        ax.set_ylabel("y")
     for ax in axes[n:]:
         ax.set_visible(False)
     low, high = rule.bounds
     axes[0].set_ylim(low - 0.03 * (high - low), high + 0.03 * (high - low))
     _finish_panels(figure, release, private_data is not None)
-    figure.supxlabel("x", fontsize="medium")
-    figure.supylabel("y", fontsize="medium")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower right", ncols=3, frameon=False)
+    keys = axes[0].get_legend_handles_labels()
+    figure.legend(*keys, loc="outside lower right", ncols=3, frameon=False, fontsize="small")
     return figure
 
 
@@ -356,7 +363,11 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
     if release is None and not isinstance(release_or_learned, Learned):
         expected = "must be a StagedRelease or what learn() gives"
         raise ArgumentTypeError("release_or_learned", expected, type(release_or_learned).__name__)
-    settings, weights = release_or_learned.settings, release_or_learned.weights
+    settings, weights = learned_settings(release_or_learned), release_or_learned.weights
+    if not settings:
+        raise ArgumentError(
+            "release_or_learned", "must have learned a model; the one of this release was known"
+        )
     columns = len(settings[0].lengthscale)
     across = min(columns, 3)
     down = -(-columns // across)
@@ -371,21 +382,31 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
             ax.set_ylabel("noise std, in y's unit")
         if release is not None:
             rule = release.plan.rule
+            assert isinstance(rule.prior, Hyperprior)
             span = float(np.ptp(rule.X[:, column])) or 1.0
             ax.set_xlim(*_around(span * end for end in rule.prior.lengthscale))
             ax.set_ylim(*_around((rule.bounds[1] - rule.bounds[0]) * end for end in rule.prior.noise))
         _plain_ticks(ax)
     for ax in axes[columns:]:
         ax.set_visible(False)
-    if len({setting.family for setting in settings}) > 1:
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    for share in (0.05, 0.2, 0.5):
+        axes[0].scatter([], [], s=_HEAVIEST * share, color=_GREY, alpha=0.4, label=f"weight {share:.0%}")
+    keys = axes[0].get_legend_handles_labels()
+    figure.legend(*keys, loc="outside right upper", frameon=False, fontsize="small", labelspacing=1.2)
     if release is not None:
         _finish_panels(figure, release, False)
     return figure
 
 
+def learned_settings(release_or_learned: StagedRelease | Learned) -> list[Setting]:
+    """The models that hold the weight; none if the model was known."""
+    return [setting for setting in release_or_learned.settings if isinstance(setting, Setting)]
+
+
 def _draw_weights(ax: Axes, settings: Sequence[Setting], weights: FloatArray, column: int) -> None:
     """Circles at (lengthscale, noise std), a colour for each family."""
+    from matplotlib.colors import to_rgba
+
     for colour, family in zip((_BLUE, _ORANGE, _GREEN), FAMILIES, strict=True):
         found: dict[tuple[float, float], float] = {}
         for setting, weight in zip(settings, weights.tolist(), strict=True):
@@ -393,9 +414,10 @@ def _draw_weights(ax: Axes, settings: Sequence[Setting], weights: FloatArray, co
                 place = (setting.lengthscale[column], setting.noise**0.5)
                 found[place] = found.get(place, 0.0) + weight
         if found:
-            places, area = np.array(list(found)), 1500 * np.array(list(found.values()))
-            ax.scatter(places[:, 0], places[:, 1], s=area, color=colour, alpha=0.55, linewidths=0)
-            ax.scatter([], [], s=60, color=colour, alpha=0.55, linewidths=0, label=family)
+            places, area = np.array(list(found)), _HEAVIEST * np.array(list(found.values()))
+            style: dict[str, Any] = {"facecolors": to_rgba(colour, 0.3), "edgecolors": colour}
+            ax.scatter(places[:, 0], places[:, 1], s=area, **style)
+            ax.scatter([], [], s=60, label=family, **style)
 
 
 _STEPS = ((1.0, _BLACK, "--", "±1"), (0.25, _GREY, ":", "±¼"))  # stds of the privacy noise
@@ -573,9 +595,10 @@ def _new_figure(figure: Figure | None, size: tuple[float, float]) -> Figure:
 def _finish_panels(figure: Figure, release: StagedRelease, private: bool) -> None:
     """The promise above several panels, and the marks of what must not be published."""
     figure.suptitle(title(release.plan), x=0.01, ha="left", fontsize="medium")
-    for words, shown in ((INSECURE, release.certificate.insecure), (NOT_FOR_RELEASE, private)):
-        if shown:
-            figure.text(0.99, 0.985, words, color=_ORANGE, weight="bold", fontsize=13, ha="right", va="top")
+    marks = [INSECURE] * release.certificate.insecure + [NOT_FOR_RELEASE] * private
+    if marks:
+        words = "; ".join(marks)
+        figure.text(0.99, 0.99, words, color=_ORANGE, weight="bold", fontsize=12, ha="right", va="top")
 
 
 def _around(ends: Iterable[float]) -> tuple[float, float]:

@@ -330,6 +330,13 @@ def _models(candidates: Any) -> tuple[GP, ...]:
                 f"candidates[{number}] has inducing inputs, and selection compares exact GPs. Leave inducing "
                 "out here, on a part of the rows if they are many; plan the release with it afterwards."
             )
+        if gp.downweight is not None:
+            raise ArgumentError(
+                f"candidates[{number}]",
+                "must have no downweight, since folds would weigh rows differently",
+                repr(gp.downweight),
+                "Choose without it, and plan the release with it afterwards.",
+            )
     if len(models) < 2:
         raise ValueError(
             f"candidates must hold at least two models; got {len(models)}. With nothing to choose, plan the "

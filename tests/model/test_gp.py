@@ -73,6 +73,20 @@ def test_per_row_noise_is_a_read_only_copy():
     assert "noise=<2 variances>" in repr(gp)
 
 
+@pytest.mark.parametrize(
+    ("inducing", "shown"),
+    [(None, ""), (3, ", inducing=3, approximation='fitc'")],
+    ids=["exact", "inducing inputs"],
+)
+def test_downweighting_is_kept_and_shown(inducing, shown):
+    gp = GP(**GOOD, inducing=inducing, approximation="fitc", downweight="leverage")
+    assert repr(gp).endswith(f"mean=1.0{shown}, downweight='leverage')")
+    chosen = gp.with_inducing(np.arange(5.0)[:, None])
+    assert (chosen.downweight, chosen.approximation, chosen.noise) == ("leverage", "fitc", 0.5)
+    assert GP(**GOOD).downweight is None
+    assert "downweight" not in repr(GP(**GOOD))
+
+
 @pytest.mark.parametrize("name", ["kernel", "noise", "bounds", "mean"])
 def test_it_is_frozen(name):
     with pytest.raises(FrozenInstanceError):
@@ -120,6 +134,9 @@ BAD = [
     ({"kernel": None}, TypeError, "kernel must be a cloakgp kernel or a function"),
     ({"kernel": "EQ"}, TypeError, "kernel must be a cloakgp kernel or a function"),
     ({"kernel": EQ}, TypeError, "kernel must be.*Give an object such as"),
+    ({"downweight": "outliers"}, ValueError, "downweight must be one of 'leverage'; got 'outliers'"),
+    ({"downweight": True}, ValueError, "downweight must be one of 'leverage'; got True"),
+    ({"downweight": ""}, ValueError, "downweight must be one of"),
     ({"mean": math.nan}, ValueError, "mean must be finite"),
     ({"mean": math.inf}, ValueError, "mean must be finite"),
     ({"mean": "0"}, TypeError, "mean must be a number"),

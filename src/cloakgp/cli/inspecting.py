@@ -18,7 +18,7 @@ from cloakgp.files import atomic, schema
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
-from cloakgp.plots import inducing_words
+from cloakgp.plots import inducing_words, learned_settings
 from cloakgp.workflow import pictures, points, releases, report, tables, words
 from cloakgp.workflow.inputs import open_inputs
 from cloakgp.workflow.learned_settings import LearnedSettings
@@ -61,31 +61,32 @@ def show(
     rows = [["std of the privacy noise", "in y's unit", "of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     parts = [
-        f"{file.name}: {release.kind}, {releases.n_inputs(release)} input column(s)",
+        f"{file.name}: {words.KINDS[release.kind]}, {releases.n_inputs(release)} input column(s)",
         pairs(words.settings_rows(release.plan)),
         "",
         table(rows),
         "",
         *words.promise(release.certificate),
     ]
-    if isinstance(release, StagedRelease):
+    if isinstance(release, StagedRelease) and learned_settings(release):
         parts[2:2] = ["", "what was learned:", textwrap.indent(str(release.learned), "  ")]
     if receipt is not None:
-        parts.append(f"Paid for by entry {receipt.entry} of data set {receipt.dataset!r}.")
+        parts.append(
+            f"{words.on_record(release.kind)} entry {receipt.entry} of data set {receipt.dataset!r}."
+        )
     return Answer(found, "\n".join([*parts, "This was not checked. cloakgp verify does that."]))
 
 
 def _model(release: AnyRelease) -> dict[str, Any]:
-    if isinstance(release, StagedRelease):
+    if isinstance(release, StagedRelease) and (settings := learned_settings(release)):
         rule = release.plan.rule
         return {
-            "kernels": list(rule.prior.kernels),
             "bounds": list(rule.bounds),
             "stages": len(release.stages),
             "inducing": None if rule.support is None else len(rule.support),
             "learned": [
                 {**asdict(one), "weight": weight}
-                for one, weight in zip(release.settings, release.weights.tolist(), strict=True)
+                for one, weight in zip(settings, release.weights.tolist(), strict=True)
             ],
         }
     gp = release.plan.gp

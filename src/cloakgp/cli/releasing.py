@@ -118,8 +118,10 @@ def _answer(release: AnyRelease, out: Path, account: Account, known: bool) -> An
             "left_for_release": balance.left_for_release(),
             "left_for_selection": balance.left_for_selection(),
         }
-        verb = "was on record already; nothing was spent now" if known else "paid for it"
-        text.append(f"entry {release.receipt.entry} of {release.receipt.dataset!r} {verb}.")
+        where = (
+            f"{words.on_record(release.kind)} entry {release.receipt.entry} of {release.receipt.dataset!r}"
+        )
+        text.append(f"{where}; nothing was spent now." if known else f"{where}.")
         text.append(str(balance))
     else:
         text.append("No ledger keeps count: note that this was spent.")

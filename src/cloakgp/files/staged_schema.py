@@ -18,7 +18,7 @@ from cloakgp.model.hyperprior import FAMILIES
 from cloakgp.model.inducing import MOST_INDUCING
 
 STAGED = "staged"
-MOST_STAGES = 12
+MOST_STAGES, MOST_GIVEN, MOST_LEARNED = 12, 100, 200
 STAGE_ARRAYS = {  # little-endian whatever the machine; the number of dimensions
     "matrix": ("<i8", 2),
     "lower": ("<f8", 1),
@@ -30,7 +30,7 @@ STAGE_ARRAYS = {  # little-endian whatever the machine; the number of dimensions
     "z": ("<i8", 1),
 }
 _PLAN_ARRAYS = {"X": ("<f8", 2), "X_star": ("<f8", 2), "weights": ("<f8", 1), "inducing": ("<f8", 2)}
-_LATER = {"lower", "upper", "slope", "shift", "extra", "centre"}  # not in a first stage
+_WINDOWS = {"lower", "upper", "slope", "shift", "extra"}  # of a stage with windows
 _KEYS = {
     "format",
     "schema",
@@ -39,6 +39,7 @@ _KEYS = {
     "certificate",
     "model",
     "kappa",
+    "given",
     "stages",
     "members",
     "sha256",
@@ -57,15 +58,34 @@ def check(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> Non
     _check_certificate(manifest)
     _check_model(manifest)
     stages = manifest["stages"]
-    if not isinstance(stages, list) or not 1 <= len(stages) <= (1 if plan else MOST_STAGES):
-        raise ReleaseFileError("release file: it must list its stages.")
-    if len(stages) > len(manifest["certificate"]["shares"]):
-        raise ReleaseFileError("release file: it has more stages than were planned.")
-    for number, words in enumerate(stages):
-        _check_stage(words, number)
+    before = _check_given(manifest["given"])
+    _expect(isinstance(stages, list), "it must list its stages")
+    own = len(stages) - before
+    _expect(
+        1 <= own <= (1 if plan else len(manifest["certificate"]["shares"])),
+        "it has too many or too few stages",
+    )
+    for words in stages:
+        _check_stage(words)
     if not plan:
-        _check_learned(manifest["learned"], arrays)
-    _check_arrays(manifest, arrays, plan)
+        _check_learned(manifest, arrays)
+    _check_arrays(manifest, arrays, before if plan else len(stages))
+
+
+def _check_given(given: Any) -> int:
+    """How many stages earlier releases had that are told of."""
+    _expect(isinstance(given, list) and len(given) <= MOST_GIVEN, "it must list what was given")
+    stages = 0
+    for one in given:
+        kinds = {"epsilon": float, "delta": float, "mu": float, "most": int, "stages": int}
+        names = {*kinds, "shares", "bounds"}
+        _expect(isinstance(one, dict) and set(one) == names, "what was given lacks a key or has one too many")
+        good = all(type(one[name]) is kind and 0 < one[name] < 2**63 for name, kind in kinds.items())
+        good = good and _numbers(one["shares"]) and all(0 < share <= 1 for share in one["shares"])
+        good = good and _numbers(one["bounds"], 2) and one["bounds"][0] < one["bounds"][1]
+        _expect(good and one["stages"] <= len(one["shares"]) <= MOST_STAGES, "what was given makes no sense")
+        stages += one["stages"]
+    return stages
 
 
 def _expect(fine: bool, what: str) -> None:
@@ -101,41 +121,38 @@ def _check_certificate(manifest: dict[str, Any]) -> None:
 
 def _check_model(manifest: dict[str, Any]) -> None:
     model, kappa = manifest["model"], manifest["kappa"]
-    _expect(
-        isinstance(model, dict) and set(model) == {"prior", "bounds"}, "the model must have prior and bounds"
-    )
+    known = {"kernel", "noise", "mean", "bounds"}
+    _expect(isinstance(model, dict) and set(model) in ({"prior", "bounds"}, known), "the model lacks a key")
     _expect(_numbers(model["bounds"], 2) and model["bounds"][0] < model["bounds"][1], "bounds make no sense")
+    _expect(kappa is None or (type(kappa) is float and 0 < kappa < 100), "kappa must be above 0")
+    if "prior" not in model:
+        good = _numbers([model["noise"], model["mean"]]) and model["noise"] > 0
+        _expect(good and isinstance(model["kernel"], dict), "the model makes no sense")
+        return
     prior = model["prior"]
     ends = ("lengthscale", "signal", "noise")
-    _expect(
-        isinstance(prior, dict) and set(prior) == {"kernels", *ends},
-        "the prior lacks a key or has one too many",
-    )
+    good = isinstance(prior, dict) and set(prior) == {"kernels", *ends}
+    _expect(good, "the prior lacks a key or has one too many")
     families = prior["kernels"]
-    _expect(
-        isinstance(families, list) and bool(families) and all(name in FAMILIES for name in families),
-        "the prior names no families",
-    )
-    _expect(
-        all(_numbers(prior[name], 2) and 0 < prior[name][0] < prior[name][1] for name in ends),
-        "the prior's ends",
-    )
-    _expect(type(kappa) is float and 0 < kappa < 100, "kappa must be a number above 0")
+    good = isinstance(families, list) and bool(families) and all(name in FAMILIES for name in families)
+    _expect(good, "the prior names no families")
+    good = all(_numbers(prior[name], 2) and 0 < prior[name][0] < prior[name][1] for name in ends)
+    _expect(good, "the prior's ends make no sense")
 
 
-def _check_stage(words: Any, number: int) -> None:
-    _expect(
-        isinstance(words, dict) and set(words) == {*_LATTICE, "spread"},
-        "a stage lacks a key or has one too many",
-    )
+def _check_stage(words: Any) -> None:
+    names = {*_LATTICE, "windows", "spread"}
+    _expect(isinstance(words, dict) and set(words) == names, "a stage lacks a key or has one too many")
     _check_lattice(words)
+    _expect(type(words["windows"]) is bool, "a stage's windows must be true or false")
     spread = words["spread"]
-    _expect((spread is None) == (number == 0), "every stage but the first measures the noise level")
     if spread is not None:
-        _expect(isinstance(spread, dict) and set(spread) == {*_LATTICE, "limit"}, "a stage's noise level")
+        good = isinstance(spread, dict) and set(spread) == {*_LATTICE, "limit"}
+        _expect(good, "a stage's noise level lacks a key or has one too many")
         _check_lattice(spread)
         limit = spread["limit"]
         _expect(type(limit) is float and 0 < limit < math.inf, "a stage's limit must be above 0")
+        _expect(spread["matrix_bits"] < 62, "a stage's noise level has too many bits")
 
 
 def _check_lattice(words: dict[str, Any]) -> None:
@@ -145,8 +162,10 @@ def _check_lattice(words: dict[str, Any]) -> None:
         )
 
 
-def _check_learned(learned: Any, arrays: dict[str, Array]) -> None:
-    _expect(isinstance(learned, list) and 1 <= len(learned) <= 100, "it must list what was learned")
+def _check_learned(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
+    learned, known = manifest["learned"], "prior" not in manifest["model"]
+    good = isinstance(learned, list) and (len(learned) == 0 if known else 1 <= len(learned) <= MOST_LEARNED)
+    _expect(good, "it must list what was learned")
     for one in learned:
         names = {"family", "lengthscale", "signal", "level", "noise", "weight"}
         _expect(
@@ -161,17 +180,18 @@ def _check_learned(learned: Any, arrays: dict[str, Array]) -> None:
         )
 
 
-def wanted(n_stages: int, plan: bool) -> set[str]:
-    """Names of the arrays that there must be."""
+def wanted(manifest: dict[str, Any], answered: int) -> set[str]:
+    """Names of the arrays that there must be, if so many stages were answered."""
     names = {"X", "X_star", "weights"}
-    for number in range(n_stages):
-        own = {"matrix"} | (_LATER if number else set()) | (set() if plan else {"z"})
+    for number, words in enumerate(manifest["stages"]):
+        own = {"matrix"} | (_WINDOWS if words["windows"] else set())
+        own |= ({"centre"} if words["spread"] else set()) | ({"z"} if number < answered else set())
         names |= {f"{name}_{number}" for name in own}
     return names
 
 
-def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> None:
-    needed = wanted(len(manifest["stages"]), plan)
+def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: int) -> None:
+    needed = wanted(manifest, answered)
     _expect(
         needed <= set(arrays) <= needed | {"inducing"}, "an array is missing, or one is not in the schema"
     )
@@ -192,13 +212,13 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
         _expect(len(arrays["inducing"]) <= MOST_INDUCING, "there are too many inducing inputs")
         shapes["inducing"] = (len(arrays["inducing"]), D)
     U = arrays["matrix_0"].shape[1]
-    for number in range(len(manifest["stages"])):
+    for number, words in enumerate(manifest["stages"]):
         q = len(arrays[f"matrix_{number}"])
-        each = {"matrix": (q, U), "shift": (q,), "extra": (q, q), "z": (q + (number > 0),)}
+        each = {"matrix": (q, U), "shift": (q,), "extra": (q, q), "z": (q + (words["spread"] is not None),)}
         each |= dict.fromkeys(("lower", "upper", "slope", "centre"), (U,))
         shapes |= {f"{name}_{number}": shape for name, shape in each.items()}
     for name, array in arrays.items():
         _expect(array.shape == shapes[name], f"{name} has shape {array.shape}, expected {shapes[name]}")
-    for number in range(1, len(manifest["stages"])):
-        apart = arrays[f"upper_{number}"] > arrays[f"lower_{number}"]
-        _expect(bool(apart.all()), "a window holds nothing")
+    for name, array in arrays.items():
+        if name.startswith("upper_"):
+            _expect(bool((array > arrays[name.replace("upper", "lower")]).all()), "a window holds nothing")

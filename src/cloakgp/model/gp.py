@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, overload
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from cloakgp.plans.functions import FunctionPlan
     from cloakgp.plans.planner import Planner
     from cloakgp.plans.predictions import Plan
+    from cloakgp.plans.staged import StagedPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +43,10 @@ class GP:
         An exact GP if absent. See ``docs/scale.md``.
     approximation : {"dtc", "fitc"}
         What inducing inputs cannot represent is ignored ("dtc") or counted as noise ("fitc").
+    downweight : {None, "leverage"}
+        With "leverage", a plan gives rows that stand alone up to 50 times the noise variance, going by X
+        only, so that predictions near them need less privacy noise. The plan's model has one variance per
+        row then: give `include_noise` this `noise`. See ``docs/designs.md``.
 
     Examples
     --------
@@ -55,6 +61,7 @@ class GP:
     mean: float
     inducing: int | FloatArray | None
     approximation: str
+    downweight: str | None
 
     def __init__(
         self,
@@ -64,6 +71,7 @@ class GP:
         mean: Any = None,
         inducing: Any = None,
         approximation: str = "dtc",
+        downweight: str | None = None,
     ) -> None:
         low, high = check_bounds(bounds)
         middle = low + (high - low) / 2
@@ -74,10 +82,38 @@ class GP:
             "mean": middle if mean is None else checks.number(mean, "mean"),
             "inducing": check_inducing(inducing),
             "approximation": checks.choice(approximation, "approximation", APPROXIMATIONS),
+            "downweight": _downweight(downweight),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
+    @overload
+    def plan(
+        self,
+        X: Any,
+        X_star: Any,
+        *,
+        epsilon: float,
+        delta: float,
+        design: str = ...,
+        calibration: str = ...,
+        weights: Any = ...,
+        gap: float = ...,
+        device: Any = ...,
+        given: None = ...,
+    ) -> Plan: ...
+    @overload
+    def plan(
+        self,
+        X: Any,
+        X_star: Any,
+        *,
+        epsilon: float,
+        delta: float,
+        weights: Any = ...,
+        given: Sequence[Any],
+        windows: float | None = ...,
+    ) -> StagedPlan: ...
     def plan(
         self,
         X: Any,
@@ -90,7 +126,9 @@ class GP:
         weights: Any = None,
         gap: float = 0.01,
         device: Any = None,
-    ) -> Plan:
+        given: Sequence[Any] | None = None,
+        windows: float | None = None,
+    ) -> Plan | StagedPlan:
         """Plan a release of predictions at `X_star`: public, free, and without y.
 
         Parameters
@@ -116,14 +154,50 @@ class GP:
         device : str or torch.device, optional
             Where an exact GP and the design are computed, such as "cuda" (extra ``torch``); where X is, if
             that is a torch tensor. What is private never goes there: y is not needed for a plan.
+        given : releases, optional
+            Of the same y at the same X, made before. The plan takes into account what they say: it measures
+            what is still unknown, predicts from all of them, and costs only what is new. The `posterior`
+            design is used.
+        windows : float, optional
+            With `given`: clip outcomes to where they are expected now, plus or minus so many standard
+            deviations, such as 2, instead of to the bounds. Less noise is needed then; the model takes
+            account of what is clipped.
 
         Returns
         -------
         Plan
             Says how much noise there will be and where; ``plan.release(y)`` is the private step.
         """
+        if given is not None:
+            return self._plan_after(X, X_star, given, windows, epsilon, delta, weights)
+        if windows is not None:
+            raise ArgumentError("windows", "needs earlier releases", remedy="Name them in given.")
         return self.planner(X, X_star, weights, device).plan(
             epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
+        )
+
+    def _plan_after(
+        self,
+        X: Any,
+        X_star: Any,
+        given: Sequence[Any],
+        windows: float | None,
+        epsilon: float,
+        delta: float,
+        weights: Any,
+    ) -> StagedPlan:
+        from cloakgp.plans.staged_planner import make_given_plan
+
+        X = checks.matrix(X, "X")
+        return make_given_plan(
+            self.with_inducing(X),
+            X,
+            X_star,
+            epsilon=epsilon,
+            delta=delta,
+            weights=weights,
+            given=given,
+            windows=windows,
         )
 
     def planner(self, X: Any, X_star: Any, weights: Any = None, device: Any = None) -> Planner:
@@ -199,7 +273,7 @@ class GP:
             chosen = choose_inducing(X, self.inducing)
         else:
             chosen = checks.matrix(self.inducing, "inducing", columns=X.shape[1])
-        return GP(self.kernel, self.noise, self.bounds, self.mean, chosen, self.approximation)
+        return replace(self, inducing=chosen)
 
     @property
     def farthest(self) -> float:
@@ -216,10 +290,12 @@ class GP:
     def __repr__(self) -> str:
         noise = self.noise if isinstance(self.noise, float) else f"<{len(self.noise)} variances>"
         shown = f"kernel={self.kernel!r}, noise={noise}, bounds={self.bounds}, mean={self.mean}"
-        if self.inducing is None:
-            return f"GP({shown})"
-        inducing = self.inducing if isinstance(self.inducing, int) else f"<{len(self.inducing)} inputs>"
-        return f"GP({shown}, inducing={inducing}, approximation={self.approximation!r})"
+        if self.inducing is not None:
+            inducing = self.inducing if isinstance(self.inducing, int) else f"<{len(self.inducing)} inputs>"
+            shown += f", inducing={inducing}, approximation={self.approximation!r}"
+        if self.downweight is not None:
+            shown += f", downweight={self.downweight!r}"
+        return f"GP({shown})"
 
 
 def _noise(noise: Any) -> float | FloatArray:
@@ -230,6 +306,10 @@ def _noise(noise: Any) -> float | FloatArray:
             raise ArgumentError("noise", "must be a number or one per row of X", "no entries", remedy)
         return variances
     return checks.positive(noise, "noise", remedy)
+
+
+def _downweight(downweight: Any) -> str | None:
+    return None if downweight is None else checks.choice(downweight, "downweight", ("leverage",))
 
 
 def check_bounds(bounds: Any) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from cloakgp.files import container, schema, signing
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.files.reading import plan_digest, read, read_plan
 from cloakgp.files.schema import DENSE, DTYPES, FACTORED, FORMAT, SCHEMA, WITHHELD
-from cloakgp.kernels import as_kernel
+from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
@@ -158,14 +158,7 @@ def contents_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any 
     receipt = None
     if manifest.get("ledger") is not None:
         receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
-    given = None if kernel is None else as_kernel(kernel)
-    if given is None or not schema.is_custom(model["kernel"]):
-        given = schema.stored_kernel(model["kernel"])
-    elif not schema.fits(given.to_spec(), model["kernel"]):
-        raise ValueError(
-            "kernel: the file's has parts that it can hold, and the one given has not the same. Give the "
-            "whole kernel, as it was when the release was made."
-        )
+    given = given_kernel(model["kernel"], kernel)
     try:
         gp = GP(
             given,
@@ -178,6 +171,19 @@ def contents_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any 
         raise ReleaseFileError(f"release file has a model that makes no sense: {error}") from None
     measurement = _measurement(manifest, arrays, certificate, gp)
     return Contents(manifest, arrays, gp, measurement, certificate, receipt)
+
+
+def given_kernel(spec: dict[str, Any], kernel: Any) -> Kernel:
+    """The kernel that a file describes; where it is a custom one, the one that is given, if it fits."""
+    if kernel is None or not schema.is_custom(spec):
+        return schema.stored_kernel(spec)
+    given = as_kernel(kernel)
+    if not schema.fits(given.to_spec(), spec):
+        raise ValueError(
+            "kernel: the file's has parts that it can hold, and the one given has not the same. Give the "
+            "whole kernel, as it was when the release was made."
+        )
+    return given
 
 
 def _measurement(

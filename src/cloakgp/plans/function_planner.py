@@ -26,10 +26,12 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError
 from cloakgp.measurements.certificate import CLOSED_FORM, certify
 from cloakgp.measurements.lattice import to_integers
+from cloakgp.model.leverage import downweighted
 from cloakgp.model.prior_draws import draw_prior
 from cloakgp.model.smoothers import ExactGP, check_covariance, gentle_cholesky, kernel_matrix
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.reconstruction import largest_bias
+from cloakgp.rows.merging import distinct
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -72,6 +74,14 @@ def make_function_plan(
         )
     if (margin is not None) != (bound == "varah"):
         raise ArgumentError("margin", "must be given for bound='varah', and only for that")
+    if hidden and gp.downweight is not None:
+        raise ArgumentError(
+            "downweight",
+            f"must be None for bound={bound!r}",
+            repr(gp.downweight),
+            "Its variances follow from X and would be in the file, and X is not to be shown.",
+        )
+    gp = downweighted(gp, distinct(X, gp.noise))
     B, R, points, exact, sensitivity, jitter = _measured(gp, X, basis, bound, margin)
     if exact > sensitivity * (1 + 1e-9):
         raise ValueError(

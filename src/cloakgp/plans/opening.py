@@ -33,7 +33,7 @@ def load_plan(path: str | os.PathLike[str], kernel: Any = None) -> AnyPlan:
     """The plan in a plan's file, of whatever kind."""
     manifest, arrays = read_plan(path)
     if manifest["release"] == StagedPlan.kind:
-        return staged_encoding.plan_of(manifest, arrays)
+        return StagedPlan.from_contents(manifest, arrays, kernel)
     found = contents_of(manifest, arrays, kernel)
     return _PLANS[found.kind].from_contents(found)
 
@@ -64,7 +64,7 @@ def load_release(path: str | os.PathLike[str], kernel: Any = None) -> AnyRelease
 def release_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> AnyRelease:
     """The release that a manifest and arrays describe which fit the schema."""
     if manifest["release"] == StagedPlan.kind:
-        return staged_encoding.release_of(manifest, arrays)
+        return StagedRelease.from_contents(manifest, arrays, kernel)
     found = contents_of(manifest, arrays, kernel)
     if found.kind == FunctionPlan.kind:
         return FunctionRelease(FunctionPlan.from_contents(found), found.z, found.receipt)

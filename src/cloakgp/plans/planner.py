@@ -17,6 +17,7 @@ from cloakgp.measurements.certificate import certify
 from cloakgp.measurements.lattice import to_integers
 from cloakgp.model.arrays import on_host
 from cloakgp.model.build import OnDevice, smoother_for, torch_device
+from cloakgp.model.leverage import downweighted
 from cloakgp.model.smoothers import Smoother, blocks
 from cloakgp.plans import out_of_core
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
@@ -54,6 +55,9 @@ class Planner:
         self.weights = frozen(relative_weights(weights))
         if is_lazy(self.X) and not self.streamed:  # held whole, so that it cannot be changed behind a plan
             self.X = checks.matrix(np.asarray(self.X[:]), "X")
+            del self.inputs
+        if self.gp.downweight is not None:
+            self.gp = downweighted(self.gp, self.inputs, self.device)
             del self.inputs
         self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
 

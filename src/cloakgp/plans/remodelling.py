@@ -17,8 +17,10 @@ from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.leverage import downweighted
 from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.learning import Learned, learn
+from cloakgp.rows.merging import distinct
 
 _LARGEST = 2**27  # entries of a matrix that a recipe is written out to
 
@@ -47,9 +49,11 @@ class Remodelled:
         if not isinstance(gp, GP):
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
         gp.check_rows(len(X))
+        gp = gp.with_inducing(X)
+        gp = downweighted(gp, distinct(X, gp.noise))
         if not isinstance(gp.noise, float):  # rows that were joined may differ in this noise
             measurement = _by_row(measurement)
-        return Posterior(gp.with_inducing(X), X, [(measurement, self.z)])
+        return Posterior(gp, X, [(measurement, self.z)])
 
     def evidence(self, gp: GP) -> float:
         """How well a model explains what was released: the log density of the measurements under it; free.

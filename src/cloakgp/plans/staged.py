@@ -19,14 +19,14 @@ from cloakgp import testing
 from cloakgp.accounting import Gaussian
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
-from cloakgp.files import atomic, container, schema
+from cloakgp.files import atomic, container, reading, schema
 from cloakgp.ledger.charge import Account, Receipt
 from cloakgp.ledger.charging import as_ledger, paid, staged
 from cloakgp.ledger.stages import StageRecord
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Hyperprior, Setting
+from cloakgp.model.hyperprior import Candidate, Hyperprior
 from cloakgp.plans import staged_encoding as encoding
 from cloakgp.plans.stages import Rule, Stage, StagePlan, Walk
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
@@ -72,7 +72,7 @@ class StagedPlan:
     @property
     def shares(self) -> tuple[float, ...]:
         """The schedule: each stage's share of mu squared."""
-        return self.rule.schedule.shares
+        return self.rule.promise.shares
 
     @cached_property
     def gp(self) -> GP:
@@ -89,12 +89,18 @@ class StagedPlan:
         """(P,) variances of f(X*): if the first stage had all of the promise; and given y."""
         from cloakgp.posterior.staging import expected
 
-        return expected(self.start, self.first.measurement.real_matrix(), self._whole_noise)
+        rows, line = self.first.measurement.real_matrix(), self.first.line
+        rest = self._whole_noise * np.eye(len(rows))
+        if line is None:
+            return expected(self.start, rows, 1.0, rest)
+        return expected(self.start, rows, line.slope, rest + line.extra)
 
     @property
     def _whole_noise(self) -> float:
         """Variance of the noise if the first stage had all of the promise."""
-        return self.first.measurement.noise_scale**2 * self.shares[0]
+        part = self.first.measurement.part
+        assert part is not None
+        return self.first.measurement.noise_scale**2 * part.share
 
     @property
     def expected_error(self) -> FloatArray:
@@ -155,7 +161,16 @@ class StagedPlan:
 
         Whatever the file says, a release is made only with noise that is enough for the integers in it.
         """
-        return encoding.read_plan(path)
+        manifest, arrays = reading.read_plan(path)
+        encoding.expect_staged(manifest)
+        return cls.from_contents(manifest, arrays)
+
+    @classmethod
+    def from_contents(
+        cls, manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any = None
+    ) -> StagedPlan:
+        """The plan that a file holds."""
+        return cls(*encoding.plan_parts(manifest, arrays, kernel))
 
     def with_inputs(self, X: Any) -> StagedPlan:
         """The same plan: its file holds the inputs, unlike some of :meth:`Plan.with_inputs`."""
@@ -177,6 +192,7 @@ class StagedPlan:
         be usable. If the program dies later, :meth:`recover` goes on where it stopped.
         """
         account = Account(ledger, dataset, why, request)
+        self._check_dataset(dataset)
         entry = paid(self, account, lambda: self._check_usable(y, missing))
         return self._all_stages(entry, ledger, y, missing)
 
@@ -199,7 +215,7 @@ class StagedPlan:
                 except (ValueError, ArithmeticError, LinAlgError, AssertionError):
                     break  # it is paid for: what was answered is better than nothing
                 spent += plan.mu_squared
-                if not spent <= self.rule.mu**2 * (1 + 1e-12):
+                if not spent <= self.rule.promise.mu**2 * (1 + 1e-12):
                     raise AssertionError("stages spend more than was promised")
                 if record is not None and record.answer is not None:
                     answer, receipt = record.answer, record.receipt
@@ -226,6 +242,17 @@ class StagedPlan:
         if record is not None and record.contents is not None:
             return StagePlan.from_bytes(record.contents, self.rule, number)
         return walk.next_stage(number)
+
+    def _check_dataset(self, dataset: str | None) -> None:
+        """Raise if what was given is about other people."""
+        others = {given.dataset for given in self.rule.given if given.dataset not in (None, dataset)}
+        if dataset is not None and others:
+            raise ArgumentError(
+                "dataset",
+                f"must be the one that paid for what was given, {sorted(map(str, others))[0]!r}",
+                repr(dataset),
+                "Outcomes of other people cannot be conditioned on. Nothing was spent.",
+            )
 
     def _check_usable(self, y: Any, missing: str) -> None:
         from cloakgp.private.room import check_usable
@@ -260,7 +287,7 @@ class StagedRelease:
     plan: StagedPlan
     stages: tuple[Stage, ...]
     """What each stage measured: its windows, what came out, and what it spent."""
-    settings: tuple[Setting, ...]
+    settings: tuple[Candidate, ...]
     """The models that hold the weight, the best first."""
     weights: FloatArray
     """Their weights."""
@@ -350,9 +377,10 @@ class StagedRelease:
         """Another GP conditioned on what was released; free. See :meth:`Release.remodel`."""
         if not isinstance(gp, GP):
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
-        if not isinstance(gp.noise, float):
-            raise ArgumentError("gp", "must have one noise variance, not one per row")
-        return conditioned(gp.with_inducing(self.plan.X), self.plan.X, self.stages)
+        if not isinstance(gp.noise, float) or gp.downweight is not None:  # which would be one per row
+            raise ArgumentError("gp", "must have one noise variance, not one per row, and no downweight")
+        stages = self.plan.rule.all_stages(self.stages)
+        return conditioned(gp.with_inducing(self.plan.X), self.plan.X, stages)
 
     def evidence(self, gp: GP) -> float:
         """How well a model explains what was released: see :meth:`Release.evidence`.
@@ -363,9 +391,10 @@ class StagedRelease:
 
     def learn(self, prior: Hyperprior | None = None) -> Learned:
         """What was learned; or, with another hyperprior, what would have been learned with it. Free."""
-        if prior is None or prior == self.plan.rule.prior:
+        own = self.plan.rule.prior
+        if prior == own or (prior is None and isinstance(own, Hyperprior)):
             return self.learned
-        walk = Walk(replace(self.plan.rule, prior=prior))
+        walk = Walk(replace(self.plan.rule, prior=prior or Hyperprior()))
         for stage in self.stages:
             walk.take(stage)
         return learned_from(walk.rule, self.stages, walk.state.settings, walk.state.weights)
@@ -377,7 +406,17 @@ class StagedRelease:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> StagedRelease:
         """Read a release file. Nothing in it is executed."""
-        return encoding.read(path)
+        manifest, arrays, _ = reading.read(path)
+        encoding.expect_staged(manifest)
+        return cls.from_contents(manifest, arrays)
+
+    @classmethod
+    def from_contents(
+        cls, manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any = None
+    ) -> StagedRelease:
+        """The release that a file holds."""
+        plan = StagedPlan.from_contents(manifest, arrays, kernel)
+        return cls(plan, *encoding.release_parts(manifest, arrays, plan.rule))
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std
@@ -390,9 +429,10 @@ class StagedRelease:
 
 
 def learned_from(
-    rule: Rule, stages: Sequence[Stage], settings: tuple[Setting, ...], weights: FloatArray
+    rule: Rule, own: Sequence[Stage], settings: tuple[Candidate, ...], weights: FloatArray
 ) -> Learned:
-    """The mixture of these models, each conditioned on all stages."""
+    """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
+    stages = rule.all_stages(own)
     inducing = () if rule.support is None else (rule.support,)
     models = [GP(one.kernel, one.noise, rule.bounds, rule.middle, *inducing) for one in settings]
     posteriors = tuple(conditioned(model, rule.X, stages) for model in models)

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cloakgp.checks import FloatArray
 from cloakgp.files import container, reading, schema, signing
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.files.schema import FORMAT, SCHEMA
 from cloakgp.files.staged_schema import STAGE_ARRAYS, STAGED
 from cloakgp.ledger.charge import Receipt
+from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
-from cloakgp.model.hyperprior import Hyperprior, Setting
-from cloakgp.plans.stages import Rule, Stage, StagePlan
-from cloakgp.posterior.staging import Schedule
+from cloakgp.model.gp import GP
+from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting, Setting
+from cloakgp.plans.encoding import given_kernel
+from cloakgp.plans.stages import Given, Promise, Rule, Stage, StagePlan
+from cloakgp.rows.merging import Groups, distinct
 
 if TYPE_CHECKING:
     from cloakgp.plans.staged import StagedPlan, StagedRelease
@@ -31,11 +34,12 @@ def encode(release: StagedRelease, sign_with: Any = None) -> bytes:
     manifest["learned"] = [
         {**asdict(setting), "lengthscale": list(setting.lengthscale), "weight": weight}
         for setting, weight in zip(release.settings, release.weights.tolist(), strict=True)
+        if isinstance(setting, Setting)
     ]
-    manifest["stages"] = []
-    for number, stage in enumerate(release.stages):
+    first = len(manifest["stages"]) - 1
+    for number, stage in enumerate(release.stages, start=first):
         words, own = stage.plan.described()
-        manifest["stages"].append(words)
+        manifest["stages"][number:] = [words]
         arrays |= _numbered(own | {"z": stage.answer}, number)
     signature = None
     if sign_with is not None:
@@ -59,94 +63,139 @@ def _numbered(arrays: dict[str, Array], number: int) -> dict[str, Array]:
 
 
 def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
-    """A plan as words and arrays."""
+    """A plan as words and arrays: what was given to it, and its first stage."""
     rule = plan.rule
-    words, own = plan.first.described()
-    arrays = {"X": rule.X, "X_star": rule.X_star, "weights": rule.weights}
+    arrays: dict[str, Any] = {"X": rule.X, "X_star": rule.X_star, "weights": rule.weights}
     if rule.support is not None:
         arrays["inducing"] = rule.support
-    prior = {name: list(value) for name, value in asdict(rule.prior).items()}
+    arrays = {name: np.asarray(array, dtype="<f8") for name, array in arrays.items()}
+    words, own = plan.first.described()
+    stages: list[dict[str, Any]] = []
+    for stage in rule.all_stages(()):
+        before, known = stage.plan.described()
+        arrays |= _numbered(known | {"z": stage.answer}, len(stages))
+        stages.append(before)
+    arrays |= _numbered(own, len(stages))
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "schema": SCHEMA,
         "release": STAGED,
         "unit": plan.certificate.unit,
         "certificate": plan.certificate.to_dict(),
-        "model": {"prior": prior, "bounds": list(rule.bounds)},
-        "kappa": rule.schedule.kappa,
-        "stages": [words],
+        "model": _model_words(rule),
+        "kappa": rule.kappa,
+        "given": [_given_words(given) for given in rule.given],
+        "stages": [*stages, words],
     }
-    floats = {name: np.asarray(array, dtype="<f8") for name, array in arrays.items()}
-    return manifest, floats | _numbered(own, 0)
+    return manifest, arrays
 
 
-def read(path: str | os.PathLike[str]) -> StagedRelease:
-    """The release in a file."""
-    manifest, arrays, _ = reading.read(path)
-    _expect_staged(manifest)
-    return release_of(manifest, arrays)
+def _model_words(rule: Rule) -> dict[str, Any]:
+    bounds = list(rule.bounds)
+    if isinstance(rule.prior, Known):
+        gp = rule.prior.gp
+        return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.mean, "bounds": bounds}
+    return {"prior": {name: list(value) for name, value in asdict(rule.prior).items()}, "bounds": bounds}
 
 
-def read_plan(path: str | os.PathLike[str]) -> StagedPlan:
-    """The plan in a plan's file."""
-    manifest, arrays = reading.read_plan(path)
-    _expect_staged(manifest)
-    return plan_of(manifest, arrays)
+def _given_words(given: Given) -> dict[str, Any]:
+    promise = asdict(given.promise) | {"shares": list(given.promise.shares)}
+    return promise | {"bounds": list(given.bounds), "stages": len(given.stages)}
 
 
-def _expect_staged(manifest: dict[str, Any]) -> None:
+def expect_staged(manifest: dict[str, Any]) -> None:
+    """Raise if a file holds another kind of release."""
     if manifest["release"] != STAGED:
-        raise ReleaseFileError("path: this file holds no release in stages; use cloakgp.load.")
+        raise ReleaseFileError("path: this file holds no release in stages; read it with cloakgp.load.")
 
 
-def plan_of(manifest: dict[str, Any], arrays: dict[str, Array]) -> StagedPlan:
-    """The plan that a manifest and arrays describe which fit the schema."""
-    from cloakgp.plans.staged import StagedPlan
+PlanParts = tuple[Rule, StagePlan, StagedCertificate]
+"""What a plan is made of."""
 
+
+def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> PlanParts:
+    """What a plan is made of that a manifest and arrays describe which fit the schema."""
     words = manifest["certificate"]
     certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"])})
-    prior = {name: tuple(value) for name, value in manifest["model"]["prior"].items()}
-    try:
-        rule = Rule(
-            prior=Hyperprior(**prior),
-            bounds=tuple(manifest["model"]["bounds"]),
-            X=arrays["X"],
-            X_star=arrays["X_star"],
-            weights=arrays["weights"],
-            support=arrays.get("inducing"),
-            schedule=Schedule(certificate.shares, manifest["kappa"]),
-            epsilon=certificate.epsilon,
-            delta=certificate.delta,
-            mu=certificate.mu,
-            most=certificate.n_measurements,
+    c, inputs = certificate, distinct(arrays["X"], 0.0)
+    if arrays["matrix_0"].shape[1] != len(inputs):
+        raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")
+    given, stages = [], _Stages(manifest, arrays, inputs.groups)
+    for one in manifest["given"]:
+        promise = Promise(one["epsilon"], one["delta"], one["mu"], one["most"], tuple(one["shares"]))
+        bounds = (one["bounds"][0], one["bounds"][1])
+        answered = tuple(
+            Stage(stages.plan(promise, bounds, number), stages.answer()) for number in range(one["stages"])
         )
+        given.append(Given(promise, bounds, answered))
+    try:
+        prior = _prior(manifest["model"], kernel)
     except (TypeError, ValueError) as error:
         raise ReleaseFileError(f"release file has a model that makes no sense: {error}") from None
-    if arrays["matrix_0"].shape[1] != len(rule.inputs):
-        raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")
-    return StagedPlan(rule, _stage_plan(manifest, arrays, rule, 0), certificate)
-
-
-def release_of(manifest: dict[str, Any], arrays: dict[str, Array]) -> StagedRelease:
-    """The release that a manifest and arrays describe which fit the schema."""
-    from cloakgp.plans.staged import StagedRelease
-
-    plan = plan_of(manifest, arrays)
-    stages = tuple(
-        Stage(_stage_plan(manifest, arrays, plan.rule, number), arrays[f"z_{number}"])
-        for number in range(len(manifest["stages"]))
+    rule = Rule(
+        prior=prior,
+        bounds=tuple(manifest["model"]["bounds"]),
+        X=arrays["X"],
+        X_star=arrays["X_star"],
+        weights=arrays["weights"],
+        support=arrays.get("inducing"),
+        promise=Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares),
+        kappa=manifest["kappa"],
+        given=tuple(given),
     )
-    settings, weights = [], []
+    return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
+
+
+def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
+    if "prior" in words:
+        return Hyperprior(**{name: tuple(value) for name, value in words["prior"].items()})
+    given = given_kernel(words["kernel"], kernel)
+    return Known(GP(given, words["noise"], words["bounds"], words["mean"]))
+
+
+class _Stages:
+    """The stages in a file, one after the other."""
+
+    def __init__(
+        self, manifest: dict[str, Any], arrays: dict[str, Array], groups: Groups | None, first: int = 0
+    ) -> None:
+        self._words, self._arrays, self._groups, self._next = manifest["stages"], arrays, groups, first
+
+    def plan(self, promise: Promise, bounds: tuple[float, float], number: int) -> StagePlan:
+        """The next one's plan: number `number` of its own promise."""
+        at = self._next
+        own = {name: self._arrays[key] for name in STAGE_ARRAYS if (key := f"{name}_{at}") in self._arrays}
+        plan = StagePlan.from_described(self._words[at], own, promise, bounds, self._groups, number)
+        self._next += 1
+        return plan
+
+    def answer(self) -> IntArray:
+        """What the last one was answered."""
+        answer: IntArray = self._arrays[f"z_{self._next - 1}"]
+        return answer
+
+
+ReleaseParts = tuple[tuple[Stage, ...], tuple[Candidate, ...], FloatArray, Receipt | None]
+"""What a release has that its plan has not."""
+
+
+def release_parts(manifest: dict[str, Any], arrays: dict[str, Array], rule: Rule) -> ReleaseParts:
+    """What a release is made of, beside its plan, that a manifest and arrays describe."""
+    before = sum(one["stages"] for one in manifest["given"])
+    stages = _Stages(manifest, arrays, rule.inputs.groups, before)
+    own = tuple(
+        Stage(stages.plan(rule.promise, rule.bounds, number), stages.answer())
+        for number in range(len(manifest["stages"]) - before)
+    )
+    settings: list[Candidate] = []
+    weights = []
     for one in manifest["learned"]:
         words = {name: value for name, value in one.items() if name != "weight"}
         settings.append(Setting(**{**words, "lengthscale": tuple(words["lengthscale"])}))
         weights.append(one["weight"])
+    if isinstance(rule.prior, Known):
+        settings, weights = [KnownSetting(rule.prior.gp)], [1.0]
     receipt = None
     if manifest["ledger"] is not None:
         receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
-    return StagedRelease(plan, stages, tuple(settings), np.array(weights), receipt)
-
-
-def _stage_plan(manifest: dict[str, Any], arrays: dict[str, Array], rule: Rule, number: int) -> StagePlan:
-    own = {name: arrays[key] for name in STAGE_ARRAYS if (key := f"{name}_{number}") in arrays}
-    return StagePlan.from_described(manifest["stages"][number], own, rule, number)
+    return own, tuple(settings), np.array(weights), receipt

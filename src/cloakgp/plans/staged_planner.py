@@ -17,19 +17,20 @@ from cloakgp.measurements.lattice import NOISE_SCALES
 from cloakgp.measurements.spread import spread_bits
 from cloakgp.measurements.staged_certificate import certify_stages
 from cloakgp.model.cover import cover
+from cloakgp.model.hyperprior import Hyperprior, Known
+from cloakgp.plans.given import taken
 from cloakgp.plans.reconstruction import relative_weights
 from cloakgp.plans.staged import StagedPlan
-from cloakgp.plans.stages import Rule, Walk
+from cloakgp.plans.stages import Promise, Rule, Walk
 from cloakgp.posterior import staging
 from cloakgp.posterior.mixture import support_points
 from cloakgp.rows.merging import distinct
 
 if TYPE_CHECKING:
     from cloakgp.model.auto_gp import AutoGP
+    from cloakgp.model.gp import GP
 
 MOST_COLUMNS = 10
-MOST_ROWS = 200_000
-"""Distinct rows, for now."""
 _SPARE = 8  # measurements beyond one for each test point, which a design may use
 
 
@@ -44,7 +45,6 @@ def make_staged_plan(
     given: Sequence[Any],
 ) -> StagedPlan:
     """A plan, as :meth:`AutoGP.plan` makes it."""
-    epsilon, delta = calibrate.promise(epsilon, delta)
     if X.shape[1] > MOST_COLUMNS:
         raise ArgumentError(
             "X",
@@ -52,37 +52,73 @@ def make_staged_plan(
             f"{X.shape[1]}",
             Message("Leave out columns that matter little, or ", Phrase.SET_MODEL, "."),
         )
+    epsilon, delta = calibrate.promise(epsilon, delta)
+    # The number of stages depends on mu, which depends, hardly, on how many numbers they release.
+    schedule = staging.schedule(calibrate.calibrate(epsilon, delta), len(X), model.stages)
+    return _planned(
+        model.prior, model.bounds, model.inducing, X, X_star, weights, given, epsilon, delta, *schedule
+    )
+
+
+def make_given_plan(
+    gp: GP,
+    X: FloatArray,
+    X_star: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    weights: Any,
+    given: Sequence[Any],
+    windows: float | None,
+) -> StagedPlan:
+    """A plan of one stage for a model that is known, after earlier releases, as :meth:`GP.plan` makes it."""
+    epsilon, delta = calibrate.promise(epsilon, delta)
+    if not isinstance(gp.noise, float) or gp.downweight is not None:
+        raise ArgumentError("given", "needs a model with one noise variance, not one per row")
+    if windows is not None:
+        windows = checks.positive(windows, "windows", "It is in standard deviations; 2 is a careful choice.")
+    return _planned(
+        Known(gp), gp.bounds, gp.inducing, X, X_star, weights, given, epsilon, delta, (1.0,), windows
+    )
+
+
+def _planned(
+    prior: Hyperprior | Known,
+    bounds: tuple[float, float],
+    inducing: Any,
+    X: FloatArray,
+    X_star: Any,
+    weights: Any,
+    given: Sequence[Any],
+    epsilon: float,
+    delta: float,
+    shares: tuple[float, ...],
+    kappa: float | None,
+) -> StagedPlan:
     X_star = cover(X) if X_star is None else checks.matrix(X_star, "X_star", columns=X.shape[1])
     if weights is None:
         weights = np.ones(len(X_star))
     remedy = "To ignore a test point, leave it out of X_star."
     weights = relative_weights(checks.vector(weights, "weights", len(X_star), positive=True, remedy=remedy))
     inputs = distinct(X, 0.0)
-    most_each = min(len(X_star), len(inputs)) + _SPARE
-    # The number of stages depends on mu, which depends, hardly, on how many numbers they release.
-    rough = calibrate.calibrate(epsilon, delta, n_measurements=most_each)
-    schedule = staging.schedule(rough, len(X), model.stages)
-    most = most_each * len(schedule.shares)
+    most = (min(len(X_star), len(inputs)) + _SPARE) * len(shares)
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
-    _check_headroom(len(X), mu, schedule.shares, epsilon)
+    _check_headroom(len(X), mu, shares, epsilon)
     rule = Rule(
-        prior=model.prior,
-        bounds=model.bounds,
+        prior=prior,
+        bounds=bounds,
         X=X,
         X_star=X_star,
         weights=frozen(weights),
-        support=support_points(inputs.X, model.inducing),
-        schedule=schedule,
-        epsilon=epsilon,
-        delta=delta,
-        mu=mu,
-        most=most,
+        support=support_points(inputs.X, inducing),
+        promise=Promise(epsilon, delta, mu, most, shares),
+        kappa=kappa,
+        given=taken(given, X, inputs.groups),
     )
     walk = Walk(rule)
-    first = walk.next_stage(0)
-    certificate = certify_stages(epsilon, delta, mu, len(X), most, schedule.shares)
-    plan = StagedPlan(rule, first, certificate)
-    plan.__dict__["start"] = walk.state  # made already
+    state, first = walk.state, walk.next_stage(0)
+    plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares))
+    plan.__dict__["start"] = state  # made already
     return plan
 
 

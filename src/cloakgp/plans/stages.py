@@ -8,6 +8,7 @@ public, and anybody who holds the answers can walk again.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,11 +20,11 @@ from cloakgp.files import container
 from cloakgp.files.container import Array
 from cloakgp.measurements.lattice import IntArray, Measurement, Part, to_integers
 from cloakgp.measurements.spread import Spread, make_spread
-from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.hyperprior import Hyperprior, Known
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State
-from cloakgp.rows.merging import Inputs, distinct
+from cloakgp.rows.merging import Groups, Inputs, distinct
 
 ARRAYS = ("matrix", "lower", "upper", "slope", "shift", "extra", "centre")
 """Of a stage, in a file."""
@@ -55,7 +56,7 @@ class StagePlan:
         if self.line is not None:
             arrays |= {"lower": m.lower, "upper": m.upper}
             arrays |= {"slope": self.line.slope, "shift": self.line.shift, "extra": self.line.extra}
-        words: dict[str, Any] = {**_lattice_words(m), "spread": None}
+        words: dict[str, Any] = {**_lattice_words(m), "windows": self.line is not None, "spread": None}
         if s is not None:
             words["spread"] = {**_lattice_words(s), "limit": s.limit}
             arrays["centre"] = s.centre
@@ -69,16 +70,22 @@ class StagePlan:
     def from_bytes(cls, contents: bytes, rule: Rule, number: int) -> StagePlan:
         """What :meth:`to_bytes` wrote."""
         words, arrays, _ = container.unpack(contents)
-        return cls.from_described(words, arrays, rule, number)
+        return cls.from_described(words, arrays, rule.promise, rule.bounds, rule.inputs.groups, number)
 
     @classmethod
     def from_described(
-        cls, words: dict[str, Any], arrays: dict[str, Array], rule: Rule, number: int
+        cls,
+        words: dict[str, Any],
+        arrays: dict[str, Array],
+        promise: Promise,
+        bounds: tuple[float, float],
+        groups: Groups | None,
+        number: int,
     ) -> StagePlan:
         """What :meth:`described` gave; whatever it says, the private room checks the integers."""
-        shares = rule.shares_of(number)
-        groups, low, high = rule.inputs.groups, *rule.bounds
-        promise: dict[str, Any] = {"epsilon": rule.epsilon, "delta": rule.delta, "groups": groups}
+        shares = promise.shares_of(number, words["spread"] is not None)
+        low, high = bounds
+        kept: dict[str, Any] = {"epsilon": promise.epsilon, "delta": promise.delta, "groups": groups}
         line = None
         if "slope" in arrays:
             line = Line(arrays["slope"], arrays["shift"], arrays["extra"])
@@ -86,9 +93,9 @@ class StagePlan:
             matrix=arrays["matrix"],
             lower=arrays.get("lower", low),
             upper=arrays.get("upper", high),
-            part=Part(shares[0], rule.most),
+            part=Part(shares[0], promise.most),
             **_lattice_of(words),
-            **promise,
+            **kept,
         )
         spread = None
         if words["spread"] is not None:
@@ -96,11 +103,11 @@ class StagePlan:
                 matrix=_equal_columns(words["spread"], len(arrays["centre"])),
                 lower=low,
                 upper=high,
-                part=Part(shares[1], rule.most),
+                part=Part(shares[1], promise.most),
                 centre=arrays["centre"],
                 limit=words["spread"]["limit"],
                 **_lattice_of(words["spread"]),
-                **promise,
+                **kept,
             )
         return cls(measurement, spread, line)
 
@@ -172,24 +179,51 @@ class Stage:
         return SpreadReading(s.centre - middle, s.limit, distance, s.std**2)
 
 
+@dataclass(frozen=True)
+class Promise:
+    """What several stages keep together: Gaussian DP adds mu squared."""
+
+    epsilon: float
+    delta: float
+    mu: float
+    most: int
+    """At most how many numbers will be released."""
+    shares: tuple[float, ...]
+    """Each stage's share of mu squared; they add up to 1."""
+
+    def shares_of(self, number: int, spread: bool) -> tuple[float, float]:
+        """A stage's shares of mu squared: for its measurements, and for the noise level."""
+        share = self.shares[number]
+        part = share * staging.SCALE_SHARE if spread else 0.0
+        return share - part, part
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An earlier release of the same outcomes: what it promised on its own, and what it answered."""
+
+    promise: Promise
+    bounds: tuple[float, float]
+    stages: tuple[Stage, ...]
+    dataset: str | None = None
+    """Which of a ledger's data sets paid for it, if that is known."""
+
+
 @dataclass(frozen=True, eq=False)
 class Rule:
     """All that decides how stages follow from each other: public, and fixed before the first."""
 
-    prior: Hyperprior
+    prior: Hyperprior | Known
     bounds: tuple[float, float]
     X: FloatArray
     X_star: FloatArray
     weights: FloatArray
     support: FloatArray | None
     """Inputs that stand for all, where there are many; None where each stands for itself."""
-    schedule: staging.Schedule
-    epsilon: float
-    delta: float
-    mu: float
-    """Of the whole promise."""
-    most: int
-    """At most how many numbers will be released."""
+    promise: Promise
+    kappa: float | None
+    """A window's half width, in standard deviations of what is expected there; None for the bounds."""
+    given: tuple[Given, ...] = ()
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -198,17 +232,26 @@ class Rule:
 
     @property
     def middle(self) -> float:
+        """What outcomes are counted from: a known model's mean, or the middle of the bounds."""
+        if isinstance(self.prior, Known):
+            return self.prior.gp.mean
         return self.bounds[0] + (self.bounds[1] - self.bounds[0]) / 2
 
     @property
     def n_stages(self) -> int:
-        return len(self.schedule.shares)
+        return len(self.promise.shares)
 
-    def shares_of(self, number: int) -> tuple[float, float]:
-        """A stage's shares of mu squared: for its measurements, and for the noise level."""
-        share = self.schedule.shares[number]
-        spread = share * staging.SCALE_SHARE if number else 0.0
-        return share - spread, spread
+    def all_stages(self, own: Sequence[Stage]) -> list[Stage]:
+        """Those of the earlier releases, and then these."""
+        return [*(stage for given in self.given for stage in given.stages), *own]
+
+    def has_windows(self, number: int) -> bool:
+        """Whether a stage's outcomes are clipped more narrowly than to the bounds."""
+        return self.kappa is not None and (number > 0 or bool(self.given))
+
+    def measures_noise(self, number: int) -> bool:
+        """Whether a stage measures the noise level, for which something must be known of the mean."""
+        return not isinstance(self.prior, Known) and (number > 0 or bool(self.given))
 
 
 class Walk:
@@ -218,19 +261,25 @@ class Walk:
         self.rule, inputs = rule, rule.inputs
         width = rule.bounds[1] - rule.bounds[0]
         self.mixture = Mixture(rule.prior, inputs.X, inputs.counts, rule.X_star, width, rule.support)
-        self.state: State = self.mixture.start() if start is None else start
+        # What was given changes which models the mixture still holds, and so is always taken anew.
+        self.state: State = self.mixture.start() if start is None or rule.given else start
         self.readings: list[Reading] = []
         self.spreads: list[SpreadReading] = []
+        for stage in rule.all_stages(()):
+            self._note(stage)
+        if rule.given:
+            self.state = self.mixture.fit(self.readings, self.spreads)
 
     def next_stage(self, number: int) -> StagePlan:
         """The plan of a stage, from all that was answered before it."""
         rule, middle, groups = self.rule, self.rule.middle, self.rule.inputs.groups
-        low, high = rule.bounds
-        share, spread_share = rule.shares_of(number)
-        mu = rule.mu * math.sqrt(share)
+        (low, high), promise, narrow = rule.bounds, rule.promise, rule.has_windows(number)
+        share, spread_share = promise.shares_of(number, rule.measures_noise(number))
+        mu = promise.mu * math.sqrt(share)
         centred = (low - middle, high - middle)
-        if number:
-            window = staging.windows(self.state, centred, rule.schedule.kappa)
+        if narrow:
+            assert rule.kappa is not None
+            window = staging.windows(self.state, centred, rule.kappa)
         else:
             same = np.ones(len(self.mixture.counts))
             window = centred[0] * same, centred[1] * same
@@ -238,33 +287,39 @@ class Walk:
         unit = window[1] - window[0]
         B = stage.rows() * unit
         limits: tuple[Any, Any] = (low, high)
-        if number:
+        if narrow:
             lower = np.where(window[0] <= centred[0], low, middle + window[0])
             upper = np.where(window[1] >= centred[1], high, middle + window[1])
             limits = frozen(lower), frozen(upper)
-        promise = (rule.epsilon, rule.delta)
-        part = Part(share, rule.most)
-        m = to_integers(B, limits, *promise, mu, groups=groups, part=part)
-        if not number:
-            return StagePlan(m, None, None)
-        rows, clip = m.real_matrix(), stage.clip
-        shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
-        line = Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
+        kept, part = (promise.epsilon, promise.delta), Part(share, promise.most)
+        m = to_integers(B, limits, *kept, mu, groups=groups, part=part)
+        line = self._line(stage, m) if narrow else None
+        if not spread_share:
+            return StagePlan(m, None, line)
         spread = make_spread(
             middle + self.state.mean,
             staging.scale_limit(self.state, high - low),
             rule.bounds,
             groups,
-            *promise,
-            rule.mu * math.sqrt(spread_share),
-            Part(spread_share, rule.most),
+            *kept,
+            promise.mu * math.sqrt(spread_share),
+            Part(spread_share, promise.most),
         )
         return StagePlan(m, spread, line)
 
+    def _line(self, stage: staging.Stage, m: Measurement) -> Line:
+        """What the stage's windows do to its measurement."""
+        rows, clip, middle = m.real_matrix(), stage.clip, self.rule.middle
+        shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
+        return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
+
     def take(self, stage: Stage) -> None:
         """Learn from a stage's answer."""
+        self._note(stage)
+        self.state = self.mixture.fit(self.readings, self.spreads)
+
+    def _note(self, stage: Stage) -> None:
         self.readings.append(stage.reading(self.rule.middle))
         spread = stage.spread_reading(self.rule.middle)
         if spread is not None:
             self.spreads.append(spread)
-        self.state = self.mixture.fit(self.readings, self.spreads)

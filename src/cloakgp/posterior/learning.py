@@ -22,7 +22,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Hyperprior, Setting
+from cloakgp.model.hyperprior import Candidate, Hyperprior, Setting
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
@@ -35,7 +35,7 @@ _ROUNDS = 2  # of points drawn anew about the best, where there are several leng
 class Learned:
     """A mixture over models, weighted by how well they explain what was released."""
 
-    settings: tuple[Setting, ...]
+    settings: tuple[Candidate, ...]
     """Those that hold the weight, the best first."""
     weights: FloatArray
     evidence: FloatArray

@@ -16,7 +16,7 @@ from scipy.linalg import block_diag
 from scipy.special import ndtr
 
 from cloakgp.checks import FloatArray
-from cloakgp.model.hyperprior import Hyperprior, Setting
+from cloakgp.model.hyperprior import Candidate, Hyperprior, Known
 from cloakgp.model.inducing import choose_inducing
 from cloakgp.posterior.resampling import about_the_best
 
@@ -79,7 +79,7 @@ class Mixture:
 
     def __init__(
         self,
-        prior: Hyperprior,
+        prior: Hyperprior | Known,
         X: FloatArray,
         counts: FloatArray,
         X_star: FloatArray,
@@ -88,7 +88,7 @@ class Mixture:
     ) -> None:
         self.prior, self.X, self.counts, self.X_star, self.width = prior, X, counts, X_star, width
         self.spans = np.ptp(X, axis=0)
-        self.settings = prior.settings(self.spans, width)
+        self.settings: list[Candidate] = [*prior.settings(self.spans, width)]
         self.log_prior = np.zeros(len(self.settings))
         self.Z = X if support is None else support
         self.P: FloatArray | None = None if support is None else self._interpolation()
@@ -125,6 +125,8 @@ class Mixture:
 
     def fit(self, readings: Sequence[Reading], spreads: Sequence[SpreadReading] = ()) -> State:
         """What all readings together say; settings that they rule out are forgotten."""
+        if isinstance(self.prior, Known):
+            return self.state(tuple(self.settings), np.ones(1), readings, spreads)
         data = _Stacked(self, readings)
         scores = self._evidence(data, self.settings, spreads)
         if len(self.spans) > 1:
@@ -132,7 +134,7 @@ class Mixture:
                 more, density = about_the_best(
                     self.settings, scores + self.log_prior, self.prior, self.spans, self.width, round_
                 )
-                self.settings = self.settings + more
+                self.settings = [*self.settings, *more]
                 self.log_prior = np.concatenate([self.log_prior, density])
                 scores = np.concatenate([scores, self._evidence(data, more, spreads)])
         total = scores + self.log_prior
@@ -147,7 +149,7 @@ class Mixture:
 
     def state(
         self,
-        kept: tuple[Setting, ...],
+        kept: tuple[Candidate, ...],
         weights: FloatArray,
         readings: Sequence[Reading],
         spreads: Sequence[SpreadReading],
@@ -169,7 +171,7 @@ class Mixture:
             F += weight * np.outer(one - mean, one - mean)
         return State(self, kept, weights, tuple(readings), tuple(spreads), mean, (F + F.T) / 2, noise)
 
-    def _shape(self, setting: Setting) -> FloatArray:
+    def _shape(self, setting: Candidate) -> FloatArray:
         """(m + P, m + P) the smooth part with variance 1, at support and test points."""
         key = (setting.family, setting.lengthscale)
         if key not in self._shapes:
@@ -181,7 +183,7 @@ class Mixture:
         return self._shapes[key]
 
     def _evidence(
-        self, data: _Stacked, settings: Sequence[Setting], spreads: Sequence[SpreadReading]
+        self, data: _Stacked, settings: Sequence[Candidate], spreads: Sequence[SpreadReading]
     ) -> FloatArray:
         """Log density of the readings under each setting."""
         found = np.empty(len(settings))
@@ -246,7 +248,7 @@ class State:
     """What is known of f after some stages."""
 
     mixture: Mixture
-    settings: tuple[Setting, ...]
+    settings: tuple[Candidate, ...]
     """Those that hold the weight, the best first."""
     weights: FloatArray
     readings: tuple[Reading, ...]

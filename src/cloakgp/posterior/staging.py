@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +21,7 @@ _SCALE_LIMIT = 2.5  # standard deviations up to which distances are told apart
 _GAP = 0.05
 
 
-@dataclass(frozen=True)
-class Schedule:
+class Schedule(NamedTuple):
     """How a release in stages goes: public, and fixed before the first."""
 
     shares: tuple[float, ...]
@@ -38,12 +37,18 @@ def schedule(mu: float, n_rows: int, stages: int | None = None) -> Schedule:
     return Schedule(tuple((sizes / sizes.sum()).tolist()), 1.2)
 
 
-def expected(state: State, rows: FloatArray, noise: float) -> tuple[FloatArray, FloatArray]:
-    """(P,) variances of f(X*): given noisy sums of outcomes, and given the outcomes."""
+def expected(
+    state: State, rows: FloatArray, slope: FloatArray | float, rest: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(P,) variances of f(X*): given noisy sums of outcomes, and given the outcomes.
+
+    `rest` is the covariance of all in the sums that is neither f nor an outcome's scatter about it.
+    """
     n, P = state.mixture.counts, state.mixture.P
+    rows = rows * slope
     G = rows * n if P is None else (rows * n) @ P
     H = G @ state.cross
-    D = G @ state.covariance @ G.T + state.noise * (rows * n) @ rows.T + noise * np.eye(len(rows))
+    D = G @ state.covariance @ G.T + state.noise * (rows * n) @ rows.T + rest
     before = state.at_test_points[1]
     left = before - np.einsum("ij,ij->j", H, np.linalg.solve(D, H))
     window = np.zeros(len(n)), np.ones(len(n))

@@ -70,9 +70,14 @@ def _of_stages(release: AnyRelease, inputs: list[str], output: str) -> list[tupl
             "from what came out before it, so that less noise is needed. Line: the prediction so far."
         )
         figure = plots.plot_stages(release, _figure())
-        figure.supxlabel(inputs[0], fontsize="medium")
-        figure.supylabel(output, fontsize="medium")
+        for ax in figure.axes:
+            if ax.get_xlabel():
+                ax.set_xlabel(inputs[0])
+            if ax.get_ylabel():
+                ax.set_ylabel(output)
         pictures.append((caption, figure))
+    if not plots.learned_settings(release):
+        return pictures
     figure = plots.plot_learned(release, _figure())
     for name, ax in zip(inputs, figure.axes, strict=False):
         ax.set_xlabel(f"lengthscale of {name}")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 import cloakgp
+from cloakgp import plots
 from cloakgp.files import schema
 from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.plans.opening import AnyRelease
@@ -196,11 +197,11 @@ def _noise(release: AnyRelease) -> str:
 
 def _learned(release: AnyRelease, names: list[str]) -> str:
     """Which models hold the weight, where the model was learned."""
-    if not isinstance(release, StagedRelease):
+    if not isinstance(release, StagedRelease) or not (settings := plots.learned_settings(release)):
         return ""
     lengths = [f"lengthscale of {name}" for name in names] if len(names) > 1 else ["lengthscale"]
     rows = [["kernel", *lengths, "signal std", "noise std", "weight"]]
-    for one, weight in zip(release.settings, release.weights.tolist(), strict=True):
+    for one, weight in zip(settings, release.weights.tolist(), strict=True):
         numbers = (*one.lengthscale, one.signal**0.5, one.noise**0.5)
         rows.append([one.family, *(f"{number:.3g}" for number in numbers), f"{weight:.1%}"])
     return (
@@ -247,8 +248,8 @@ def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str)
     if release.receipt is not None:
         r = release.receipt
         parts.append(
-            f"<p>Paid from the budget of data set <code>{escape(r.dataset)}</code>, entry {r.entry} of its "
-            f"ledger, whose hash was then <code>{escape(r.head)}</code>.</p>"
+            f"<p>{words.on_record(release.kind)} entry {r.entry} of the ledger, from the budget of data set "
+            f"<code>{escape(r.dataset)}</code>. The ledger's hash was then <code>{escape(r.head)}</code>.</p>"
         )
     parts.append(
         "<p>No file can show that the noise was really drawn at random. A signature says who vouches "

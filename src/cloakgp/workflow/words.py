@@ -9,7 +9,9 @@ from statistics import NormalDist
 import numpy as np
 
 from cloakgp.checks import FloatArray
+from cloakgp.files import schema
 from cloakgp.measurements.staged_certificate import AnyCertificate
+from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan
@@ -84,6 +86,18 @@ DESIGNS = {
 }
 
 
+KINDS = {
+    schema.PREDICTIONS: "predictions",
+    schema.FUNCTION: "a function",
+    schema.STAGED: "predictions of a model that was learned in stages",
+}
+
+
+def on_record(kind: str) -> str:
+    """How a release's receipt is told: that of one in stages names its last answer, not the charge."""
+    return "On record up to" if kind == schema.STAGED else "Paid for by"
+
+
 def settings_rows(
     plan: AnyPlan, inputs: list[str] | None = None, output: str | None = None
 ) -> list[tuple[str, str]]:
@@ -97,10 +111,15 @@ def settings_rows(
 
 
 def _learned_rows(plan: StagedPlan) -> list[tuple[str, str]]:
-    c, (low, high) = plan.certificate, plan.rule.bounds
+    c, (low, high), prior = plan.certificate, plan.rule.bounds, plan.rule.prior
+    model = [("kernel", repr(plan.gp.kernel)), ("observation noise", f"variance {plan.gp.noise:.6g}")]
+    if isinstance(prior, Hyperprior):
+        model = [("model", learned_words(prior.kernels))]
+    earlier = len(plan.rule.given)
     return [
         ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
-        ("model", learned_words(plan.rule.prior.kernels)),
+        *model,
+        *([("given", f"{earlier} earlier release(s) of the same outcomes")] if earlier else []),
         ("bounds", f"{low:g} to {high:g}; outcomes outside are clipped"),
         ("stages", f"{plan.stages}, under one promise; each is planned from what came out before it"),
         ("rows", str(c.n_rows)),

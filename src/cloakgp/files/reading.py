@@ -42,6 +42,13 @@ def _staged_digest(words: dict[str, Any], arrays: dict[str, Array]) -> str:
     return sha256
 
 
+def answer_of(manifest: dict[str, Any], arrays: dict[str, Array]) -> Array:
+    """The noisy integers that a release's receipt is for: those of its last stage, if it has stages."""
+    if manifest["release"] == schema.STAGED:
+        return arrays[f"z_{len(manifest['stages']) - 1}"]
+    return arrays["z"]
+
+
 def read(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:

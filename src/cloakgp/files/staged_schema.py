@@ -45,6 +45,7 @@ _KEYS = {
     "sha256",
 }
 _LATTICE = {"y_bits": int, "matrix_bits": int, "sigma": int, "sensitivity_steps": int}
+_MOST_BITS = 62  # so that powers of two are integers of 64 bits
 _NUMBERED = re.compile(r"([a-z]+)_(0|[1-9][0-9]?)")
 
 
@@ -55,10 +56,10 @@ def keys(plan: bool) -> set[str]:
 
 def check(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> None:
     """Raise unless manifest and arrays fit; `plan` tells whether it is a plan's file, without answers."""
+    before = _check_given(manifest["given"])
     _check_certificate(manifest)
     _check_model(manifest)
     stages = manifest["stages"]
-    before = _check_given(manifest["given"])
     _expect(isinstance(stages, list), "it must list its stages")
     own = len(stages) - before
     _expect(
@@ -109,7 +110,9 @@ def _check_certificate(manifest: dict[str, Any]) -> None:
     )
     for name in FIELDS:
         kind, value = StagedCertificate.__annotations__[name], certificate[name]
-        if name == "shares":
+        if name == "before":
+            good = value == [[one["epsilon"], one["delta"]] for one in manifest["given"]]
+        elif name == "shares":
             good = (
                 _numbers(value) and 1 <= len(value) <= MOST_STAGES and all(0 < share <= 1 for share in value)
             )
@@ -134,7 +137,8 @@ def _check_model(manifest: dict[str, Any]) -> None:
     good = isinstance(prior, dict) and set(prior) == {"kernels", *ends}
     _expect(good, "the prior lacks a key or has one too many")
     families = prior["kernels"]
-    good = isinstance(families, list) and bool(families) and all(name in FAMILIES for name in families)
+    good = isinstance(families, list) and 1 <= len(families) <= len(FAMILIES)  # or work without end
+    good = good and all(type(name) is str and name in FAMILIES for name in families)
     _expect(good, "the prior names no families")
     good = all(_numbers(prior[name], 2) and 0 < prior[name][0] < prior[name][1] for name in ends)
     _expect(good, "the prior's ends make no sense")
@@ -157,12 +161,14 @@ def _check_stage(words: Any) -> None:
 
 def _check_lattice(words: dict[str, Any]) -> None:
     for name, kind in _LATTICE.items():
+        most = _MOST_BITS if name.endswith("_bits") else 2**63 - 1
         _expect(
-            type(words[name]) is kind and 0 <= words[name] < 2**63, f"a stage's {name} must be a whole number"
+            type(words[name]) is kind and 0 <= words[name] <= most, f"a stage's {name} must be a whole number"
         )
 
 
 def _check_learned(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
+    columns = arrays["X"].shape[1]
     learned, known = manifest["learned"], "prior" not in manifest["model"]
     good = isinstance(learned, list) and (len(learned) == 0 if known else 1 <= len(learned) <= MOST_LEARNED)
     _expect(good, "it must list what was learned")
@@ -171,13 +177,12 @@ def _check_learned(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
         _expect(
             isinstance(one, dict) and set(one) == names, "what was learned lacks a key or has one too many"
         )
-        good = one["family"] in FAMILIES and _numbers(one["lengthscale"], arrays["X"].shape[1])
-        numbers = [*one["lengthscale"], one["signal"], one["level"], one["noise"]]
-        good = good and _numbers(numbers) and all(number > 0 for number in numbers)
-        _expect(
-            good and type(one["weight"]) is float and 0 <= one["weight"] <= 1,
-            "what was learned makes no sense",
-        )
+        family, numbers = one["family"], [one["signal"], one["level"], one["noise"]]
+        good = type(family) is str and family in FAMILIES and _numbers(one["lengthscale"], columns)
+        good = good and _numbers(numbers) and all(number > 0 for number in one["lengthscale"] + numbers)
+        weight = one["weight"]
+        good = good and type(weight) is float and 0 <= weight <= 1
+        _expect(good, "what was learned makes no sense")
 
 
 def wanted(manifest: dict[str, Any], answered: int) -> set[str]:

@@ -56,7 +56,11 @@ def claim_of(given: Any, argument: str = "receipts") -> Claim:
         except FileNotFoundError:
             said = Message(Argument(argument), f": there is no file {name!r}.")
             raise FileNotFoundError(said) from None
-        plan, answer, receipt = reading.plan_digest(manifest, arrays), arrays["z"], None
+        plan, answer, receipt = (
+            reading.plan_digest(manifest, arrays),
+            reading.answer_of(manifest, arrays),
+            None,
+        )
         if manifest["ledger"] is not None:
             receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
     elif all(hasattr(given, word) for word in ("plan", "z", "receipt")):

@@ -56,6 +56,8 @@ class Hyperprior:
             raise ArgumentError("kernels", "must name at least one family", "none", remedy)
         for name in families:
             checks.choice(name, "kernels", FAMILIES)
+        if len(set(families)) < len(families):
+            raise ArgumentError("kernels", "must name each family once", repr(families))
         object.__setattr__(self, "kernels", families)
         for name in ("lengthscale", "signal", "noise"):
             least, most = _pair(getattr(self, name), name)

@@ -116,7 +116,8 @@ PlanParts = tuple[Rule, StagePlan, StagedCertificate]
 def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> PlanParts:
     """What a plan is made of that a manifest and arrays describe which fit the schema."""
     words = manifest["certificate"]
-    certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"])})
+    before = tuple((pair[0], pair[1]) for pair in words["before"])
+    certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"]), "before": before})
     c, inputs = certificate, distinct(arrays["X"], 0.0)
     if arrays["matrix_0"].shape[1] != len(inputs):
         raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")

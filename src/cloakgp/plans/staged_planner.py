@@ -101,7 +101,7 @@ def _planned(
     remedy = "To ignore a test point, leave it out of X_star."
     weights = relative_weights(checks.vector(weights, "weights", len(X_star), positive=True, remedy=remedy))
     inputs = distinct(X, 0.0)
-    most = (min(len(X_star), len(inputs)) + _SPARE) * len(shares)
+    most = most_numbers(len(X_star), len(inputs), len(shares))
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
     _check_headroom(len(X), mu, shares, epsilon)
     rule = Rule(
@@ -117,9 +117,15 @@ def _planned(
     )
     walk = Walk(rule)
     state, first = walk.state, walk.next_stage(0)
-    plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares))
+    before = tuple((given.promise.epsilon, given.promise.delta) for given in rule.given)
+    plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares, before))
     plan.__dict__["start"] = state  # made already
     return plan
+
+
+def most_numbers(test_points: int, inputs: int, stages: int) -> int:
+    """At most how many numbers are released, whatever the designs will be."""
+    return (min(test_points, inputs) + _SPARE) * stages
 
 
 def _check_headroom(n_rows: int, mu: float, shares: tuple[float, ...], epsilon: float) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import container
 from cloakgp.files.container import Array
-from cloakgp.measurements.lattice import IntArray, Measurement, Part, to_integers
+from cloakgp.measurements.lattice import IntArray, Limits, Measurement, Part, to_integers
 from cloakgp.measurements.spread import Spread, make_spread
 from cloakgp.model.hyperprior import Hyperprior, Known
 from cloakgp.posterior import staging
@@ -270,48 +270,52 @@ class Walk:
         if rule.given:
             self.state = self.mixture.fit(self.readings, self.spreads)
 
-    def next_stage(self, number: int) -> StagePlan:
-        """The plan of a stage, from all that was answered before it."""
-        rule, middle, groups = self.rule, self.rule.middle, self.rule.inputs.groups
-        (low, high), promise, narrow = rule.bounds, rule.promise, rule.has_windows(number)
-        share, spread_share = promise.shares_of(number, rule.measures_noise(number))
-        mu = promise.mu * math.sqrt(share)
-        centred = (low - middle, high - middle)
-        if narrow:
-            assert rule.kappa is not None
-            window = staging.windows(self.state, centred, rule.kappa)
-        else:
-            same = np.ones(len(self.mixture.counts))
-            window = centred[0] * same, centred[1] * same
-        stage = staging.Stage(self.state, window, centred, mu, rule.weights)
-        unit = window[1] - window[0]
-        B = stage.rows() * unit
-        limits: tuple[Any, Any] = (low, high)
-        if narrow:
-            lower = np.where(window[0] <= centred[0], low, middle + window[0])
-            upper = np.where(window[1] >= centred[1], high, middle + window[1])
-            limits = frozen(lower), frozen(upper)
-        kept, part = (promise.epsilon, promise.delta), Part(share, promise.most)
-        m = to_integers(B, limits, *kept, mu, groups=groups, part=part)
-        line = self._line(stage, m) if narrow else None
-        if not spread_share:
-            return StagePlan(m, None, line)
-        spread = make_spread(
-            middle + self.state.mean,
-            staging.scale_limit(self.state, high - low),
-            rule.bounds,
-            groups,
-            *kept,
-            promise.mu * math.sqrt(spread_share),
-            Part(spread_share, promise.most),
-        )
-        return StagePlan(m, spread, line)
+    @property
+    def _centred(self) -> tuple[float, float]:
+        """The bounds, less their middle."""
+        return self.rule.bounds[0] - self.rule.middle, self.rule.bounds[1] - self.rule.middle
 
-    def _line(self, stage: staging.Stage, m: Measurement) -> Line:
-        """What the stage's windows do to its measurement."""
+    def windows(self) -> tuple[FloatArray, FloatArray]:
+        """(U,) lower and upper edges for a stage that is not the first, in y's unit."""
+        (low, high), middle, centred = self.rule.bounds, self.rule.middle, self._centred
+        assert self.rule.kappa is not None
+        a, b = staging.windows(self.state, centred, self.rule.kappa)
+        lower, upper = np.where(a <= centred[0], low, middle + a), np.where(b >= centred[1], high, middle + b)
+        return frozen(lower), frozen(upper)
+
+    def stage(self, lower: Limits, upper: Limits, mu: float) -> staging.Stage:
+        """What can be said of a stage with these windows before its measurement is known."""
+        middle, same = self.rule.middle, np.ones(len(self.mixture.counts))
+        window = (lower - middle) * same, (upper - middle) * same
+        return staging.Stage(self.state, window, self._centred, mu, self.rule.weights)
+
+    def line(self, stage: staging.Stage, m: Measurement) -> Line:
+        """What the windows do to this measurement."""
         rows, clip, middle = m.real_matrix(), stage.clip, self.rule.middle
         shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
         return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
+
+    def distances(self) -> tuple[FloatArray, float]:
+        """From where distances of outcomes are measured, for the noise level, and up to how far."""
+        low, high = self.rule.bounds
+        return self.rule.middle + self.state.mean, staging.scale_limit(self.state, high - low)
+
+    def next_stage(self, number: int) -> StagePlan:
+        """The plan of a stage, from all that was answered before it."""
+        rule, groups, promise = self.rule, self.rule.inputs.groups, self.rule.promise
+        share, spread_share = promise.shares_of(number, rule.measures_noise(number))
+        mu, narrow = promise.mu * math.sqrt(share), rule.has_windows(number)
+        limits: tuple[Limits, Limits] = self.windows() if narrow else rule.bounds
+        stage = self.stage(*limits, mu)
+        B = stage.rows() * (stage.window[1] - stage.window[0])
+        kept = (promise.epsilon, promise.delta)
+        m = to_integers(B, limits, *kept, mu, groups=groups, part=Part(share, promise.most))
+        line = self.line(stage, m) if narrow else None
+        if not spread_share:
+            return StagePlan(m, None, line)
+        spread_mu, part = promise.mu * math.sqrt(spread_share), Part(spread_share, promise.most)
+        spread = make_spread(*self.distances(), rule.bounds, groups, *kept, spread_mu, part)
+        return StagePlan(m, spread, line)
 
     def take(self, stage: Stage) -> None:
         """Learn from a stage's answer."""

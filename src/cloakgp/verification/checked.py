@@ -11,8 +11,10 @@ from cloakgp.files import reading, schema, signing
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.predictions import Plan
+from cloakgp.plans.staged import StagedRelease
 from cloakgp.rows.merging import Inputs, distinct
-from cloakgp.verification import guarantee, predictions, recipe
+from cloakgp.verification import guarantee, predictions, recipe, replay, staged
 from cloakgp.verification.reasons import Reason, VerificationError
 
 _SENSITIVITY = "the sensitivity"
@@ -47,10 +49,16 @@ class Verification:
             return f"verified: {promise}; {signed}"
         if self.proven_delta is not None:
             return f"verified IN PART: {promise}, but the predictions were not checked; {signed}"
+        were = "were" if self.missing.endswith("s") else "was"
         return (
-            f"verified IN PART: the sensitivity was not checked, so that {promise}, is claimed and not "
+            f"verified IN PART: {self.missing} {were} not checked, so that {promise}, is claimed and not "
             f"proven; {signed}"
         )
+
+    @property
+    def missing(self) -> str:
+        """The first thing that was not checked, in a word or two; empty if all was."""
+        return self.unchecked[0].partition(":")[0] if self.unchecked else ""
 
     def __str__(self) -> str:
         lines = [f"  - {check}" for check in self.checks]
@@ -91,16 +99,64 @@ def verify(
         If the signature does not fit, or `signed_by` asks for one that is not there.
     """
     manifest, arrays, signature = reading.read(path)
-    claim, kind = manifest["certificate"], manifest["measurement"]["kind"]
-    if X is not None and kind == schema.WITHHELD:
+    claim, in_stages = manifest["certificate"], manifest["release"] == schema.STAGED
+    if X is not None and not in_stages and manifest["measurement"]["kind"] == schema.WITHHELD:
         said = ": this file does not show its inputs, so X cannot be compared; leave it out."
         raise ValueError(Message(Argument("X"), said))
-    guarantee.check_words(manifest)
+    (staged if in_stages else guarantee).check_words(manifest)
     signer = None
     if signature is not None or signed_by is not None:
         signer = signing.check(manifest["sha256"], signature, signed_by)
+    found = _in_stages(manifest, arrays, kernel, X) if in_stages else _at_once(manifest, arrays, kernel, X)
+    proven, checked, left = found
+    if manifest["ledger"] is not None:
+        entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
+        checked.append(
+            Message(
+                f"ledger receipt: entry {entry} of {dataset!r} is the custodian's word (",
+                Phrase.COMPARE_RECEIPTS,
+                " compares it with the ledger)",
+            )
+        )
+    unproven = any(what.startswith((_SENSITIVITY, replay.WINDOWS)) for what in left)
+    return Verification(
+        epsilon=claim["epsilon"],
+        delta=claim["delta"],
+        unit=claim["unit"],
+        proven_delta=None if unproven else proven,
+        checks=("digests, canonical form and closed schema", *checked),
+        unchecked=tuple(left),
+        signed_by=signer,
+    )
+
+
+_Found = tuple[float, list[str], list[str]]
+"""The delta that is proven, what was checked, and what was not."""
+
+
+def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any) -> _Found:
+    """All of a release in stages."""
+    release = opening.release_of(manifest, arrays, kernel)
+    assert isinstance(release, StagedRelease)
+    counts = staged.as_counts(release.plan.rule.inputs.counts)
+    proven = staged.check_guarantee(manifest, arrays, counts)
+    if X is not None:
+        predictions.compare(arrays["X"], X)
+    made, planned = len(release.stages), release.plan.stages
+    stages = f"{made} stage{'s' if made > 1 else ''}{f' of {planned} planned' if made < planned else ''}"
+    done = [
+        f"{stages}: integer sensitivity, noise scale and mu of each, from its matrix, within its share",
+        "the stages' total mu, epsilon and delta",
+    ]
+    checked, left = replay.check(release)
+    return proven, done + checked, left
+
+
+def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any) -> _Found:
+    """All of a release of any other kind."""
+    kind = manifest["measurement"]["kind"]
     proven = guarantee.check_guarantee(manifest, arrays)
-    done = ["digests, canonical form and closed schema", "noise scale, mu, epsilon and delta"]
+    done = ["noise scale, mu, epsilon and delta"]
     if kind == schema.DENSE:
         done.append("integer sensitivity, from the matrix")
     inputs = None if X is None else _compared(manifest, arrays, X)
@@ -119,24 +175,7 @@ def verify(
         left.insert(
             0, f"{_SENSITIVITY}: the matrix is withheld, so only the custodian can; a signature vouches"
         )
-    if manifest["ledger"] is not None:
-        entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
-        checked.append(
-            Message(
-                f"ledger receipt: entry {entry} of {dataset!r} is the custodian's word (",
-                Phrase.COMPARE_RECEIPTS,
-                " compares it with the ledger)",
-            )
-        )
-    return Verification(
-        epsilon=claim["epsilon"],
-        delta=claim["delta"],
-        unit=claim["unit"],
-        proven_delta=None if any(what.startswith(_SENSITIVITY) for what in left) else proven,
-        checks=(*done, *checked),
-        unchecked=tuple(left),
-        signed_by=signer,
-    )
+    return proven, done + checked, left
 
 
 def _compared(manifest: dict[str, Any], arrays: dict[str, Any], X: Any) -> Inputs:
@@ -157,6 +196,7 @@ def _from_the_model(
         plan = opening.plan_of(manifest, arrays, kernel)[0]
         if isinstance(plan, FunctionPlan):
             return predictions.check_function(plan)
+        assert isinstance(plan, Plan)
         if manifest["measurement"]["kind"] == schema.FACTORED:
             return recipe.check(plan, inputs), []
         return predictions.check(plan), []

@@ -15,7 +15,6 @@ from cloakgp.model.inducing import SparseRows
 from cloakgp.model.smoothers import Smoother, jitters, kernel_matrix
 from cloakgp.plans.function_planner import UNBIASED, sensitivities
 from cloakgp.plans.functions import FunctionPlan
-from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import largest_bias, offset
 from cloakgp.posterior.links import links
@@ -66,7 +65,7 @@ def _same_labels(one: Groups | None, other: Groups | None) -> bool:
     return np.array_equal(one.labels, other.labels)
 
 
-def _check_bias(plan: AnyPlan, bias: float) -> None:
+def _check_bias(plan: Plan | FunctionPlan, bias: float) -> None:
     tolerance = 1e-6 * (plan.gp.bounds[1] - plan.gp.bounds[0])
     near = math.isclose(bias, plan.certificate.bias, rel_tol=0.011, abs_tol=tolerance)
     reasons.refuse(not near, Reason.PREDICTIONS)

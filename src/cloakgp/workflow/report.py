@@ -147,8 +147,7 @@ def _facts(release: AnyRelease, checked: Verification | str) -> str:
     if isinstance(checked, str):
         verified = ("bad", "not verified", "see below")
     elif not checked.complete:
-        missing = "sensitivity" if checked.proven_delta is None else "predictions"
-        verified = ("part", "verified in part", f"the {missing} not checked: see below")
+        verified = ("part", "verified in part", f"{checked.missing} not checked: see below")
     facts = [
         ("", f"ε = {c.epsilon:g}", "smaller is more private"),
         ("", f"δ = {c.delta:g}", "smaller is more private"),

@@ -16,7 +16,8 @@ export const modelStep = {
   lead: () => "Nothing needs to be known here. Go on, or look at what experts can set.",
   check: missing.model,
   render(root) {
-    draft.set(startingValues(draft.get()));
+    const suggest = () => draft.set(startingValues(draft.get()));
+    suggest();
     const panel = noisePanel({ height: 330 });
     const inside = h("div", {});
     const experts = h("details", { class: "more experts" }, h("summary", {}, "Expert settings"), inside);
@@ -27,6 +28,7 @@ export const modelStep = {
     }
 
     function changed() {
+      suggest(); // a kernel needs more than a model that is learned
       show();
       experts.open = draft.get().model !== "learn";
     }

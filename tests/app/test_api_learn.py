@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from app_helpers import SETTINGS, World, ages, make_plan, make_world, release, secret_heights, table
 
+import cloakgp
 from cloakgp.plans.staged import StagedPlan
 
 LEARNED = {name: SETTINGS[name] for name in ("data", "inputs", "output", "bounds", "epsilon", "delta")} | {
@@ -292,3 +293,82 @@ def test_an_unusable_column_spends_nothing(world: World) -> None:
     assert "nothing was spent" in refused.json()["error"]
     assert spends(client) == []
     assert list(world.state.folder.releases.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def more(learned: tuple[World, str, dict[str, Any]]) -> tuple[World, str, str]:
+    """A plan that starts from that release, and the id of that."""
+    world, _, answer = learned
+    first = answer["release"]["id"]
+    return world, plan_to_learn(world.client(), given=[first], epsilon=0.3), first
+
+
+def test_a_plan_may_start_from_an_earlier_release(more: tuple[World, str, str]) -> None:
+    world, plan, first = more
+    client = world.client()
+    asked = {**LEARNED, "epsilon": 0.3}
+    alone, after = (
+        client.post("/api/preview", json=each).json() for each in (asked, {**asked, "given": [first]})
+    )
+    file = cloakgp.load(world.state.folder.release(first))
+    X, where = np.array(ages())[:, None], np.array(after["points"])
+    model = cloakgp.AutoGP(bounds=(50, 170))
+    expected = model.plan(X, where, epsilon=0.3, delta=0.01, given=[file]).expected_error
+    np.testing.assert_allclose(after["expected_error"], expected)
+    assert not np.allclose(alone["expected_error"], expected)
+    assert after["certificate"]["before"] == [[0.5, 0.01]]
+    assert client.get(f"/api/plans/{plan}").json()["settings"]["given"] == [first]
+    assert plan != plan_to_learn(client, epsilon=0.3)
+
+
+def test_only_the_same_people_pay_for_what_starts_from_their_release(more: tuple[World, str, str]) -> None:
+    world, plan, _ = more
+    client = world.client()
+    client.post("/api/ledger/datasets", json={"name": "others", "epsilon": 9.0, "delta": 0.01})
+    for refused in (
+        client.post(f"/api/plans/{plan}/quote", json={"dataset": "others"}),
+        release(client, plan, dataset="others", confirm="others"),
+    ):
+        assert refused.status_code == 409
+        assert "paid from the budget of kung" in refused.json()["error"]
+    assert {entry["dataset"] for entry in spends(client)} == {"kung"}
+
+
+def test_more_is_released_and_known_again(
+    more: tuple[World, str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    world, plan, _ = more
+    client = world.client()
+    answer = release(client, plan)
+    assert answer.status_code == 200, answer.text
+    made = answer.json()["release"]
+    assert client.get(f"/api/releases/{made['id']}/verify").json()["ok"]
+    assert made["certificate"]["before"] == [[0.5, 0.01]]
+    text = client.get(f"/api/releases/{made['id']}/script").text
+    text = text.replace("PATH/TO/heights.csv", str(world.state.folder.upload("heights.csv")))
+    text = text.replace("PATH/TO/ledger.db", str(world.state.folder.path / "ledger.db"))
+    text = text.replace("PATH/TO", str(world.state.folder.releases))
+    monkeypatch.chdir(tmp_path)
+    with redirect_stdout(io.StringIO()):
+        exec(compile(text, "script", "exec"), {})
+    assert (tmp_path / f"{made['id']}.cloak").read_bytes() == world.state.folder.release(
+        made["id"]
+    ).read_bytes()
+    assert len([entry for entry in spends(client) if entry["dataset"] == "kung"]) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"output": "weight"}, "not about the same outcomes"),
+        ({"given": ["0" * 16]}, "there is no such release"),
+        ({"kernel": "EQ(20)", "noise": 4.0}, "given: must be left out where the model is not learned"),
+    ],
+)
+def test_what_does_not_belong_together_is_refused(
+    more: tuple[World, str, str], changes: dict[str, Any], said: str
+) -> None:
+    world, _, first = more
+    refused = world.client().post("/api/preview", json={**LEARNED, "given": [first], **changes})
+    assert refused.status_code in (404, 422)
+    assert said in refused.json()["error"]

@@ -16,6 +16,8 @@ ROWS = 6000
 INDUCING_ROWS = 1_000_000
 """Rows with inducing inputs."""
 INDUCING = 500
+GIVEN = 8
+"""Earlier releases that a plan can take into account."""
 LEARNED_ROWS = 20_000
 """Rows of a table of which a model can be learned."""
 SKETCHED = 20_000

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from cloakgp.app import defaults, limits
-from cloakgp.app.folder import UPLOAD_NAME
+from cloakgp.app.folder import ID, UPLOAD_NAME
 
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e30, le=1e30)]
 Positive = Annotated[float, Field(allow_inf_nan=False, gt=0, le=1e30)]
@@ -21,6 +21,7 @@ Bounds = Annotated[list[Number], Field(min_length=2, max_length=2)]
 Row = Annotated[list[Number], Field(min_length=1, max_length=COLUMNS, fail_fast=True)]
 Words = Annotated[str, Field(min_length=1, max_length=80, pattern=_PRINTABLE)]
 Why = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+Id = Annotated[str, Field(pattern=ID)]
 Token = Annotated[str, Field(min_length=16, max_length=200, pattern=r"^[A-Za-z0-9_\-]+$")]
 
 LEARNED: dict[str, Any] = {
@@ -82,6 +83,8 @@ class Settings(_Asked):
     design: Literal["mse", "posterior", "max", "volume"] = defaults.DESIGN
     kind: Literal["predictions", "function"] = defaults.KIND
     inducing: Annotated[int, Field(ge=1, le=limits.INDUCING)] | None = None
+    given: Annotated[list[Id], Field(min_length=1, max_length=limits.GIVEN)] | None = None
+    """Earlier releases of the same column, to be taken into account; for a model that is learned."""
 
     @model_validator(mode="after")
     def _one_model(self) -> Settings:
@@ -91,6 +94,8 @@ class Settings(_Asked):
         if self.model == "kernel":
             if self.kernel is None or self.noise is None:
                 raise ValueError("kernel and noise: both must be given, or neither, and the model is learned")
+            if self.given is not None:
+                raise ValueError("given: must be left out where the model is not learned")
             return self
         fresh = type(self).model_fields
         given = [name for name in (*_OF_A_KERNEL, "kind") if getattr(self, name) != fresh[name].default]
@@ -101,7 +106,7 @@ class Settings(_Asked):
     def plain(self) -> dict[str, Any]:
         """What decides the plan, for JSON; with a kernel as it was before a model could be learned."""
         left_out = set(_OF_A_KERNEL) if self.model == "learn" else {"model"}
-        return self.model_dump(exclude=left_out)
+        return self.model_dump(exclude=left_out if self.given else left_out | {"given"})
 
 
 class SignIn(_Asked):

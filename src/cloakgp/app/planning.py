@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
+from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.work_queue import WorkQueue
 from cloakgp.calibration import calibrate
@@ -38,8 +40,8 @@ _NUMBERS = 6e7  # that all kept planners may hold, of 8 bytes each
 class Planning:
     """Makes plans for settings, and says how noisy they are."""
 
-    def __init__(self, uploads: Uploads) -> None:
-        self._uploads = uploads
+    def __init__(self, uploads: Uploads, releases: Releases) -> None:
+        self._uploads, self._releases = uploads, releases
         self._planners: Cache[Planner] = Cache(_NUMBERS, _numbers)
         self._functions: Cache[FunctionPlan] = Cache(8)
         self._learned_plans: Cache[StagedPlan] = Cache(8)
@@ -72,6 +74,10 @@ class Planning:
                 return self._function(asked, planner), planner
             made = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
             return made, planner
+
+    def payer(self, asked: models.Settings) -> str | None:
+        """Which data set must pay: the one whose releases are taken into account, if any are."""
+        return self._releases.dataset_of(asked)
 
     def preview(self, asked: models.Settings) -> dict[str, Any]:
         """How much noise there will be, and where: public, free, and exact unless there are many rows."""
@@ -198,13 +204,16 @@ class Planning:
         def make() -> StagedPlan:
             # Chosen once and for all promises: among many rows it takes longer than the plan.
             support = self._support.get(whose, stands_for_all)
+            given = self._releases.given(asked)
             with public_work():
                 wanted = as_learned(asked, support)
-                points_of(wanted, X)  # refuses too many
-                return wanted.plan(X)
+                where = points_of(wanted, X)
+                promise = {"epsilon": wanted.epsilon, "delta": wanted.delta}
+                with threadpool_limits(1, user_api="blas"):  # the same to the last bit wherever it is made
+                    return wanted.gp().plan(X, where, given=given, **promise)
 
         at = asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
-        key = (whose, tuple(asked.bounds), at, asked.epsilon, asked.delta)
+        key = (whose, tuple(asked.bounds), at, asked.epsilon, asked.delta, tuple(asked.given or ()))
         return self._learned_plans.get(key, make)
 
     def _key(self, asked: models.Settings) -> tuple[Any, ...]:

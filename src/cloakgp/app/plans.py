@@ -85,6 +85,7 @@ class Plans:
             "by": person.name,
             "inputs_sha256": inputs,
             "plan_sha256": plan.digest,
+            "payer": self._planning.payer(asked),
         }
         with self._lock:
             if plan_id in self._plans:

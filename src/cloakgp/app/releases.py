@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.app import folder as stored
-from cloakgp.app import limits
+from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, conflict, not_found, public_work
 from cloakgp.app.folder import Folder
@@ -156,6 +156,24 @@ class Releases:
         """The release itself."""
         path = self._file(self.get(release_id))
         return self._loaded.get(release_id, lambda: release_files.load(path))
+
+    def given(self, asked: models.Settings) -> list[AnyRelease]:
+        """Releases that a plan takes into account: of the same column, and paid for by the same data set."""
+        records = [self.get(release_id) for release_id in asked.given or ()]
+        for record in records:
+            settings = record["settings"]
+            if (settings["data"], settings["output"]) != (asked.data, asked.output):
+                raise bad_input(
+                    f"given: {record['name']} is about {settings['output']!r} of {settings['data']}, and not "
+                    "about the same outcomes."
+                )
+        if len({record["dataset"] for record in records}) > 1:
+            raise bad_input("given: these releases were paid for by different data sets.")
+        return [self.load(record["id"]) for record in records]
+
+    def dataset_of(self, asked: models.Settings) -> str | None:
+        """The data set that paid for what a plan takes into account, if it does."""
+        return str(self.get(asked.given[0])["dataset"]) if asked.given else None
 
     def loaded(self) -> list[AnyRelease]:
         """Every release, for an audit."""

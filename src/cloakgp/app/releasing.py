@@ -72,6 +72,7 @@ class Releasing:
         plan, dataset = self._plans.get(plan_id), wanted.dataset
         count, number = self._releases.count(plan_id, dataset), wanted.number
         _check_number(number, count)
+        _check_payer(plan, dataset)
         c = plan["certificate"]
         event = Gaussian(c["mu"], c["n_measurements"])
         with spending():
@@ -102,6 +103,7 @@ class Releasing:
                 "confirm must repeat the data set's name, letter by letter. Nothing was spent, and the "
                 "output column was not read."
             )
+        _check_payer(plan, asked.dataset)
         with self._one_at_a_time(plan_id):
             with spending():
                 ledger = self.paying_ledger(person.name)
@@ -243,6 +245,16 @@ def _check_number(number: int, count: int) -> None:
         raise conflict(
             f"number must be at most {count + 1}: this plan was released {count} time(s) for these people. "
             "Nothing was spent."
+        )
+
+
+def _check_payer(plan: dict[str, Any], dataset: str) -> None:
+    """Earlier releases that a plan takes into account are about the people who paid for them."""
+    payer = plan.get("payer")
+    if payer not in (None, dataset):
+        raise conflict(
+            f"this plan takes a release into account that was paid from the budget of {payer}; only that can "
+            "pay for it. Nothing was spent."
         )
 
 

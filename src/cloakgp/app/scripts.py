@@ -34,7 +34,7 @@ print(plan.certificate)
 _PREDICTIONS = """X_star = {where}
 plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}, design={design!r})"""
 _LEARNED = """X_star = {where}
-plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r})"""
+plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}{earlier})"""
 _FUNCTION = """plan = gp.plan_function(X, epsilon={epsilon!r}, delta={delta!r})"""
 _RELEASE = """
 # 2. Release: the one private step. The ledger knows this request, so it gives the same answer for nothing;
@@ -100,7 +100,9 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
     else:
         at = settings["at"]
         where = f"points.grid({at!r}, X)" if isinstance(at, str) else repr(at["points"])
-        plan = (_LEARNED if is_learned else _PREDICTIONS).format(where=where, **settings)
+        files = [f"cloakgp.load('PATH/TO/{name}.cloak')" for name in settings.get("given", ())]
+        earlier = f", given=[{', '.join(files)}]" if files else ""
+        plan = (_LEARNED if is_learned else _PREDICTIONS).format(where=where, earlier=earlier, **settings)
     imports = "" if is_learned else "from cloakgp.kernels import parse\n"
     return [
         _PLAN.format(plan=plan, gp=_gp(settings, is_learned), imports=imports, **settings),

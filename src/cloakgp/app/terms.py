@@ -39,6 +39,10 @@ TERMS = {
         "How far predictions will be from the true curve, typically, if nothing were known but the bounds. "
         "What a release learns of the model usually makes it smaller."
     ),
+    "given": (
+        "Releases of the same outcomes that a plan starts from. What they told is public, so nothing is paid "
+        "for it again; the new release costs what its own promise says."
+    ),
     "Gaussian process": (
         "The model: a smooth curve or surface through noisy data, which says how unsure it is."
     ),

@@ -14,6 +14,7 @@ const EMPTY = {
   lower: "",
   upper: "",
   model: null, // "learn" | "kernel"
+  given: null, // ids of releases that are taken into account
   family: null, // the server suggests it, like all that is null or empty
   lengthscales: [], // text, one per input
   spread: "", // std of the function

@@ -18,7 +18,7 @@ function allSettings(d) {
     at: atOf(d),
     epsilon: d.epsilon,
     delta: typed(d.delta),
-    ...(d.model === "learn" ? { model: "learn" } : kernelSettings(d)),
+    ...(d.model === "learn" ? { model: "learn", ...(d.given ? { given: d.given } : {}) } : kernelSettings(d)),
   };
 }
 

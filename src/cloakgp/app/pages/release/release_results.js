@@ -7,6 +7,7 @@ import { tip } from "../ui/tip.js";
 import { askForm } from "./ask_form.js";
 import { downloads } from "./downloads.js";
 import { learnedCard } from "./learned_card.js";
+import { moreCard } from "./more_card.js";
 import { pictureCard } from "./picture_card.js";
 import { promises } from "./promises.js";
 import { receiptLine } from "./receipt_line.js";
@@ -24,6 +25,7 @@ export function releaseResults(root, release) {
     picture,
     learnedCard(release),
     h("div", { class: "columns" }, askForm(release, picture.show), downloads(release.id)),
+    moreCard(release),
     promises(release),
     h(
       "section",

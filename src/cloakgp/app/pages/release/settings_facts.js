@@ -3,6 +3,7 @@
 import { number, percent } from "../core/format.js";
 import { h } from "../ui/dom.js";
 import { facts } from "../ui/tables.js";
+import { given } from "./given.js";
 
 const kernelFacts = (settings) => [
   ["kernel", h("code", {}, settings.kernel)],
@@ -16,6 +17,7 @@ export function settingsFacts(settings, certificate) {
     ["private outcome", settings.output],
     ["bounds", `${number(settings.bounds[0])} to ${number(settings.bounds[1])}`],
     ...(settings.model === "learn" ? [["model", "learned, privately"]] : kernelFacts(settings)),
+    ...(settings.given ? [["starts from", given(settings.given)]] : []),
     [
       "test points",
       typeof settings.at === "string" ? settings.at : `${settings.at?.points?.length ?? 0} points`,

@@ -5,6 +5,7 @@ import { draft } from "../core/draft.js";
 import { inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
 import { number } from "../core/format.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
+import { given } from "../release/given.js";
 import { noisePanel } from "../noise/noise_panel.js";
 import { link } from "../ui/buttons.js";
 import { fill, h } from "../ui/dom.js";
@@ -13,6 +14,11 @@ import { chip, note, sentence } from "../ui/notes.js";
 import { facts } from "../ui/tables.js";
 import { tip } from "../ui/tip.js";
 import { epsilonSlider } from "./epsilon_slider.js";
+
+const learnedFacts = (d) => [
+  ["model", "learned, privately"],
+  ...(d.given ? [["starts from", given(d.given)]] : []),
+];
 
 const kernelFacts = (d) => [
   ["kernel", h("code", {}, kernelOf(d) ?? "")],
@@ -57,7 +63,7 @@ export const previewStep = {
           ["public inputs", inputsOf(d).join(", ")],
           ["private outcome", outputOf(d)],
           ["bounds", `${d.lower} to ${d.upper}`],
-          ...(d.model === "learn" ? [["model", "learned, privately"]] : kernelFacts(d)),
+          ...(d.model === "learn" ? learnedFacts(d) : kernelFacts(d)),
           ["promise", `ε = ${number(d.epsilon)}, δ = ${d.delta}`],
         ]),
       );

@@ -12,7 +12,7 @@ export function curvePicture(curve, epsilon, width, output, isLearned, { height 
       {
         x: eps,
         y: curve.map((point) => point.rms),
-        name: `${isLearned ? "error, or less" : "noise"} (root mean square)`,
+        name: `${isLearned ? "expected error" : "noise"} (root mean square)`,
         mode: "lines+markers",
         line: { color: c.public, width: 3 },
         marker: { size: 6 },

@@ -19,7 +19,7 @@ import {
 
 const NAMES = {
   noise: { short: "Privacy noise", line: ["privacy noise", "too noisy to use"], own: "what the model does not know anyway" },
-  error: { short: "Expected error", line: ["expected error, or less", "may say little"], own: "even without privacy noise" },
+  error: { short: "Expected error", line: ["expected error", "may say little"], own: "even without privacy noise" },
 };
 const valuesOf = (answer) => answer.expected_error ?? answer.noise_std;
 const namesOf = (answer) => (answer.expected_error ? NAMES.error : NAMES.noise);

@@ -10,7 +10,7 @@ import { facts } from "../ui/tables.js";
 
 export function planSummary(name, settings) {
   const known = lastPreview.get();
-  const what = settings.model === "learn" ? "error, or less" : "noise std";
+  const what = settings.model === "learn" ? "expected error" : "noise std";
   return h(
     "section",
     { class: "card" },

@@ -33,7 +33,7 @@ export async function planView(root, { id }) {
       "section",
       { class: "card" },
       plan.settings.model === "learn"
-        ? h("h2", {}, "Error to be expected, or less", tip("expected error"))
+        ? h("h2", {}, "Error to be expected", tip("expected error"))
         : h("h2", {}, "Noise that a release would carry", tip("noise std")),
       plan.summary ? noiseTiles(plan.summary) : null,
     ),

@@ -278,7 +278,7 @@ class Preview(BaseModel):
     noise_std: list[float]
     gp_std: list[float]
     expected_error: list[float] | None
-    """Where the model will be learned: std of what will be unknown if nothing more is; the summary is about it."""
+    """Where the model will be learned: std of what will be unknown. The summary is about it."""
     summary: NoiseSummary
     certificate: dict[str, Any] | None
     promise: list[str]

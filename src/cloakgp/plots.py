@@ -284,7 +284,12 @@ def plot_noise_map(plan_or_release: Predicted, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_stages(release: StagedRelease, figure: Figure | None = None, private_data: Any = None) -> Figure:
+def plot_stages(
+    release: StagedRelease,
+    figure: Figure | None = None,
+    private_data: Any = None,
+    labels: tuple[str, str] = ("x", "y"),
+) -> Figure:
     """Draw how a release in stages came about: windows that close in, one panel for each stage.
 
     Outcomes count only within a stage's window, the shaded band, which was chosen from what came out of the
@@ -299,6 +304,8 @@ def plot_stages(release: StagedRelease, figure: Figure | None = None, private_da
         Where to draw; a new one if absent.
     private_data : (X, y), optional
         As for :func:`plot_release`.
+    labels : (str, str)
+        Of the axes.
 
     Returns
     -------
@@ -329,9 +336,9 @@ def plot_stages(release: StagedRelease, figure: Figure | None = None, private_da
             ax.spines[side].set_visible(False)
     for ax in axes[n - across : n]:  # the lowest of each column
         ax.tick_params(labelbottom=True)
-        ax.set_xlabel("x")
+        ax.set_xlabel(labels[0])
     for ax in axes[::across]:
-        ax.set_ylabel("y")
+        ax.set_ylabel(labels[1])
     for ax in axes[n:]:
         ax.set_visible(False)
     low, high = rule.bounds

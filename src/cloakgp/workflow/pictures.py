@@ -69,13 +69,7 @@ def _of_stages(release: AnyRelease, inputs: list[str], output: str) -> list[tupl
             "How it came about. Outcomes count only within the shaded windows; each stage closes them in "
             "from what came out before it, so that less noise is needed. Line: the prediction so far."
         )
-        figure = plots.plot_stages(release, _figure())
-        for ax in figure.axes:
-            if ax.get_xlabel():
-                ax.set_xlabel(inputs[0])
-            if ax.get_ylabel():
-                ax.set_ylabel(output)
-        pictures.append((caption, figure))
+        pictures.append((caption, plots.plot_stages(release, _figure(), labels=(inputs[0], output))))
     if not plots.learned_settings(release):
         return pictures
     figure = plots.plot_learned(release, _figure())

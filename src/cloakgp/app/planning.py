@@ -27,9 +27,7 @@ from cloakgp.plans.planner import Planner
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plots import FADED
-from cloakgp.posterior.mixture import support_points
 from cloakgp.rows.chunks import spread_evenly
-from cloakgp.rows.merging import distinct
 from cloakgp.workflow import points, settings, words
 from cloakgp.workflow.learned_settings import LearnedSettings
 
@@ -101,7 +99,7 @@ class Planning:
             "noise_std": noise.tolist(),
             "gp_std": own.tolist(),
             "expected_error": None,
-            "summary": words.noise_summary(noise, plan.gp.bounds),
+            "summary": words.noise_summary(noise, plan.gp.limits),
             "certificate": plan.certificate.to_dict() if share == 1 else None,
             "promise": words.promise(plan.certificate),
             "exact": share == 1,
@@ -197,20 +195,23 @@ class Planning:
         X = self.inputs(asked)
         whose = (*self._uploads.version(asked.data), *asked.inputs)
 
-        def stands_for_all() -> FloatArray | None:
-            with public_work():
-                return support_points(distinct(X, 0.0).X, None)
+        def plan(support: FloatArray | None) -> StagedPlan:
+            given = self._releases.given(asked)
+            with public_work(), threadpool_limits(1, user_api="blas"):  # the same to the last bit anywhere
+                wanted = as_learned(asked, support)
+                where, promise = points_of(wanted, X), {"epsilon": asked.epsilon, "delta": asked.delta}
+                return wanted.gp().plan(X, where, given=given, **promise)
 
         def make() -> StagedPlan:
-            # Chosen once and for all promises: among many rows it takes longer than the plan.
-            support = self._support.get(whose, stands_for_all)
-            given = self._releases.given(asked)
-            with public_work():
-                wanted = as_learned(asked, support)
-                where = points_of(wanted, X)
-                promise = {"epsilon": wanted.epsilon, "delta": wanted.delta}
-                with threadpool_limits(1, user_api="blas"):  # the same to the last bit wherever it is made
-                    return wanted.gp().plan(X, where, given=given, **promise)
+            # Inputs that stand for many rows take long to choose, and are the same for all promises.
+            first: list[StagedPlan] = []
+
+            def chosen() -> FloatArray | None:
+                first.append(plan(None))
+                return first[0].rule.support
+
+            support = self._support.get(whose, chosen)
+            return first[0] if first else plan(support)
 
         at = asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
         key = (whose, tuple(asked.bounds), at, asked.epsilon, asked.delta, tuple(asked.given or ()))

@@ -48,7 +48,7 @@ def show(
         raise InputError(f"{file}: neither a release file (.cloak) nor a plan file (.json).")
     release = releases.load(file)
     receipt = release.receipt
-    summary = words.noise_summary(releases.noise_of(release), release.plan.gp.bounds)
+    summary = words.noise_summary(releases.noise_of(release), release.plan.gp.limits)
     found = {
         "kind": release.kind,
         "certificate": release.certificate.to_dict(),
@@ -93,8 +93,8 @@ def _model(release: AnyRelease) -> dict[str, Any]:
     return {
         "kernel": repr(gp.kernel),
         "noise": gp.noise,
-        "bounds": list(gp.bounds),
-        "mean": gp.mean,
+        "bounds": list(gp.limits) if isinstance(gp.bounds[0], float) else schema.PER_ROW,
+        "mean": gp.mean if isinstance(gp.mean, float) else schema.PER_ROW,
         "inducing": None if gp.inducing is None else len(np.atleast_1d(gp.inducing)),
         "approximation": None if gp.inducing is None else gp.approximation,
     }

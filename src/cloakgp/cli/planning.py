@@ -145,7 +145,7 @@ def plan(
     if picture is not None and drawn is not None:
         atomic.write(picture, drawn)
     found = {
-        "noise_std": words.noise_summary(made.noise_std, made.gp.bounds),
+        "noise_std": words.noise_summary(made.noise_std, made.gp.limits),
         "test_points": len(made.X_star),
         "rows": file.rows,
         "certificate": made.certificate.to_dict(),
@@ -212,7 +212,7 @@ def _text(
 
 def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
     """How much noise, in all and at some of the test points."""
-    summary = words.noise_summary(plan.noise_std, plan.gp.bounds)
+    summary = words.noise_summary(plan.noise_std, plan.gp.limits)
     model = None if isinstance(plan, StagedPlan) else inducing_words(plan.gp)
     rows = [["std of the privacy noise", f"in {output}'s unit", "of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]

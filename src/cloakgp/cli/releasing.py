@@ -105,7 +105,7 @@ def _answer(release: AnyRelease, out: Path, account: Account, known: bool) -> An
         "release": str(out),
         "spent": not known,
         "certificate": release.certificate.to_dict(),
-        "noise_std": words.noise_summary(releases.noise_of(release), release.plan.gp.bounds),
+        "noise_std": words.noise_summary(releases.noise_of(release), release.plan.gp.limits),
         "ledger": None,
     }
     text = [f"release file: {out}"]

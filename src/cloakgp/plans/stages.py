@@ -24,6 +24,7 @@ from cloakgp.model.hyperprior import Hyperprior, Known
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State
+from cloakgp.rows.cells import Cells
 from cloakgp.rows.merging import Groups, Inputs, distinct
 
 ARRAYS = ("matrix", "lower", "upper", "slope", "shift", "extra", "centre")
@@ -215,7 +216,8 @@ class Rule:
 
     prior: Hyperprior | Known
     bounds: tuple[float, float]
-    X: FloatArray
+    X: Any
+    """(N, D) public inputs: an array, or what gives slices of one; None if only the digest is known."""
     X_star: FloatArray
     weights: FloatArray
     support: FloatArray | None
@@ -224,17 +226,22 @@ class Rule:
     kappa: float | None
     """A window's half width, in standard deviations of what is expected there; None for the bounds."""
     given: tuple[Given, ...] = ()
+    cells: Cells | None = None
+    """For many rows: those of a cell are treated alike."""
 
     @cached_property
     def inputs(self) -> Inputs:
-        """X without its repetitions."""
-        return distinct(self.X, 0.0)
+        """X without its repetitions, or the cells that its rows belong to."""
+        if self.cells is None:
+            return distinct(self.X, 0.0)
+        # A model's noise is one number here, but smoothers ask for it with the rows.
+        return self.cells.inputs
 
     @property
     def middle(self) -> float:
         """What outcomes are counted from: a known model's mean, or the middle of the bounds."""
         if isinstance(self.prior, Known):
-            return self.prior.gp.mean
+            return self.prior.gp.level
         return self.bounds[0] + (self.bounds[1] - self.bounds[0]) / 2
 
     @property

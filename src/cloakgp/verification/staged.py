@@ -41,7 +41,7 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any], counts: In
     """
     claim, shares = manifest["certificate"], manifest["certificate"]["shares"]
     guarantee.check_numbers(claim)
-    guarantee.checked_width(manifest["model"])
+    guarantee.checked_width(manifest["model"], arrays)
     reasons.refuse(not guarantee.relative(arrays["weights"]), Reason.WEIGHTS)
     _check_calibration(claim)
     most = most_numbers(len(arrays["X_star"]), len(counts), len(shares))

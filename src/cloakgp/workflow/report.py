@@ -177,7 +177,7 @@ def _figure(caption: str, figure: Any) -> str:
 
 def _noise(release: AnyRelease) -> str:
     noise = noise_of(release)
-    summary = words.noise_summary(noise, release.plan.gp.bounds)
+    summary = words.noise_summary(noise, release.plan.gp.limits)
     what = "points over the inputs' range" if release.kind == schema.FUNCTION else "test points"
     rows = [["std of the privacy noise", "in the outcome's unit", "share of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]

@@ -295,6 +295,21 @@ def test_an_unusable_column_spends_nothing(world: World) -> None:
     assert list(world.state.folder.releases.iterdir()) == []
 
 
+def test_many_rows_are_learned_of_and_a_release_of_them_goes_on(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than the plan's file keeps apart: the table is needed to tell which row is where."""
+    rows = 5000
+    body = table({"age": np.linspace(0, 80, rows).round(4).tolist(), "height": secret_heights(rows)})
+    world.state.folder.upload("heights.csv").write_bytes(body)
+    plan = stopped(world, monkeypatch, 1)
+    client = world.restarted().client()
+    made = client.get("/api/releases").json()
+    assert [each["plan"] for each in made] == [plan]
+    assert client.get(f"/api/releases/{made[0]['id']}/verify").json()["ok"]
+    assert len(spends(client)) == 1
+
+
 @pytest.fixture(scope="module")
 def more(learned: tuple[World, str, dict[str, Any]]) -> tuple[World, str, str]:
     """A plan that starts from that release, and the id of that."""

@@ -16,10 +16,13 @@ from browser_helpers import (
     Watched,
     choose_roles,
     create_dataset,
+    describe,
     focused,
     make_release,
     next_step,
+    pay,
     serving,
+    spend,
     tab_to,
     to_model,
     to_release,
@@ -460,15 +463,40 @@ def test_experts_describe_the_model_and_change_their_mind(visit: Visit, tmp_path
     window.check()
 
 
-def test_of_a_table_that_is_too_large_nothing_is_learned(visit: Visit, tmp_path: Path) -> None:
-    rows = [f"{3 + place / 900:.4f},{120 + place % 30}" for place in range(20_001)]
-    path = tmp_path / "huge.csv"
-    path.write_text("\n".join(["age,height", *rows]) + "\n", encoding="utf-8")
+def test_of_too_many_inputs_nothing_is_learned(visit: Visit, tmp_path: Path) -> None:
+    names = [f"x{place}" for place in range(11)]
+    rows = [",".join(f"{(row * (place + 3)) % 17}" for place in range(11)) for row in range(30)]
+    path = tmp_path / "wide.csv"
+    lines = [",".join([*names, "height"]), *(f"{row},{120 + place}" for place, row in enumerate(rows))]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     window = visit()
     page = window.page
     window.sign_in()
-    to_model(page, path, "kernel")
+    upload(page, path)
+    describe(page, names, "height")
     expect(page.get_by_label("Learn it, privately")).to_be_disabled()
-    expect(page.get_by_text("too many rows or inputs for learning")).to_be_visible()
-    expect(page.get_by_label("Inducing inputs", exact=True)).to_have_value("200")
+    expect(page.get_by_label("I describe it")).to_be_checked()
+    expect(page.get_by_text("learned of at most 10 inputs")).to_be_visible()
+    window.check("422")  # a grid over eleven inputs has too many points
+
+
+def test_more_can_be_asked_of_a_learned_release(visit: Visit, site: Site, tmp_path: Path) -> None:
+    window = visit()
+    page = window.page
+    window.sign_in()
+    to_release(page, write_table(tmp_path / "more.csv"))
+    pay(page, "more")
+    page.get_by_role("button", name="Ask for more").click()
+    page.get_by_role("heading", name="How private?").wait_for()
+    expect(page.locator(".note.public")).to_contain_text("starts from an earlier release")
+    wait_for_noise(page)
+    next_step(page, "The noise, beforehand")
+    wait_for_noise(page)
+    page.get_by_role("button", name="Keep this plan").click()
+    page.get_by_role("heading", name="Whose budget pays?").wait_for()
+    page.get_by_role("radio", name="more").check()
+    spend(page, "more")
+    newest, first = site.state.releases.everything()[:2]
+    assert newest["settings"]["given"] == [first["id"]]
     window.check()
+    window.check_secrets()

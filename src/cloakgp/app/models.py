@@ -224,9 +224,8 @@ class Me(BaseModel):
     exact_rows: int
     most_rows: int
     most_inducing: int
-    learned_rows: int
     learned_inputs: int
-    """Of which a model can be learned."""
+    """Input columns of which a model can be learned."""
 
 
 class Defaults(BaseModel):

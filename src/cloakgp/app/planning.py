@@ -261,11 +261,9 @@ def as_workflow(asked: models.Settings) -> settings.Settings:
 
 
 def _most_rows(asked: models.Settings) -> int:
-    if asked.model == "learn":
-        return limits.LEARNED_ROWS
     if asked.kind == "function":
         return limits.FUNCTION_ROWS
-    return limits.ROWS if asked.inducing is None else limits.INDUCING_ROWS
+    return limits.ROWS if asked.model == "kernel" and asked.inducing is None else limits.INDUCING_ROWS
 
 
 def _numbers(planner: Planner) -> float:

@@ -84,7 +84,6 @@ def _me(person: Someone, state: State) -> models.Me:
         exact_rows=limits.ROWS,
         most_rows=limits.INDUCING_ROWS,
         most_inducing=limits.INDUCING,
-        learned_rows=limits.LEARNED_ROWS,
         learned_inputs=MOST_COLUMNS,
     )
 

@@ -102,14 +102,14 @@ class Uploads:
         path = self.path(name)
         rows = self.facts(name)["rows"]
         if rows > most:
-            with_inducing = f"inducing inputs it can be {limits.INDUCING_ROWS}. "
-            remedies = {
-                limits.ROWS: f"With {with_inducing}",
-                limits.LEARNED_ROWS: f"With a kernel of your own and {with_inducing}",
-            }
+            remedy = (
+                f"With inducing inputs, or a model that is learned, it can be {limits.INDUCING_ROWS}. "
+                if most == limits.ROWS
+                else ""
+            )
             raise bad_input(
-                f"{name} has {rows} rows, and the app does this for at most {most}. {remedies.get(most, '')}"
-                "Take a sample by public knowledge only, or use the library on a larger machine."
+                f"{name} has {rows} rows, and the app does this for at most {most}. {remedy}Take a sample by "
+                "public knowledge only, or use the library on a larger machine."
             )
 
         def read() -> FloatArray:

@@ -55,8 +55,5 @@ export const exactRows = () => session.get().me?.exact_rows ?? Infinity;
 export const needsInducing = (d) =>
   d.model !== "learn" && d.kind === "predictions" && (d.rows ?? 0) > exactRows();
 
-// Whether the table is small enough for a model to be learned of it.
-export function canLearn(d) {
-  const { learned_rows: rows = Infinity, learned_inputs: inputs = Infinity } = session.get().me ?? {};
-  return (d.rows ?? 0) <= rows && inputsOf(d).length <= inputs;
-}
+export const mostLearned = () => session.get().me?.learned_inputs ?? Infinity;
+export const canLearn = (d) => inputsOf(d).length <= mostLearned();

@@ -15,7 +15,7 @@ function inducingTrouble(d) {
 }
 
 const learningTrouble = (d) =>
-  canLearn(d) ? null : "This table is too large for a model to be learned here: describe the model.";
+  canLearn(d) ? null : "There are too many inputs for a model to be learned: describe it.";
 
 function kernelTrouble(d) {
   if (!kernelOf(d)) return "Fill in the kernel.";

@@ -1,7 +1,7 @@
 // Whether the model is learned, which is the default, or said. `changed` is told when it is the other one.
 
 import { draft } from "../core/draft.js";
-import { canLearn } from "../core/draft_parts.js";
+import { canLearn, mostLearned } from "../core/draft_parts.js";
 import { h } from "../ui/dom.js";
 import { choice } from "../ui/forms.js";
 import { tip } from "../ui/tip.js";
@@ -33,6 +33,6 @@ export function modelCard(changed) {
     words,
     canLearn(d)
       ? null
-      : h("p", { class: "hint warn" }, "This table has too many rows or inputs for learning on this server."),
+      : h("p", { class: "hint warn" }, `A model can be learned of at most ${mostLearned()} inputs.`),
   );
 }

@@ -219,8 +219,9 @@ def test_a_release_that_stopped_goes_on_when_asked_again(
     assert answer.status_code == 200, answer.text
     assert not answer.json()["receipt"]["spent"]
     assert len(spends(world.client())) == 1
-    stages = len(world.client().get(f"/api/releases/{answer.json()['release']['id']}").json()["stages"])
-    assert counted.calls == stages - after  # none was measured twice
+    stages = world.client().get(f"/api/releases/{answer.json()['release']['id']}").json()["stages"]
+    assert sum(stage["share"] for stage in stages) == pytest.approx(1)
+    assert counted.calls == len(stages) - after  # none was measured twice
 
 
 class Counted:

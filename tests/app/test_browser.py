@@ -464,7 +464,7 @@ def test_experts_describe_the_model_and_change_their_mind(visit: Visit, tmp_path
 
 
 def test_of_too_many_inputs_nothing_is_learned(visit: Visit, tmp_path: Path) -> None:
-    names = [f"x{place}" for place in range(11)]
+    names = [f"x{place:02}" for place in range(11)]
     rows = [",".join(f"{(row * (place + 3)) % 17}" for place in range(11)) for row in range(30)]
     path = tmp_path / "wide.csv"
     lines = [",".join([*names, "height"]), *(f"{row},{120 + place}" for place, row in enumerate(rows))]

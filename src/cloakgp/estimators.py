@@ -20,8 +20,8 @@ from cloakgp.measurements.staged_certificate import AnyCertificate
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.cover import cover
 from cloakgp.model.gp import GP
-from cloakgp.plans.predictions import Plan, Release
-from cloakgp.plans.staged import StagedPlan, StagedRelease
+from cloakgp.plans.predictions import Release
+from cloakgp.plans.staged import StagedRelease
 from cloakgp.posterior.learning import Learned
 
 _NEEDED = ("bounds", "epsilon", "delta")
@@ -147,7 +147,9 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if y is None:
             raise ValueError("PrivateGPRegressor requires y to be passed, but the target y is None.")
         given, X = X, validate_data(clone(self), X, dtype=np.float64)  # a failed fit changes nothing
-        plan = self._plan(X)
+        gp, more = self._model()
+        query = cover(X) if self.query is None else self.query
+        plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, **more)
         self._warn_if_repeated(X.shape)
         self.release_: Release | StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
         validate_data(self, given, skip_check_array=True)  # notes the number and names of the columns
@@ -186,11 +188,10 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         elif self.prior is not None:
             raise ArgumentError("prior", "must be left out with kernel: it is for a model that is learned")
 
-    def _plan(self, X: FloatArray) -> Plan | StagedPlan:
-        query = cover(X) if self.query is None else self.query
+    def _model(self) -> tuple[Any, dict[str, str]]:
+        """The model, learned or set, and what else its plan is made with."""
         if self.kernel is None:
-            model = AutoGP(self.bounds, prior=self.prior, inducing=self.inducing)
-            return model.plan(X, query, epsilon=self.epsilon, delta=self.delta)
+            return AutoGP(self.bounds, prior=self.prior, inducing=self.inducing), {}
         gp = GP(
             self.kernel,
             self.noise,
@@ -199,8 +200,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             approximation="dtc" if self.approximation is None else self.approximation,
             downweight=self.downweight,
         )
-        design = "mse" if self.design is None else self.design
-        return gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, design=design)
+        return gp, {"design": "mse" if self.design is None else self.design}
 
     @property
     def learned_(self) -> Learned:

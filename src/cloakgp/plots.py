@@ -329,7 +329,7 @@ def plot_stages(
         )
         ax.plot(x, rule.middle + walk.state.mean[order], color=_BLUE, linewidth=2, label="prediction so far")
         if private_data is not None:
-            _draw_private(ax, private_data, stamp=False)
+            _draw_private(ax, private_data, at=(0.98, 0.04), fontsize=7)
         share = f"{100 * release.plan.shares[number]:.0f} % of the promise"
         ax.set_title(f"Stage {number + 1}: {share}", loc="left", fontsize="medium")
         for side in ("top", "right"):
@@ -451,7 +451,9 @@ def _draw_denoised(ax: Axes, release: Release | StagedRelease, x: FloatArray) ->
     ax.fill_between(x, low, high, color=_GREEN, alpha=0.18, linewidth=0, label=label)
 
 
-def _draw_private(ax: Axes, private_data: Any, stamp: bool = True) -> None:
+def _draw_private(
+    ax: Axes, private_data: Any, at: tuple[float, float] = (0.99, 1.03), fontsize: float = 13
+) -> None:
     """Scatter the custodian's own points, on the custodian's explicit word, and mark the picture."""
     try:
         X, y = private_data
@@ -464,8 +466,7 @@ def _draw_private(ax: Axes, private_data: Any, stamp: bool = True) -> None:
     ax.scatter(
         X[:, 0], outcomes, s=12, color=_ORANGE, alpha=0.5, linewidths=0, zorder=1, label="private data"
     )
-    if stamp:
-        _stamp(ax, 0.99, 1.03, NOT_FOR_RELEASE, fontsize=13, ha="right", va="bottom")
+    _stamp(ax, *at, NOT_FOR_RELEASE, fontsize=fontsize, ha="right", va="bottom")
 
 
 def _test_inputs(plan: Predicted) -> tuple[FloatArray, Any]:

@@ -54,6 +54,9 @@ def test_from_a_table_to_a_report_with_bounds_and_a_promise_alone():
     assert "What was learned" in report
     assert report.count("<figure>") == 3  # the curve, the stages, the models
     good(f"ledger verify {LEDGER} --release heights.cloak")
+    good(
+        f"ledger verify {LEDGER} --releases ."
+    )  # the ledger's own file, with plans inside, is not one of them
 
 
 def test_the_plan_is_that_of_the_library():

@@ -62,6 +62,9 @@ def in_folders(folders: Sequence[Path]) -> tuple[list[Path], int]:
 
 def _has_manifest(path: str | os.PathLike[str]) -> bool:
     try:
+        with open(path, "rb") as file:
+            if file.read(2) != b"PK":  # a ledger holds plans of stages, and would be taken for one of them
+                return False
         with zipfile.ZipFile(path) as archive:
             return MANIFEST in archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError):

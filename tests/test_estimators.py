@@ -204,7 +204,7 @@ def test_it_learns(data):
 
 def test_parameters_and_clones(fitted):
     settings = {"kernel", "noise", "bounds", "epsilon", "delta", "query", "design", "ledger", "dataset"}
-    settings |= {"inducing", "approximation"}
+    settings |= {"inducing", "approximation", "downweight"}
     assert set(fitted.get_params()) == settings
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
@@ -229,10 +229,20 @@ def test_inducing_inputs_are_the_models(data, inducing):
     assert np.isfinite(model.predict(X)).all()
 
 
-def test_inducing_inputs_that_make_no_sense_spend_nothing(data):
-    for wrong in ({"inducing": 0}, {"inducing": 5, "approximation": "best"}):
+def test_downweighting_is_the_models(data):
+    X, y = data
+    model = PrivateGPRegressor(EQ(1.5), downweight="leverage", **SETTINGS)
+    assert clone(model).downweight == "leverage"
+    gp = cloakgp.GP(EQ(1.5), 0.4, (-3.0, 3.0), downweight="leverage")
+    plan = gp.plan(X, cover(X), epsilon=2.0, delta=1e-3)
+    assert np.array_equal(model.fit(X, y).release_.plan.gp.noise, plan.gp.noise)
+    assert np.isfinite(model.predict(X, return_std=True)).all()
+
+
+def test_settings_of_the_model_that_make_no_sense_spend_nothing(data):
+    for wrong in ({"inducing": 0}, {"inducing": 5, "approximation": "best"}, {"downweight": "outliers"}):
         model = PrivateGPRegressor(EQ(1.5), **SETTINGS, **wrong)
-        with pytest.raises(ValueError, match=r"inducing|approximation"):
+        with pytest.raises(ValueError, match=r"inducing|approximation|downweight"):
             model.fit(*data)
         assert not hasattr(model, "release_")
 

@@ -2,8 +2,8 @@
 
 A plan is public, a release is private, a prediction is free::
 
-    gp = cloakgp.GP(kernel=EQ(25.0, variance=662.5), noise=199.0, bounds=(58.0, 158.0))
-    plan = gp.plan(X, X_star, epsilon=1.0, delta=0.01)     # no y: look at plan.noise_std
+    gp = cloakgp.AutoGP(bounds=(0, 250))                   # all that must be known
+    plan = gp.plan(X, X_star, epsilon=1.0, delta=0.001)    # no y: look at plan.expected_error
     release = plan.release(y)                              # the one private step
     release.save("heights.cloak")
     cloakgp.verify("heights.cloak")                        # anyone can check the promise
@@ -17,11 +17,13 @@ from cloakgp.errors import ArgumentError
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.files.signing import SignatureError
 from cloakgp.measurements.certificate import Certificate
+from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.combine import combine
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
+from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.learning import Learned
 from cloakgp.selection import Selection, SelectionPlan, grid, plan_selection
@@ -32,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "GP",
     "ArgumentError",
+    "AutoGP",
     "Certificate",
     "FunctionPlan",
     "FunctionRelease",
@@ -47,6 +50,8 @@ __all__ = [
     "Selection",
     "SelectionPlan",
     "SignatureError",
+    "StagedPlan",
+    "StagedRelease",
     "Uncertainty",
     "Verification",
     "VerificationError",

@@ -14,9 +14,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.measurements.certificate import Certificate
+from cloakgp.model.cover import cover
 from cloakgp.model.gp import GP
 from cloakgp.plans.predictions import Release
 
@@ -59,6 +59,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         themselves. An exact GP if absent, whose work grows with the cube of the rows.
     approximation : {"dtc", "fitc"}
         What they cannot represent is ignored ("dtc") or counted as noise ("fitc").
+    downweight : {None, "leverage"}
+        Whether rows that stand alone get more noise variance: see :class:`cloakgp.GP`.
     ledger : Ledger or its URL, optional
         Pays for each fit, and refuses one that does not fit into what is left. Give a URL with a password as
         ``Ledger(url)``: scikit-learn shows settings when it prints an estimator.
@@ -87,6 +89,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         dataset: Any = None,
         inducing: Any = None,
         approximation: str = "dtc",
+        downweight: Any = None,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -99,6 +102,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.dataset = dataset
         self.inducing = inducing
         self.approximation = approximation
+        self.downweight = downweight
 
     def fit(self, X: Any, y: Any) -> PrivateGPRegressor:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).
@@ -124,6 +128,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             self.bounds,
             inducing=self.inducing,
             approximation=self.approximation,
+            downweight=self.downweight,
         )
         query = cover(X) if self.query is None else self.query
         plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, design=self.design)
@@ -162,28 +167,3 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 RepeatedFitWarning,
                 stacklevel=3,
             )
-
-
-def cover(X: Any, n_points: int = 100, margin: float = 0.1) -> FloatArray:
-    """Public points that cover X and its surroundings, chosen from X alone.
-
-    One column: `n_points` evenly over the range of X, widened by `margin` of it on each side. More
-    columns: half are rows of X, each the one farthest from those chosen before, starting from the
-    one nearest to the middle; the other half are the same rows moved away from the middle by twice
-    the margin.
-    """
-    X = checks.matrix(X, "X")
-    low, high = X.min(axis=0), X.max(axis=0)
-    width = np.where(high > low, high - low, 1.0)
-    if X.shape[1] == 1:
-        return np.linspace(low - margin * width, high + margin * width, n_points)
-    scaled = (X - low) / width
-    middle = scaled.mean(axis=0)
-    chosen = [int(np.argmin(((scaled - middle) ** 2).sum(axis=1)))]
-    distance = ((scaled - scaled[chosen[0]]) ** 2).sum(axis=1)
-    while len(chosen) < n_points // 2 and distance.max() > 0:
-        chosen.append(int(np.argmax(distance)))
-        distance = np.minimum(distance, ((scaled - scaled[chosen[-1]]) ** 2).sum(axis=1))
-    rows = scaled[chosen]
-    points: FloatArray = np.vstack([rows, middle + (1 + 2 * margin) * (rows - middle)]) * width + low
-    return points

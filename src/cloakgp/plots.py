@@ -207,7 +207,7 @@ def plot_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
     plan = _plan_of(plan_or_release)
     _expect_columns(plan.X_star, 2, "plot_map")
     ax = _axes(ax)
-    low, high = plan.gp.bounds
+    low, high = plan.gp.limits
     shares = np.full(len(plan.X_star), 0.5)
     if isinstance(plan_or_release, Release):
         shares = (plan_or_release.mean - low) / (high - low)

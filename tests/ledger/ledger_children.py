@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import sqlalchemy as sa
-from ledger_helpers import Y, small_plan
+from ledger_helpers import StagedPlan, Y, go_on, random_numbers, small_plan
 
 import cloakgp
 import cloakgp.private.room
@@ -63,6 +63,27 @@ def spend(url, plan, y, dataset="people", request=None, times=1, save=None, time
         say(**outcome(release))
         if save:
             release.save(save)
+
+
+def spend_in_stages(url, plan, drawn, entry=None, stop=None, timeout=60):
+    """Pay, unless an entry has, and go through all stages; `drawn` gets a line whenever noise is drawn."""
+    book, plan = Ledger(url, who="a child", timeout=timeout), thing(plan)
+
+    def passed(number, step):
+        if stop == [number, step]:
+            die()
+
+    def draw():
+        with Path(drawn).open("a") as file:
+            file.write("drawn\n")
+        passed(None, "drawing")
+        return random_numbers()
+
+    if entry is None:
+        entry = book.pay(plan, "people", request="in stages").entry
+    passed(None, "paid")
+    charges = go_on(book, plan, entry, draw, passed)
+    say(paid=entry, z=[charge.answer.tolist() for charge in charges], last=charges[-1].receipt.entry)
 
 
 def create(url, dataset, epsilon=1.0, delta=0.01):
@@ -137,7 +158,7 @@ def die_at_line(place, then, **arguments):
     sys.settrace(None)
 
 
-TRACED = (ledger.book, ledger.store, cloakgp.ledger.charging)
+TRACED = (ledger.book, ledger.records, ledger.stages, ledger.store, cloakgp.ledger.charging)
 
 
 def trace(visit):
@@ -247,6 +268,8 @@ def warm_up():
         book = Ledger(f"sqlite:///{folder}/budget.db")
         book.create("people", epsilon=1.0, delta=0.01)
         small_plan().release(Y, ledger=book, dataset="people")
+        with suppress(BudgetExceeded):
+            book.pay(StagedPlan(mu=10.0), "people")
         with suppress(BudgetExceeded):
             small_plan().release(Y, ledger=book, dataset="people")
 

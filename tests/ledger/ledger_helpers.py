@@ -6,16 +6,21 @@ import itertools
 import json
 import os
 import pickle
+import secrets
 import subprocess
 import sys
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import sqlalchemy as sa
 
 from cloakgp import GP, Plan
+from cloakgp.accounting import Gaussian
 from cloakgp.kernels import EQ
+from cloakgp.ledger import Entry
+from cloakgp.ledger.chain import sha256
 from cloakgp.plans.functions import FunctionPlan
 
 CHILD = Path(__file__).with_name("ledger_children.py")
@@ -92,6 +97,73 @@ def rows_of(connection):
 
 def table_of(connection):
     return sa.Table(TABLE, sa.MetaData(), autoload_with=connection)
+
+
+def sealed_again(rows):
+    """Rows with hashes that are right: a careful liar, who knows how the ledger works."""
+    previous = "0" * 64
+    result = []
+    for row in rows:
+        words = {name: value for name, value in row.items() if name != "contents"}
+        words["what"] = json.loads(words["what"])
+        entry = replace(Entry(**words), previous=previous).sealed()
+        previous = entry.hash
+        result.append({**row, "previous": entry.previous, "hash": entry.hash})
+    return result
+
+
+def rewrite(url, change, *, seal=False):
+    """Replace all rows by what `change` makes of them."""
+    with behind(url) as connection:
+        disarm(connection)
+        rows = rows_of(connection)
+        connection.exec_driver_sql(f"DELETE FROM {TABLE}")
+        changed = change(rows)
+        changed = rows if changed is None else changed
+        if seal:
+            changed = sealed_again(changed)
+        if changed:
+            connection.execute(table_of(connection).insert(), changed)
+
+
+@dataclass(frozen=True)
+class StagedPlan:
+    """What a ledger sees of a plan in stages; its stages are planned from the answers before them."""
+
+    stages: int = 3
+    mu: float = 0.1
+    inputs_digest: str = "f" * 64
+
+    @property
+    def cost(self):
+        return Gaussian(self.mu, 2 * self.stages)
+
+    @property
+    def digest(self):
+        return sha256(f"{self.stages} stages, {self.mu}".encode())
+
+    def stage_plan(self, answers):
+        """The next stage's plan."""
+        return json.dumps([self.mu, [answer.tolist() for answer in answers]]).encode()
+
+
+def go_on(ledger, plan, entry, draw, passed=lambda number, step: None):
+    """All stages of a release that is paid for: those on record as they are, the others drawn now."""
+    charges = []
+    for number in range(plan.stages):
+        stage_plan = plan.stage_plan([charge.answer for charge in charges])
+        with ledger.stage(entry, number, plan, stage_plan) as charge:
+            passed(number, "planned")
+            if charge.answer is None:
+                charge.answer = draw()
+                passed(number, "drawn")
+        passed(number, "answered")
+        charges.append(charge)
+    return charges
+
+
+def random_numbers():
+    return np.array([secrets.randbits(40), -secrets.randbits(40)])
 
 
 class Children:

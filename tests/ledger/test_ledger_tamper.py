@@ -12,10 +12,21 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sqlalchemy as sa
-from ledger_helpers import TABLE, Y, behind, disarm, rows_of, small_function_plan, small_plan, table_of
+from ledger_helpers import (
+    TABLE,
+    Y,
+    behind,
+    disarm,
+    rewrite,
+    rows_of,
+    sealed_again,
+    small_function_plan,
+    small_plan,
+    table_of,
+)
 
 from cloakgp.accounting import Exponential, Gaussian, Laplace
-from cloakgp.ledger import Entry, Ledger, LedgerError, LedgerTampered
+from cloakgp.ledger import Ledger, LedgerError, LedgerTampered
 from cloakgp.ledger.chain import sha256
 from cloakgp.ledger.charge import Receipt
 
@@ -40,33 +51,6 @@ def tell(url):
     ledger.record("people", Exponential(0.2), "a selection elsewhere")
     second = plan.release(Y, ledger=ledger, dataset="people", why="table 2")
     return ledger, [first, second]
-
-
-def sealed_again(rows):
-    """Rows with hashes that are right: a careful liar, who knows how the ledger works."""
-    previous = "0" * 64
-    result = []
-    for row in rows:
-        words = {name: value for name, value in row.items() if name != "contents"}
-        words["what"] = json.loads(words["what"])
-        entry = replace(Entry(**words), previous=previous).sealed()
-        previous = entry.hash
-        result.append({**row, "previous": entry.previous, "hash": entry.hash})
-    return result
-
-
-def rewrite(url, change, *, seal=False):
-    """Replace all rows by what `change` makes of them."""
-    with behind(url) as connection:
-        disarm(connection)
-        rows = rows_of(connection)
-        connection.exec_driver_sql(f"DELETE FROM {TABLE}")
-        changed = change(rows)
-        changed = rows if changed is None else changed
-        if seal:
-            changed = sealed_again(changed)
-        if changed:
-            connection.execute(table_of(connection).insert(), changed)
 
 
 def other(value):

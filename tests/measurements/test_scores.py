@@ -97,7 +97,7 @@ def test_the_private_room_computes_the_definition(seed, shares, loss, size, mean
     scores = some_scores(seed, size, loss=loss, means=[mean, 1.0, 0.0], clip=clip, costs=[0.0, 2.5, 1e30])
     scores.check()
     y = BOUNDS[0] + np.array(shares) * (BOUNDS[1] - BOUNDS[0])
-    y_int = room.to_integers(y, scores).tolist()
+    y_int = room.to_integers(y, scores.lattice).tolist()
     found = room._exact_scores(scores, y, "error")
     assert found.dtype == np.int64
     assert found.tolist() == by_hand(scores, y_int)

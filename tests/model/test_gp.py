@@ -73,6 +73,20 @@ def test_per_row_noise_is_a_read_only_copy():
     assert "noise=<2 variances>" in repr(gp)
 
 
+@pytest.mark.parametrize(
+    ("inducing", "shown"),
+    [(None, ""), (3, ", inducing=3, approximation='fitc'")],
+    ids=["exact", "inducing inputs"],
+)
+def test_downweighting_is_kept_and_shown(inducing, shown):
+    gp = GP(**GOOD, inducing=inducing, approximation="fitc", downweight="leverage")
+    assert repr(gp).endswith(f"mean=1.0{shown}, downweight='leverage')")
+    chosen = gp.with_inducing(np.arange(5.0)[:, None])
+    assert (chosen.downweight, chosen.approximation, chosen.noise) == ("leverage", "fitc", 0.5)
+    assert GP(**GOOD).downweight is None
+    assert "downweight" not in repr(GP(**GOOD))
+
+
 @pytest.mark.parametrize("name", ["kernel", "noise", "bounds", "mean"])
 def test_it_is_frozen(name):
     with pytest.raises(FrozenInstanceError):
@@ -120,11 +134,21 @@ BAD = [
     ({"kernel": None}, TypeError, "kernel must be a cloakgp kernel or a function"),
     ({"kernel": "EQ"}, TypeError, "kernel must be a cloakgp kernel or a function"),
     ({"kernel": EQ}, TypeError, "kernel must be.*Give an object such as"),
+    ({"downweight": "outliers"}, ValueError, "downweight must be one of 'leverage'; got 'outliers'"),
+    ({"downweight": True}, ValueError, "downweight must be one of 'leverage'; got True"),
+    ({"downweight": ""}, ValueError, "downweight must be one of"),
     ({"mean": math.nan}, ValueError, "mean must be finite"),
     ({"mean": math.inf}, ValueError, "mean must be finite"),
     ({"mean": "0"}, TypeError, "mean must be a number"),
     ({"mean": False}, TypeError, "mean must be a number"),
-    ({"mean": np.zeros(3)}, TypeError, "mean must be a number"),
+    ({"mean": np.zeros((3, 2))}, ValueError, "mean must be one-dimensional"),
+    ({"mean": [0.0, np.nan]}, ValueError, "mean must be finite"),
+    ({"bounds": (np.zeros(3), [1.0, 0.0, 2.0])}, ValueError, "lo < hi in every row; row 1 has not"),
+    ({"bounds": (np.zeros(3), np.ones(2))}, ValueError, "as many lower as upper limits; got 3 and 2"),
+    ({"bounds": (0.0, [1.0, 1e-9])}, ValueError, "a million times narrower"),
+    ({"bounds": (1e12, [1e12 + 1, 1e13])}, ValueError, "tiny share of their own size"),
+    ({"bounds": np.zeros((3, 2))}, ValueError, "bounds must be two numbers"),
+    ({"bounds": lambda X: X}, ValueError, "bounds must be two numbers"),
 ]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process import kernels as sk
 
+from cloakgp import GP
 from cloakgp.designs import DESIGNS, multipliers, solve
 from cloakgp.kernels import EQ, Constant, Linear, Matern32, Periodic, as_kernel
 from cloakgp.model.smoothers import ExactGP
@@ -76,11 +77,20 @@ def test_it_is_the_exact_gp(kernel, noise, block, device, X, X_star, monkeypatch
     monkeypatch.setattr(torch_gp, "BLOCK", block)
     host, there = ExactGP(kernel, noise, X, X_star), on(device, kernel, noise, X, X_star)
     assert (there.n_rows, there.n_outputs, there.jitter) == (N, P, 0.0)
+    assert there.on_host().scale == pytest.approx(host.scale)
     close(there.columns(slice(0, N)), host.columns(slice(0, N)))
     for name in ("cross", "explained_variance", "posterior_variance"):
         close(getattr(there, name), getattr(host, name))
     B = np.random.default_rng(3).normal(size=(2, N))
     close(there.times_covariance(torch.tensor(B, device=device)), host.times_covariance(B))
+
+
+def test_plans_of_repeated_rows_are_made_there_too(device, X, X_star):
+    gp = GP(EQ(1.0), 0.1, (0.0, 1.0))
+    here, there = (
+        gp.plan(X[[*range(N), 3, 3]], X_star, epsilon=1.0, delta=0.01, device=d) for d in (None, device)
+    )
+    np.testing.assert_allclose(there.noise_std, here.noise_std, rtol=1e-3)
 
 
 def test_columns_of_slices_and_of_chosen_rows(device, X, X_star):

@@ -89,7 +89,7 @@ def worst_neighbours(plan: Plan | FunctionPlan) -> tuple[np.ndarray, np.ndarray]
 
 def exact_measurements(plan: Plan | FunctionPlan, y) -> list[int]:
     """What a release of y would hold if no noise were added, in Python integers."""
-    y_int = room.to_integers(np.asarray(y, dtype=float), plan.measurement).tolist()
+    y_int = room.to_integers(np.asarray(y, dtype=float), plan.measurement.lattice).tolist()
     return product(plan, y_int)
 
 

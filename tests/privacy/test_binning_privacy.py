@@ -189,7 +189,7 @@ def test_planted_bugs_in_preparing_y_are_caught(monkeypatch, mechanism, bug, pai
 
 
 def _edge_rows_in_both_bins(sums, y, missing):
-    integers = room.to_integers(room.numeric(y), sums)
+    integers = room.to_integers(room.numeric(y), sums.lattice)
     exact = np.zeros(sums.n_bins, dtype=np.int64)
     np.add.at(exact, sums.labels, integers)
     exact[0] += integers[2]  # x = 1 is an edge
@@ -199,14 +199,14 @@ def _edge_rows_in_both_bins(sums, y, missing):
 def _bins_without_repeats(sums, y, missing):
     """The old mistake of ``exact[labels] += y``: the last row of a bin wins."""
     exact = np.zeros(sums.n_bins, dtype=np.int64)
-    exact[sums.labels] += room.to_integers(room.numeric(y), sums)
+    exact[sums.labels] += room.to_integers(room.numeric(y), sums.lattice)
     return (room.add_laplace if sums.mechanism == "laplace" else room.add_noise)(exact, sums.scale)
 
 
 def _less_noise(sums, y, missing):
     sums = replace(sums, scale=sums.scale * 99 // 100)
     exact = np.zeros(sums.n_bins, dtype=np.int64)
-    np.add.at(exact, sums.labels, room.to_integers(room.numeric(y), sums))
+    np.add.at(exact, sums.labels, room.to_integers(room.numeric(y), sums.lattice))
     return (room.add_laplace if sums.mechanism == "laplace" else room.add_noise)(exact, sums.scale)
 
 
@@ -380,7 +380,7 @@ def check_epsilon(plan, n=12_000):
     """Many draws of the two worst neighbours, told apart by the best test: a limit below the promise."""
     step, samples = plan.sums.sensitivity, []
     for y in ends(plan, row=0):
-        integers = room.to_integers(y, plan.sums)
+        integers = room.to_integers(y, plan.sums.lattice)
         exact = np.bincount(plan.sums.labels, weights=integers, minlength=plan.sums.n_bins).astype(np.int64)
         samples.append(room.add_laplace(np.full(n, exact[0]), plan.sums.scale) / step)
     limit = epsilon_lower_limit(*samples, [0.5, 1.0, 1.5], 0.0)
@@ -431,7 +431,7 @@ SECRET = np.array([112.4567890123, 134.123456789, 155.987654321, 131.13579, 168.
 
 def check_holds_no_outcome(plan, release):
     """Neither the pickle nor anything reachable holds y, its integers, or a sum before noise."""
-    integers = room.to_integers(SECRET, plan.sums)
+    integers = room.to_integers(SECRET, plan.sums.lattice)
     exact = np.bincount(plan.sums.labels, weights=integers).astype(np.int64)
     means = np.bincount(plan.sums.labels, weights=SECRET) / plan.counts
     floats = [*SECRET, *(SECRET - plan.sums.lower), *means, SECRET.sum(), SECRET.mean()]
@@ -469,7 +469,7 @@ def test_planted_traces_of_y_are_found(bug):
     """Kept as it is, in integers, or as the sums before noise."""
     plan = small(bounds=(100.0, 180.0))
     release = plan.release(SECRET.copy())
-    integers = room.to_integers(SECRET, plan.sums)
+    integers = room.to_integers(SECRET, plan.sums.lattice)
     exact = np.bincount(plan.sums.labels, weights=integers).astype(np.int64)
     release.__dict__["kept"] = {"y": SECRET, "integers": integers, "exact": exact}[bug]
     assert fails(check_holds_no_outcome, plan, release)

@@ -24,7 +24,7 @@ from privacy_helpers import fails
 
 from cloakgp import calibration
 from cloakgp.calibration import SIGMA_FLOOR, calibrate, delta_of, slack, total_delta
-from cloakgp.verification.guarantee import _discrete_delta as audited_delta
+from cloakgp.verification.guarantee import discrete_delta as audited_delta
 
 DIGITS = 60
 EPSILONS = [1e-3, 3e-3, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 50.0, 100.0]

@@ -67,7 +67,7 @@ def release_each(plan, y, n):
 
 def release_in_bulk(plan, y, n):
     """n draws through the private room's own functions, many at a time, for larger samples."""
-    y_int = room.to_integers(y, plan.measurement)
+    y_int = room.to_integers(y, plan.measurement.lattice)
     exact = np.tile(plan.measurement.matrix @ y_int, n)
     return room.add_noise(exact, plan.measurement.sigma).reshape(n, -1)
 

@@ -73,7 +73,7 @@ class Secrets:
 
     def __init__(self, plan, y):
         m = plan.measurement
-        y_int = room.to_integers(np.asarray(y, dtype=float), m)
+        y_int = room.to_integers(np.asarray(y, dtype=float), m.lattice)
         exact = exact_measurements(plan, y)
         mean = without_noise(plan, np.array(exact))
         clipped = np.clip(y, m.lower, m.upper)
@@ -523,7 +523,7 @@ def _keep(how):
 
 
 def _integers(plan, y):
-    return room.to_integers(y, plan.measurement)
+    return room.to_integers(y, plan.measurement.lattice)
 
 
 BUGS = {

@@ -72,8 +72,10 @@ RANDOM_ALLOWED = {  # as in ALLOWED: why it may draw random numbers
 SEED_READERS = {NOISE, "plans/base.py", "ledger/charging.py"}  # where noise is drawn, and results are marked
 RANDOM = {"default_rng", "Generator", "RandomState", "SeedSequence", "urandom", "getrandbits", "randbytes"}
 RANDOM |= {"np.random", "numpy.random", "random_state", "check_random_state"}  # and scikit-learn's
-# What is swept outside of the private room: X, the noise variances, and how many rows each stands for.
-SWEPT = {"X", "noise", "inputs.X", "inputs.noise", "inputs.group_counts"}
+# What is swept outside of the private room: X, the noise variances, how many rows each stands for, bounds and
+# prior means.
+SWEPT = {"X", "noise", "windows", "means"}
+SWEPT |= {"inputs.X", "inputs.noise", "inputs.group_counts", "inputs.windows"}
 # Handed chunks of y without a name for it, to be passed on: to a function, in threads, on a cluster (its own
 # tests look for y in logs and errors), or joined into one array.
 CARRIERS = {"rows/passes.py", "rows/chunks.py", "rows/on_dask.py", "rows/parquet.py"}

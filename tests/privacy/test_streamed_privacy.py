@@ -125,7 +125,7 @@ def check_neighbours(plan, row, values):
         other[row] = value
         one, two = exact(plan, y), exact(plan, other)
         assert squared_distance(one, two) <= m.sensitivity() ** 2, "further than declared"
-        y_int = [int(room.to_integers(v, m)[row]) for v in (y, other)]
+        y_int = [int(room.to_integers(v, m.lattice)[row]) for v in (y, other)]
         moved = [(y_int[1] - y_int[0]) * entry for entry in column]
         assert [b - a for a, b in zip(one, two, strict=True)] == moved, "not by the row's own column"
 
@@ -156,7 +156,7 @@ def test_the_declared_sensitivity_is_reached_up_to_the_margin(kind):
 def test_the_sums_are_every_rows_column_times_its_outcome(kind, tmp_path):
     """In Python's integers; for an array, a list and a memory map."""
     plan, y = a_plan(kind), private_outcomes()
-    y_int = room.to_integers(y, plan.measurement).tolist()
+    y_int = room.to_integers(y, plan.measurement.lattice).tolist()
     wanted = [
         sum(v * entry for v, entry in zip(y_int, row, strict=True))
         for row in zip(*columns(plan), strict=True)

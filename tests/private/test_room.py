@@ -60,7 +60,7 @@ def by_hand(m, y):
 
 @given(y=st.lists(st.floats(-5, 8), min_size=12, max_size=12))
 def test_the_product_is_exact(public, y):
-    integers = room.to_integers(np.array(y), public)
+    integers = room.to_integers(np.array(y), public.lattice)
     assert integers.min() >= 0
     assert integers.max() <= 2**public.y_bits
     expected = (np.clip(y, LOW, HIGH) - LOW) / (HIGH - LOW) * 2**public.y_bits
@@ -343,8 +343,8 @@ def test_each_door_rounds_on_its_own_lattice(selection, public):
     y = np.array([-9.0, 9.0, 0.5])
     m, s = public, selection.scores
     assert m.y_bits != s.y_bits
-    assert room.to_integers(y, s).tolist() == [0, 2**s.y_bits, 2 ** (s.y_bits - 1)]
-    assert room.to_integers(y, m).tolist() == [0, 2**m.y_bits, round(0.3 * 2**m.y_bits)]
+    assert room.to_integers(y, s.lattice).tolist() == [0, 2**s.y_bits, 2 ** (s.y_bits - 1)]
+    assert room.to_integers(y, m.lattice).tolist() == [0, 2**m.y_bits, round(0.3 * 2**m.y_bits)]
 
 
 def test_a_choice_is_an_index_and_is_drawn_afresh(selection, setting):

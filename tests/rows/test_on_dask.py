@@ -384,6 +384,15 @@ def assert_same_plan(plan, other):
     np.testing.assert_array_equal(plan.offset, other.offset)
 
 
+def test_rows_that_stand_alone_get_the_same_noise(client, many, monkeypatch):
+    monkeypatch.setattr(out_of_core, "DENSE", 1000)
+    X, _ = many
+    gp = cloakgp.GP(EQ(2.0), noise=0.1, bounds=(-1.0, 1.0), inducing=30, downweight="leverage")
+    far, near = (gp.planner(rows, X[:5]).gp.noise for rows in (da.from_array(X, chunks=(30_000, 2)), X))
+    np.testing.assert_array_equal(far, near)
+    assert near.max() > 0.15
+
+
 def test_a_plan_and_a_release_are_those_of_threads(client, many, make, seeded, gathered):
     X, y = many
     plan = make(X)

@@ -125,7 +125,7 @@ def test_promises_whose_tail_is_subnormal_are_kept(epsilon, delta):
 def test_the_verifiers_delta_is_never_below_the_true_one(mu, epsilon):
     import mpmath as mp
 
-    found = guarantee._discrete_delta(mu, epsilon, 1e-9, 1)
+    found = guarantee.discrete_delta(mu, epsilon, 1e-9, 1)
     with mp.workdps(80):
         left = mp.mpf(epsilon)
         a, b = mp.mpf(mu) / 2 - left / mu, -mp.mpf(mu) / 2 - left / mu

@@ -9,7 +9,8 @@ from typing import Any
 from cloakgp.app.errors import not_found
 from cloakgp.app.receipts import ReadOnly, Receipts, trouble
 from cloakgp.ledger import Entry, Ledger, LedgerAbsent, LedgerError, LedgerTampered
-from cloakgp.ledger.charge import Charge, Chargeable
+from cloakgp.ledger.charge import Charge, Chargeable, ChargeableInStages
+from cloakgp.ledger.stages import StageRecord
 
 
 class CheckedLedger(Ledger):
@@ -25,13 +26,11 @@ class CheckedLedger(Ledger):
         self._receipts = receipts
 
     @contextmanager
-    def charge(
-        self, plan: Chargeable, dataset: str, why: str = "", request: str | None = None
-    ) -> Iterator[Charge]:
-        """As the ledger's own; the answer is there from the start if it was paid for before."""
-        with super().charge(plan, dataset, why, request) as charge:
-            known = charge.answer is not None
-            yield charge
+    def _spending(self, charge: Charge, *what: Any, **more: Any) -> Iterator[None]:
+        """As the ledger's own; the receipt is there from the start if it was paid for before."""
+        with super()._spending(charge, *what, **more):
+            known = charge.receipt is not None
+            yield
         self.paid = not known
         assert charge.receipt is not None
         self._receipts.add(charge.receipt)
@@ -42,6 +41,22 @@ class CheckedLedger(Ledger):
         assert fetched.receipt is not None
         self._receipts.add(fetched.receipt)
         return fetched
+
+    @contextmanager
+    def stage(self, entry: int, number: int, plan: ChargeableInStages, stage_plan: bytes) -> Iterator[Charge]:
+        """As the ledger's own."""
+        with super().stage(entry, number, plan, stage_plan) as charge:
+            yield charge
+        assert charge.receipt is not None
+        self._receipts.add(charge.receipt)
+
+    def stages(self, entry: int, plan: ChargeableInStages) -> list[StageRecord]:
+        """As the ledger's own."""
+        found = super().stages(entry, plan)
+        for stage in found:
+            if stage.receipt is not None:
+                self._receipts.add(stage.receipt)
+        return found
 
     def trouble(self) -> str | None:
         """Why nothing may be spent, if the ledger was changed, replaced or removed."""

@@ -69,10 +69,10 @@ class Planning:
             "points": planner.X_star.tolist(),
             "noise_std": noise.tolist(),
             "gp_std": own.tolist(),
-            "summary": words.noise_summary(noise, plan.gp.bounds),
+            "summary": words.noise_summary(noise, plan.gp.limits),
             "certificate": plan.certificate.to_dict() if share == 1 else None,
             "promise": words.promise(plan.certificate),
-            "fades_at": FADED * (plan.gp.bounds[1] - plan.gp.bounds[0]),
+            "fades_at": FADED * (plan.gp.limits[1] - plan.gp.limits[0]),
             "milliseconds": round(1000 * (time.perf_counter() - start)),
             "exact": share == 1,
         }

@@ -80,7 +80,7 @@ class Plans:
             "name": name,
             "settings": settings,
             "certificate": plan.certificate.to_dict(),
-            "summary": words.noise_summary(noise, plan.gp.bounds),
+            "summary": words.noise_summary(noise, plan.gp.limits),
             "created": stamp(utc_now()),
             "by": person.name,
             "inputs_sha256": inputs,

@@ -119,7 +119,7 @@ class Releases:
             **record,
             "state": DONE,
             "certificate": release.certificate.to_dict(),
-            "summary": words.noise_summary(release.plan.released_noise(where), release.plan.gp.bounds),
+            "summary": words.noise_summary(release.plan.released_noise(where), release.plan.gp.limits),
             "promise": words.promise(release.certificate),
             "limits": words.limits(release_files.hides_inputs(release), release_files.lists_inputs(release)),
             "receipt": {

@@ -44,7 +44,7 @@ def show(
         raise InputError(f"{file}: neither a release file (.cloak) nor a plan file (.json).")
     release = releases.load(file)
     where = releases.default_points(release)
-    summary = words.noise_summary(release.plan.released_noise(where), release.plan.gp.bounds)
+    summary = words.noise_summary(release.plan.released_noise(where), release.plan.gp.limits)
     gp, receipt = release.plan.gp, release.receipt
     found = {
         "kind": release.kind,
@@ -52,8 +52,8 @@ def show(
         "model": {
             "kernel": repr(gp.kernel),
             "noise": gp.noise,
-            "bounds": list(gp.bounds),
-            "mean": gp.mean,
+            "bounds": list(gp.limits) if isinstance(gp.bounds[0], float) else schema.PER_ROW,
+            "mean": gp.mean if isinstance(gp.mean, float) else schema.PER_ROW,
             "inducing": None if gp.inducing is None else len(np.atleast_1d(gp.inducing)),
             "approximation": None if gp.inducing is None else gp.approximation,
         },

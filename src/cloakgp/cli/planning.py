@@ -115,7 +115,7 @@ def plan(
     if picture is not None and drawn is not None:
         atomic.write(picture, drawn)
     found = {
-        "noise_std": words.noise_summary(made.noise_std, made.gp.bounds),
+        "noise_std": words.noise_summary(made.noise_std, made.gp.limits),
         "test_points": len(made.X_star),
         "rows": file.rows,
         "certificate": made.certificate.to_dict(),
@@ -140,7 +140,7 @@ def _text(plan: Plan, inputs: list[str], output: str, out: Path | None, picture:
 
 def noise_text(plan: Plan, inputs: list[str], output: str) -> str:
     """How much noise, in all and at some of the test points."""
-    summary, model = words.noise_summary(plan.noise_std, plan.gp.bounds), inducing_words(plan.gp)
+    summary, model = words.noise_summary(plan.noise_std, plan.gp.limits), inducing_words(plan.gp)
     rows = [["std of the privacy noise", f"in {output}'s unit", "of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     through = "" if model is None else f" through {model}"

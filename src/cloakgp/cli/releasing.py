@@ -99,7 +99,7 @@ def _answer(release: Release, out: Path, account: Account, known: bool) -> Answe
         "release": str(out),
         "spent": not known,
         "certificate": release.certificate.to_dict(),
-        "noise_std": words.noise_summary(release.noise_std, release.plan.gp.bounds),
+        "noise_std": words.noise_summary(release.noise_std, release.plan.gp.limits),
         "ledger": None,
     }
     text = [f"release file: {out}"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,36 @@ def plan_digest(manifest: dict[str, Any], arrays: dict[str, Array]) -> str:
     not_the_plans = ("ledger", schema.CUSTODIANS_WORDS, "members", "sha256")
     words = {name: value for name, value in manifest.items() if name not in not_the_plans}
     words["format"] = schema.FORMAT
+    if manifest["release"] == schema.STAGED:
+        return _staged_digest({name: value for name, value in words.items() if name != "learned"}, arrays)
     left_out = {"z"}
     if manifest["measurement"]["kind"] == FACTORED:  # has the inputs' own digest, wherever they are kept
         left_out.add("X")
     kept = {name: array for name, array in arrays.items() if name not in left_out}
     sha256: str = container.sealed(words, kept)["sha256"]
     return sha256
+
+
+def _staged_digest(words: dict[str, Any], arrays: dict[str, Array]) -> str:
+    """What was given belongs to the plan, and so does its own first stage, but for the answer."""
+    before = sum(given["stages"] for given in words["given"])
+    later = re.compile(r"[a-z]+_([0-9]+)")
+    kept = {}
+    for name, array in arrays.items():
+        found = later.fullmatch(name)
+        if name == "X" and words["inputs_sha256"] is not None:
+            continue  # has a digest of its own, wherever it is kept
+        if found is None or (int(found[1]) <= before and name != f"z_{before}"):
+            kept[name] = array
+    sha256: str = container.sealed({**words, "stages": words["stages"][: before + 1]}, kept)["sha256"]
+    return sha256
+
+
+def answer_of(manifest: dict[str, Any], arrays: dict[str, Array]) -> Array:
+    """The noisy integers that a release's receipt is for: those of its last stage, if it has stages."""
+    if manifest["release"] == schema.STAGED:
+        return arrays[f"z_{len(manifest['stages']) - 1}"]
+    return arrays["z"]
 
 
 def read(

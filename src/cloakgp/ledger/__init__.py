@@ -3,10 +3,12 @@
 Needs the extra ``ledger`` (SQLAlchemy), and ``postgres`` for a database that several machines share.
 """
 
-from cloakgp.ledger.book import Audit, Balance, Ledger
+from cloakgp.ledger.balances import Balance
+from cloakgp.ledger.book import Audit, Ledger
 from cloakgp.ledger.chain import Entry
 from cloakgp.ledger.charge import Account, Receipt
 from cloakgp.ledger.errors import BudgetExceeded, DatasetExists, LedgerAbsent, LedgerError, LedgerTampered
+from cloakgp.ledger.stages import StageRecord
 
 __all__ = [
     "Account",
@@ -20,4 +22,5 @@ __all__ = [
     "LedgerError",
     "LedgerTampered",
     "Receipt",
+    "StageRecord",
 ]

@@ -2,71 +2,23 @@
 
 from __future__ import annotations
 
-import getpass
-import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from cloakgp import checks
-from cloakgp.accounting import Approximate, Event, Exponential, Gaussian, compose, from_spec, to_spec
+from cloakgp.accounting import Event, compose, to_spec
 from cloakgp.budget import Budget
-from cloakgp.errors import ArgumentTypeError, Message, Phrase
-from cloakgp.ledger.chain import BEFORE_ALL, CREATED, OPENED, SPENT, Entry, check_chain, sha256
-from cloakgp.ledger.charge import Charge, Chargeable, Receipt
+from cloakgp.ledger.balances import Balance, balance_of, budgets_of, event_of, refusal
+from cloakgp.ledger.chain import CREATED, OPENED, SPENT, Entry, sha256
+from cloakgp.ledger.charge import Charge, Chargeable, ChargeableInStages, Receipt
 from cloakgp.ledger.errors import BudgetExceeded, DatasetExists, LedgerAbsent, LedgerError, LedgerTampered
 from cloakgp.ledger.receipts import check_claims, claims_of
-from cloakgp.measurements.lattice import IntArray
-
-if TYPE_CHECKING:
-    from cloakgp.ledger.store import Store
-
-_EMPTY = Message("ledger: it is empty. ", Phrase.CREATE_LEDGER, " makes a data set.")
-_NUMBERS = 1000  # a release of so many numbers stands for any in what is said to be left
-
-
-@dataclass(frozen=True)
-class Balance:
-    """What a data set's budget was, what was spent, and what may still be spent."""
-
-    dataset: str
-    budget: Budget
-    events: tuple[Event, ...]
-
-    def left_for_release(self, delta: float | None = None) -> float:
-        """The largest epsilon of one more release planned with `delta` (the budget's, if absent)."""
-        delta = self.budget.delta if delta is None else delta
-        mu = self.budget.largest(self.events, lambda mu: Gaussian(mu, _NUMBERS))
-        return compose([Gaussian(mu, _NUMBERS)]).epsilon(delta) * (1 - 1e-9) if mu > 1e-6 else 0.0
-
-    def left_for_selection(self) -> float:
-        """The largest epsilon of one more private selection."""
-        return self.budget.largest(self.events, Exponential)
-
-    @property
-    def spent(self) -> float:
-        """What was spent, as an epsilon at the budget's delta, if sizes were settled beforehand (theorem 9).
-
-        If later requests, or the decision to stop, depended on earlier answers, only the whole budget is
-        proven (theorem 10).
-        """
-        return min(compose(self.events).epsilon(self.budget.delta), self.budget.epsilon)
-
-    def __str__(self) -> str:
-        b, n = self.budget, len(self.events)
-        aside = f", {b.pure:g} of epsilon set aside for pure mechanisms" if b.pure else ""
-        return (
-            f"{self.dataset}: ({b.epsilon:g}, {b.delta:g}) in all{aside}\n"
-            f"  {n} spend{'' if n == 1 else 's'}; epsilon {self.spent:.4g} at delta {b.delta:g}, if planned "
-            "beforehand\n"
-            f"  left for one more release: epsilon {_down(self.left_for_release())} at delta {b.delta:g}\n"
-            f"  or for a selection: epsilon {_down(self.left_for_selection())}"
-        )
+from cloakgp.ledger.records import EMPTY, as_contents, check_number, check_plan, receipt_of
+from cloakgp.ledger.stage_order import pays_for_stages
+from cloakgp.ledger.stages import Staged, n_stages
 
 
 @dataclass(frozen=True)
@@ -86,7 +38,7 @@ class Audit:
         )
 
 
-class Ledger:
+class Ledger(Staged):
     """A budget for each data set, kept in a database that several processes may share.
 
     A data set stands for a set of *people*: everything about them, whatever the column or the subset
@@ -111,15 +63,6 @@ class Ledger:
       left for one more release: epsilon 1 at delta 0.01
       or for a selection: epsilon 1
     """
-
-    def __init__(self, url: str, *, who: str | None = None, timeout: float = 60.0) -> None:
-        from cloakgp.ledger.store import Store
-
-        if not isinstance(url, str):
-            raise ArgumentTypeError("url", "must be text, such as 'sqlite:///budget.db'", type(url).__name__)
-        self._timeout = checks.positive(timeout, "timeout")
-        self._who = checks.text(_user() if who is None else who, "who")
-        self._store: Store = Store(url, self._timeout)
 
     @property
     def who(self) -> str:
@@ -152,24 +95,24 @@ class Ledger:
                 self._append(connection, [], OPENED, what={"id": uuid.uuid4().hex})
                 self._store.lock_head(connection)
                 entries = self._checked_to_write(connection)
-            if dataset in _budgets(entries):
+            if dataset in budgets_of(entries):
                 raise DatasetExists(f"dataset {dataset!r} is in this ledger already, and its budget stands.")
             self._append(connection, entries, CREATED, dataset=dataset, why=why, what=asdict(budget))
         return Balance(dataset, budget, ())
 
     def datasets(self) -> list[str]:
         """The names of the data sets, in the order in which they were created."""
-        return list(_budgets(self._read()))
+        return list(budgets_of(self._read()))
 
     def balance(self, dataset: str) -> Balance:
         """A data set's budget, what was spent of it, and what is left."""
-        return _balance(self._read(), checks.text(dataset, "dataset"))
+        return balance_of(self._read(), checks.text(dataset, "dataset"))
 
     def entries(self, dataset: str | None = None) -> list[Entry]:
         """All entries, or those of one data set, in order."""
         entries = self._read()
         if dataset is not None:
-            _balance(entries, dataset)
+            balance_of(entries, dataset)
         return [entry for entry in entries if dataset in (None, entry.dataset)]
 
     @property
@@ -199,12 +142,11 @@ class Ledger:
         self, plan: Chargeable, dataset: str, why: str = "", request: str | None = None
     ) -> Iterator[Charge]:
         """Charge for an answer made inside the block; see :mod:`cloakgp.ledger.charging`."""
-        why = _reason(why)
-        if request is not None:
-            checks.text(request, "request")
         charge = Charge()
         try:
-            with self._spending(charge, dataset, why, plan.cost, plan.digest, plan.inputs_digest, request):
+            with self._spending_on(plan, charge, dataset, why, request):
+                if charge.receipt is not None and charge.answer is None:
+                    raise LedgerError(_in_stages(charge.receipt.entry))
                 yield charge
                 if charge.answer is None:
                     raise LedgerError("ledger: no answer was given to the charge. Nothing was charged.")
@@ -212,17 +154,45 @@ class Ledger:
             charge.answer = None  # not on record, so it must not be had
             raise
 
+    def pay(
+        self,
+        plan: ChargeableInStages,
+        dataset: str,
+        why: str = "",
+        request: str | None = None,
+        ready: Callable[[], None] | None = None,
+    ) -> Receipt:
+        """Charge for a release in stages, before the first; see :mod:`cloakgp.ledger.charging`.
+
+        The whole of ``plan.cost`` is on record when this returns, and :meth:`stage` records the answers. With
+        a `request` that was paid for already, nothing is paid again. `ready` is called once the budget is
+        found to allow it; if it raises, nothing is paid.
+        """
+        n_stages(plan)
+        charge = Charge()
+        with self._spending_on(plan, charge, dataset, why, request):
+            if charge.answer is not None:
+                raise LedgerError(
+                    "ledger: this request was answered at once and not in stages. Recover it with its plan "
+                    "or name another request. Nothing was spent."
+                )
+            if ready is not None and charge.receipt is None:
+                ready()
+        assert charge.receipt is not None
+        return charge.receipt
+
     def fetch(self, entry: int, plan: Chargeable) -> Charge:
         """The answer of an earlier entry, for nothing; `plan` must be the plan that it was made from."""
-        if isinstance(entry, bool) or not isinstance(entry, (int, np.integer)):
-            raise ArgumentTypeError(
-                "entry", "must be the number of an entry", repr(entry), "See ledger.entries()."
-            )
+        check_number(entry)
         with self._store.reading() as connection:
             entries = self._checked(connection)
             if not 0 <= entry < len(entries) or entries[entry].kind != SPENT:
                 raise LedgerError(f"entry: there is no spend number {entry} in this ledger.")
-            return self._fetched(connection, entries[entry], plan.digest)
+            found = entries[entry]
+            check_plan(found, plan.digest)
+            if pays_for_stages(found):
+                raise LedgerError(_in_stages(found.number))
+            return Charge(self._answer(connection, found), receipt_of(found))
 
     def verify(self, receipts: Any = (), head: str | None = None, *, releases: Any = ()) -> Audit:
         """Check the whole ledger, and that what it paid for is still in it; or raise.
@@ -251,12 +221,12 @@ class Ledger:
                 contents = self._store.contents(connection, entry.number)
                 if entry.answer != ("" if contents is None else sha256(contents)):
                     raise LedgerTampered(f"ledger: the answer of entry {entry.number} was changed.")
-        budgets = _budgets(entries)
+        budgets = budgets_of(entries)
         spent: dict[str, list[Event]] = {name: [] for name in budgets}
         for entry in entries:
             if entry.kind != SPENT:
                 continue
-            event = _event(entry)
+            event = event_of(entry)
             if entry.dataset not in spent or not budgets[entry.dataset].allows(spent[entry.dataset], event):
                 raise LedgerTampered(f"ledger: entry {entry.number} is not covered by its budget.")
             spent[entry.dataset].append(event)
@@ -267,8 +237,18 @@ class Ledger:
                 "in its place, or this is another ledger."
             )
         if not entries:
-            raise LedgerAbsent(_EMPTY)
+            raise LedgerAbsent(EMPTY)
         return Audit(len(entries), entries[-1].hash, tuple(budgets), len(claims))
+
+    @contextmanager
+    def _spending_on(
+        self, plan: Chargeable, charge: Charge, dataset: str, why: str, request: str | None
+    ) -> Iterator[None]:
+        why = _reason(why)
+        if request is not None:
+            checks.text(request, "request")
+        with self._spending(charge, dataset, why, plan.cost, plan.digest, plan.inputs_digest, request):
+            yield
 
     @contextmanager
     def _spending(
@@ -285,19 +265,20 @@ class Ledger:
         with self._store.writing() as connection:
             self._store.lock_dataset(connection, dataset)
             entries = self._checked_to_write(connection)
-            balance = _balance(entries, dataset)
+            balance = balance_of(entries, dataset)
             known = [
                 e for e in entries if request is not None and (e.dataset, e.request) == (dataset, request)
             ]
             if known:
-                fetched = self._fetched(connection, known[0], plan)
-                charge.answer, charge.receipt = fetched.answer, fetched.receipt
+                check_plan(known[0], plan)
+                charge.receipt = receipt_of(known[0])
+                if not pays_for_stages(known[0]):
+                    charge.answer = self._answer(connection, known[0])
                 yield
                 return
             if not balance.budget.allows(balance.events, event):
-                raise BudgetExceeded(_refusal(balance, event))
+                raise BudgetExceeded(refusal(balance, event))
             yield
-            contents = None if charge.answer is None else np.asarray(charge.answer, dtype="<i8").tobytes()
             self._store.lock_head(connection)
             entry = self._append(
                 connection,
@@ -309,72 +290,9 @@ class Ledger:
                 plan=plan,
                 inputs=inputs,
                 request=request,
-                contents=contents,
+                contents=None if charge.answer is None else as_contents(charge.answer),
             )
-        charge.receipt = Receipt(dataset, entry.number, entry.hash)
-
-    def _fetched(self, connection: Any, entry: Entry, plan: str) -> Charge:
-        contents = self._store.contents(connection, entry.number)
-        if entry.plan != plan:
-            raise LedgerError(
-                Message(
-                    f"ledger: entry {entry.number} was made from another plan. Use the same inputs and "
-                    "settings as then, or ",
-                    Phrase.NEW_REQUEST,
-                    ". Nothing was spent.",
-                )
-            )
-        if contents is None or sha256(contents) != entry.answer:
-            raise LedgerTampered(f"ledger: the answer of entry {entry.number} was changed.")
-        answer: IntArray = np.frombuffer(contents, dtype="<i8").astype(np.int64)
-        return Charge(answer, Receipt(entry.dataset, entry.number, entry.hash))
-
-    def _append(
-        self,
-        connection: Any,
-        entries: Sequence[Entry],
-        kind: str,
-        *,
-        what: dict[str, Any],
-        dataset: str = "",
-        why: str = "",
-        plan: str = "",
-        inputs: str = "",
-        request: str | None = None,
-        contents: bytes | None = None,
-    ) -> Entry:
-        entry = Entry(
-            number=len(entries),
-            kind=kind,
-            dataset=dataset,
-            who=self.who,
-            why=why,
-            when=datetime.now(UTC).isoformat(timespec="seconds"),
-            what=what,
-            plan=plan,
-            inputs=inputs,
-            request=request,
-            answer="" if contents is None else sha256(contents),
-            previous=entries[-1].hash if entries else BEFORE_ALL,
-        ).sealed()
-        self._store.append(connection, entry, contents)
-        return entry
-
-    def _checked(self, connection: Any) -> list[Entry]:
-        entries = self._store.entries(connection)
-        check_chain(entries)
-        return entries
-
-    def _checked_to_write(self, connection: Any) -> list[Entry]:
-        """All entries, before one is added: a subclass may ask for more than an unbroken chain."""
-        return self._checked(connection)
-
-    def _read(self) -> list[Entry]:
-        with self._store.reading() as connection:
-            entries = self._checked(connection)
-        if not entries:
-            raise LedgerAbsent(_EMPTY)
-        return entries
+        charge.receipt = receipt_of(entry)
 
     def __reduce__(self) -> Any:  # copied and sent to other processes without its connections
         return _reopened, (self._store.url, self.who, self._timeout)
@@ -387,72 +305,12 @@ def _reopened(url: str, who: str, timeout: float) -> Ledger:
     return Ledger(url, who=who, timeout=timeout)
 
 
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container without a user table
-        return f"user {os.getuid()}"
-
-
-def _budgets(entries: Sequence[Entry]) -> dict[str, Budget]:
-    budgets: dict[str, Budget] = {}
-    for entry in entries:
-        if entry.kind != CREATED:
-            continue
-        if entry.dataset in budgets:
-            raise LedgerTampered(
-                f"ledger: entry {entry.number} gives a second budget to data set {entry.dataset!r}, which no "
-                "Ledger does."
-            )
-        try:
-            budgets[entry.dataset] = Budget(**entry.what)
-        except (TypeError, ValueError):
-            raise LedgerTampered(f"ledger: entry {entry.number} holds no budget.") from None
-    return budgets
-
-
-def _event(entry: Entry) -> Event:
-    try:
-        return from_spec(entry.what)
-    except (TypeError, ValueError):
-        raise LedgerTampered(f"ledger: entry {entry.number} holds no event.") from None
-
-
 def _reason(why: Any) -> str:
     return "" if isinstance(why, str) and why == "" else checks.text(why, "why")
 
 
-def _balance(entries: Sequence[Entry], dataset: str) -> Balance:
-    budgets = _budgets(entries)
-    if dataset not in budgets:
-        known = ", ".join(map(repr, budgets)) or "none yet"
-        raise LedgerError(
-            Message(
-                f"dataset {dataset!r} is not in this ledger (there: {known}). ",
-                Phrase.CREATE_LEDGER,
-                " makes one. Nothing was spent.",
-            )
-        )
-    spends = (entry for entry in entries if entry.kind == SPENT and entry.dataset == dataset)
-    return Balance(dataset, budgets[dataset], tuple(_event(entry) for entry in spends))
-
-
-def _refusal(balance: Balance, event: Event) -> str:
-    if isinstance(event, Gaussian):
-        delta = balance.budget.delta
-        asked = f"Gaussian noise, epsilon {compose([event]).epsilon(delta):.4g} at delta {delta:g}"
-    else:
-        asked = f"{type(event).__name__} mechanism, epsilon {event.epsilon:.4g}"
-    first = ""
-    if isinstance(event, Approximate) and event.delta > 0 and balance.events:
-        first = " An approximate mechanism can only be the first: what follows must not choose its delta."
-    refused = f"the request ({asked}) does not fit into what is left; "
-    return Message(refused, Phrase.NOT_READ, f".{first}\n{balance}")
-
-
-def _down(value: float) -> str:
-    """Four digits, rounded down: what is said to be left must fit (plans calibrate with a margin of 1e-8)."""
-    if value < 1e-6:  # no plan is made with less
-        return "0"
-    unit = 10.0 ** (np.floor(np.log10(value)) - 3)
-    return f"{np.floor(value / unit * (1 + 2e-9)) * unit:.4g}"
+def _in_stages(entry: int) -> str:
+    return (
+        f"ledger: entry {entry} pays for a release in stages and has no answer of its own: its stages have. "
+        "Recover it with the plan that it was made from. Nothing was spent."
+    )

@@ -16,6 +16,7 @@ from typing import Any
 from cloakgp.ledger.errors import LedgerTampered
 
 OPENED, CREATED, SPENT = "opened", "created", "spent"
+PLANNED, ANSWERED = "planned", "answered"  # of a stage; see stage_order
 BEFORE_ALL = "0" * 64
 
 
@@ -25,14 +26,16 @@ class Entry:
 
     number: int
     kind: str
-    """`opened` (the ledger itself, entry 0), `created` (a data set and its budget) or `spent`."""
+    """`opened` (the ledger itself, entry 0), `created` (a data set and its budget) or `spent`; of a
+    release in stages that was paid for, `planned` and `answered`, which cost nothing."""
     dataset: str
     who: str
     why: str
     when: str
     """UTC, ISO 8601."""
     what: dict[str, Any]
-    """The budget of a `created` entry; the event of a `spent` one."""
+    """The budget of a `created` entry; the event of a `spent` one; of a stage, the entry that paid, its own
+    number, from 0, and how many there are, with the SHA-256 of its plan where that is `planned`."""
     plan: str
     """SHA-256 of the public plan."""
     inputs: str
@@ -40,7 +43,7 @@ class Entry:
     request: str | None
     """The caller's name for the request: asked for again, the same answer is given again."""
     answer: str
-    """SHA-256 of what was released."""
+    """SHA-256 of what was released; of a `planned` stage, of its plan, if that is kept."""
     previous: str
     hash: str = ""
 
@@ -71,7 +74,7 @@ def check_chain(entries: Sequence[Entry]) -> None:
             )
         previous = entry.hash
     for position, entry in enumerate(entries):
-        if entry.kind not in ((CREATED, SPENT) if position else (OPENED,)):
+        if entry.kind not in ((CREATED, SPENT, PLANNED, ANSWERED) if position else (OPENED,)):
             raise LedgerTampered(f"ledger: entry {position} is of a kind that has no place there.")
 
 

@@ -21,6 +21,14 @@ class Chargeable(Protocol):
     def inputs_digest(self) -> str: ...
 
 
+class ChargeableInStages(Chargeable, Protocol):
+    """What a ledger needs to know of a plan that is paid for once, and answered in stages."""
+
+    @property
+    def stages(self) -> int:
+        """How many there are at most; the digest covers it."""
+
+
 @dataclass(frozen=True)
 class Receipt:
     """Where a release stands in a ledger: lets the ledger be checked against the release later."""

@@ -1,7 +1,8 @@
 """Receipts compared with the chain: what was paid for must still be in the ledger that paid for it.
 
 A chain whose end was cut off, or in whose place an old copy was put, is a good chain in itself. Whoever holds
-a receipt can tell: it names an entry, and the hash of that entry stands for everything up to it.
+a receipt can tell: it names an entry, and the hash of that entry stands for everything up to it. The receipt
+of a release in stages is that of its last answer: what paid for it, and its earlier stages, come before.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 
 from cloakgp.errors import Argument, ArgumentTypeError, Message
 from cloakgp.files import reading, schema
-from cloakgp.ledger.chain import Entry, sha256
+from cloakgp.ledger.chain import ANSWERED, SPENT, Entry, sha256
 from cloakgp.ledger.charge import Receipt
 from cloakgp.ledger.errors import LedgerTampered
 
@@ -55,7 +56,11 @@ def claim_of(given: Any, argument: str = "receipts") -> Claim:
         except FileNotFoundError:
             said = Message(Argument(argument), f": there is no file {name!r}.")
             raise FileNotFoundError(said) from None
-        plan, answer, receipt = reading.plan_digest(manifest, arrays), arrays["z"], None
+        plan, answer, receipt = (
+            reading.plan_digest(manifest, arrays),
+            reading.answer_of(manifest, arrays),
+            None,
+        )
         if manifest["ledger"] is not None:
             receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
     elif all(hasattr(given, word) for word in ("plan", "z", "receipt")):
@@ -85,7 +90,8 @@ def _fault(claim: Claim, entries: Sequence[Entry]) -> str | None:
     entry = entries[receipt.entry]
     if (entry.hash, entry.dataset) != (receipt.head, receipt.dataset):
         return f"{name} is another one there: this is another ledger, or its history was written anew"
-    if (claim.plan, claim.answer) not in ((None, None), (entry.plan, entry.answer)):
+    of_release = (entry.plan, entry.answer) if entry.kind in (SPENT, ANSWERED) else ()
+    if (claim.plan, claim.answer) not in ((None, None), of_release):
         return f"{name} was made from another plan or gave another answer"
     return None
 

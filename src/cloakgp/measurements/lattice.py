@@ -6,6 +6,10 @@ Real measurements B and outcomes y become integers,
 
 so that B_int y_int, its sensitivity 2^b max_i |column i of B_int|, and the noise are exact: no
 rounding error can add to what one row of y can change (Mironov 2012; Casacuberta et al. 2022).
+
+Bounds may differ from row to row: row i has a window [lo_i, lo_i + d_i]. Then d_i goes into its column,
+rint(2^a B_i d_i / d) with d the widest, and y_int is an integer in [0, 2^b] as before, whatever y is: nothing
+else changes.
 """
 
 from __future__ import annotations
@@ -32,12 +36,36 @@ NOISE_SCALES = 64
 _Y_BITS, _MATRIX_BITS = 24, 30  # finest lattice: beyond it nothing is gained
 
 
+Limits = float | FloatArray
+"""One number for all rows, or one for each column of a matrix."""
+
+
 class Lattice(NamedTuple):
     """The public bounds, and how finely y is rounded within them: to integers in [0, 2^y_bits]."""
 
-    lower: float
-    upper: float
+    lower: Limits
+    upper: Limits
     y_bits: int
+    centre: FloatArray | None = None
+    """If given, what is rounded is how far y, clipped to the bounds, is from it: at most `limit`."""
+    limit: float = 0.0
+
+    def at(self, labels: Labels, windows: FloatArray | None = None) -> Lattice:
+        """The same for rows that have these columns; or, if they are given, these limits."""
+        if windows is not None:
+            return self._replace(lower=windows[:, 0], upper=windows[:, 1])
+        lower, upper = of_rows(self.lower, labels), of_rows(self.upper, labels)
+        centre = None if self.centre is None else self.centre[labels]
+        return Lattice(lower, upper, self.y_bits, centre, self.limit)
+
+
+class Part(NamedTuple):
+    """What a measurement may spend of a promise that several keep together: Gaussian DP adds mu squared."""
+
+    share: float
+    """Of the whole promise's mu squared."""
+    n_measurements: int
+    """At most how many numbers there will be in all."""
 
 
 class Measured(ABC):
@@ -46,12 +74,14 @@ class Measured(ABC):
     y_bits: int
     matrix_bits: int
     sigma: int  # noise std in lattice steps
-    lower: float
-    upper: float
+    lower: Limits
+    upper: Limits
     epsilon: float
     delta: float
     groups: Groups | None
     """Which rows of y share a column, being equal in all that is public; None if no two do."""
+    part: Part | None
+    """If it is one of several measurements that keep the promise together; None if it keeps it alone."""
 
     @property
     @abstractmethod
@@ -80,9 +110,14 @@ class Measured(ABC):
         return Lattice(self.lower, self.upper, self.y_bits)
 
     @property
+    def width(self) -> float:
+        """Of the bounds; of the widest, where rows have their own."""
+        return float(np.max(self.upper - self.lower))
+
+    @property
     def step(self) -> float:
         """What one lattice step of a measurement is worth, in y's unit."""
-        return math.ldexp(self.upper - self.lower, -(self.y_bits + self.matrix_bits))
+        return math.ldexp(self.width, -(self.y_bits + self.matrix_bits))
 
     @property
     def noise_scale(self) -> float:
@@ -100,6 +135,16 @@ class Measured(ABC):
         result: IntArray = self.column_sum * 2 ** (self.y_bits - 1)
         return result
 
+    def middle_less(self, mean: Limits) -> FloatArray:
+        """(q,) what would be measured of how far the middle of the bounds is from a mean.
+
+        The mean is one number, or one for each column.
+        """
+        assert isinstance(mean, float)
+        assert not isinstance(self.lower, np.ndarray)
+        result: FloatArray = (self.lower + (self.upper - self.lower) / 2 - mean) * self.total
+        return result
+
     def mu(self) -> float:
         """Sensitivity over noise std, rounded up."""
         exact = Fraction(self.sensitivity(), self.sigma)
@@ -110,12 +155,17 @@ class Measured(ABC):
         """Raise unless this measurement provably keeps its promise; y is not needed to tell."""
         if self.sigma < SIGMA_FLOOR:
             raise AssertionError("measurement is not on a fine enough integer lattice")
+        if not np.all(self.upper > self.lower):
+            raise AssertionError("a row's bounds hold nothing")
         if self.largest_sum() + NOISE_SCALES * self.sigma >= HEADROOM:
             raise AssertionError("measurement could overflow 64-bit integers")
         if float(self.sigma) != self.sigma:
             raise AssertionError("noise scale is not a floating-point number")
+        whole, q = self.mu(), self.n_measurements
+        if self.part is not None:
+            whole, q = whole / math.sqrt(self.part.share), max(q, self.part.n_measurements)
         # "not <=" rather than ">": it must fail for NaN too.
-        if not total_delta(self.mu(), self.epsilon, self.delta, self.n_measurements) <= self.delta:
+        if not total_delta(whole, self.epsilon, self.delta, q) <= self.delta:
             raise AssertionError("noise is too small for (epsilon, delta)")
 
 
@@ -127,13 +177,14 @@ class Measurement(Measured):
     y_bits: int
     matrix_bits: int
     sigma: int
-    lower: float
-    upper: float
+    lower: Limits
+    upper: Limits
     epsilon: float
     delta: float
     declared: int = 0
     """Sensitivity that the noise is scaled to where it is larger than the matrix's own."""
     groups: Groups | None = None
+    part: Part | None = None
 
     @property
     def n_measurements(self) -> int:
@@ -155,7 +206,27 @@ class Measurement(Measured):
 
     def real_matrix(self, rows: slice = slice(None)) -> FloatArray:
         """The matrix as real numbers: what is measured of y - lo, summed over the rows of a group."""
-        return np.ldexp(self.matrix[:, rows].astype(np.float64), -self.matrix_bits)
+        real = np.ldexp(self.matrix[:, rows].astype(np.float64), -self.matrix_bits)
+        if isinstance(self.lower, np.ndarray):
+            real *= self.width / (self.upper - self.lower)[rows]
+        return real
+
+    @property
+    def total(self) -> FloatArray:
+        """The measurements of y - lo = 1 everywhere."""
+        return self.real_matrix() @ self.counts if isinstance(self.lower, np.ndarray) else super().total
+
+    def middle_less(self, mean: Limits) -> FloatArray:
+        """(q,) what would be measured of how far the middle of the bounds is from a mean.
+
+        Where rows differ, the same on every machine, to the last bit: each sum is rounded once.
+        """
+        if isinstance(mean, float) and not isinstance(self.lower, np.ndarray):
+            return super().middle_less(mean)
+        width = self.upper - self.lower
+        each = self.counts * ((self.lower + width / 2 - mean) * (self.width / width))
+        units = [math.fsum((row.astype(np.float64) * each).tolist()) for row in self.matrix]
+        return np.ldexp(units, -self.matrix_bits)
 
     def by_row(self) -> FloatArray:
         """(q, N) the same with a column for each row of y."""
@@ -185,9 +256,14 @@ class Measurement(Measured):
         return math.ceil(float(magnitudes.max(initial=0.0)) * (1 + 1e-6)) << self.y_bits
 
 
+def of_rows(value: Limits, labels: Labels) -> Limits:
+    """What rows have that have these columns; a number stands for all."""
+    return value[labels] if isinstance(value, np.ndarray) else value
+
+
 def to_integers(
     B: FloatArray,
-    bounds: tuple[float, float],
+    bounds: tuple[Limits, Limits],
     epsilon: float,
     delta: float,
     mu: float,
@@ -195,8 +271,11 @@ def to_integers(
     groups: Groups | None = None,
     full_scale: bool = False,
     hide_inputs: bool = False,
+    part: Part | None = None,
 ) -> Measurement:
     """Quantise measurements B, whose columns have norm at most 1, and scale the noise to the integers.
+
+    Where rows have bounds of their own, B is for outcomes in units of these, times the widest's width.
 
     `groups` says which rows of y each column is for, if it is for more than one. With `full_scale` the
     noise is that for columns of norm 1, however short B's are. With `hide_inputs` the lattice does not
@@ -212,7 +291,7 @@ def to_integers(
     matrix_bits = min(_MATRIX_BITS, total - y_bits)
     declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
     matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
-    fixed = (*bounds, epsilon, delta, declared, groups)
+    fixed = (*bounds, epsilon, delta, declared, groups, part)
     sensitivity = Measurement(matrix, y_bits, matrix_bits, 1, *fixed).sensitivity()
     sigma = integer_float_at_least(Fraction(sensitivity) / Fraction(mu))
     if sigma < SIGMA_FLOOR:
@@ -232,10 +311,14 @@ def exact_offset(
 
     `total` is what the measurements of y = 1 everywhere would be. Each sum is rounded once.
     """
-    influence = np.array([math.fsum(row) for row in np.multiply(reconstruction, total).tolist()])
     middle = bounds[0] + (bounds[1] - bounds[0]) / 2
-    result: FloatArray = mean + influence * (middle - mean)
+    result: FloatArray = mean + exact_product(reconstruction, total) * (middle - mean)
     return result
+
+
+def exact_product(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+    """A matrix times a vector, each sum rounded once."""
+    return np.array([math.fsum(row) for row in np.multiply(matrix, vector).tolist()])
 
 
 def full_scale_sensitivity(q: int, y_bits: int, matrix_bits: int) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from operator import add
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class Hyperprior:
             raise ArgumentError("kernels", "must name at least one family", "none", remedy)
         for name in families:
             checks.choice(name, "kernels", FAMILIES)
+        if len(set(families)) < len(families):
+            raise ArgumentError("kernels", "must name each family once", repr(families))
         object.__setattr__(self, "kernels", families)
         for name in ("lengthscale", "signal", "noise"):
             least, most = _pair(getattr(self, name), name)
@@ -101,6 +103,25 @@ class Hyperprior:
         return result
 
 
+class Candidate(Protocol):
+    """One model of a mixture: signal times shape, plus a level, plus noise; all variances."""
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def lengthscale(self) -> tuple[float, ...]: ...
+    @property
+    def signal(self) -> float: ...
+    @property
+    def level(self) -> float: ...
+    @property
+    def noise(self) -> float: ...
+    @property
+    def shape(self) -> Kernel: ...
+    @property
+    def kernel(self) -> Kernel: ...
+
+
 @dataclass(frozen=True)
 class Setting:
     """One model: all that the hyperprior leaves open."""
@@ -131,6 +152,45 @@ class Setting:
         """The whole kernel, level included."""
         smooth: Kernel = FAMILIES[self.family](list(self.lengthscale), variance=self.signal)
         return smooth + Constant(self.level)
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """A model that is known, as a hyperprior that leaves nothing open."""
+
+    gp: GP
+
+    def settings(self, spans: FloatArray, width: float) -> list[KnownSetting]:
+        """The one model."""
+        return [KnownSetting(self.gp)]
+
+    def model(self, X: Any, bounds: Any) -> GP:
+        """The model itself."""
+        return self.gp
+
+
+@dataclass(frozen=True, eq=False)
+class KnownSetting:
+    """A known model as one of a mixture."""
+
+    gp: GP
+    family: str = "known"
+    lengthscale: tuple[float, ...] = ()
+    signal: float = 1.0
+    level: float = 0.0
+
+    @property
+    def noise(self) -> float:
+        assert isinstance(self.gp.noise, float)
+        return self.gp.noise
+
+    @property
+    def shape(self) -> Kernel:
+        return self.gp.kernel
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.gp.kernel
 
 
 def _pair(value: Any, name: str) -> tuple[float, float]:

@@ -50,6 +50,7 @@ class TorchExactGP:
         check_sample(self._kernel, some[0])
         check_sample(self._kernel, torch.cat(some))
         self.cross = torch.cat([self._kernel(X[rows], X_star) for rows in _blocks(self.n_rows)])
+        self.scale = float((self._kernel.diag(X) + self._noise).mean())
         factor, self.jitter = self._factor()
         self._transposed = cholesky_solve(factor, self.cross)  # C^T
         del factor  # makes room for the design
@@ -79,9 +80,8 @@ class TorchExactGP:
 
     def _factor(self) -> tuple[Tensor, float]:
         """The Cholesky factor with the smallest jitter, from none upwards, that works."""
-        scale = float((self._kernel.diag(self._X) + self._noise).mean())
         gram = torch.empty((self.n_rows, self.n_rows), dtype=torch.float64, device=self._X.device)
-        for jitter in jitters(scale):
+        for jitter in jitters(self.scale):
             for rows in _blocks(self.n_rows):
                 gram[rows, : rows.start], gram[rows, rows] = self._strip(rows)
             gram.diagonal().add_(self._noise + jitter)
@@ -100,7 +100,7 @@ class OnHost:
     """A torch smoother whose answers are numpy arrays; the work stays where it was."""
 
     def __init__(self, smoother: TorchExactGP) -> None:
-        self._smoother, self.jitter = smoother, smoother.jitter
+        self._smoother, self.jitter, self.scale = smoother, smoother.jitter, smoother.scale
         self.n_rows, self.n_outputs = smoother.n_rows, smoother.n_outputs
         self.posterior_variance: FloatArray = on_host(smoother.posterior_variance)
         self.explained_variance: FloatArray = on_host(smoother.explained_variance)

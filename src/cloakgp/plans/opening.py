@@ -6,16 +6,17 @@ import os
 from typing import Any
 
 from cloakgp.files.container import Array
-from cloakgp.files.reading import read
+from cloakgp.files.reading import read, read_plan
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.lattice import IntArray
-from cloakgp.plans.encoding import contents_of, read_contents, read_plan_contents
+from cloakgp.plans.encoding import contents_of
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
+from cloakgp.plans.staged import StagedPlan, StagedRelease
 
-AnyPlan = Plan | FunctionPlan
-AnyRelease = Release | FunctionRelease
-_PLANS: dict[str, type[AnyPlan]] = {kind.kind: kind for kind in (Plan, FunctionPlan)}
+AnyPlan = Plan | FunctionPlan | StagedPlan
+AnyRelease = Release | FunctionRelease | StagedRelease
+_PLANS: dict[str, type[Plan | FunctionPlan]] = {kind.kind: kind for kind in (Plan, FunctionPlan)}
 
 Opened = tuple[AnyPlan, IntArray, Receipt | None]
 """What a release file holds: the plan, the noisy measurements, and where they stand in a ledger."""
@@ -23,13 +24,16 @@ Opened = tuple[AnyPlan, IntArray, Receipt | None]
 
 def plan_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> Opened:
     """What a manifest and arrays that fit the schema describe."""
-    found = contents_of(manifest, arrays, kernel)
-    return _PLANS[found.kind].from_contents(found), found.z, found.receipt
+    release = release_of(manifest, arrays, kernel)
+    return release.plan, release.z, release.receipt
 
 
 def load_plan(path: str | os.PathLike[str], kernel: Any = None) -> AnyPlan:
     """The plan in a plan's file, of whatever kind."""
-    found = read_plan_contents(path, kernel)
+    manifest, arrays = read_plan(path)
+    if manifest["release"] == StagedPlan.kind:
+        return StagedPlan.from_contents(manifest, arrays, kernel)
+    found = contents_of(manifest, arrays, kernel)
     return _PLANS[found.kind].from_contents(found)
 
 
@@ -41,7 +45,15 @@ def load(path: str | os.PathLike[str], kernel: Any = None) -> Opened:
 
 def load_release(path: str | os.PathLike[str], kernel: Any = None) -> AnyRelease:
     """The release in a file, of whatever kind."""
-    found = read_contents(path, kernel)
+    manifest, arrays, _ = read(path)
+    return release_of(manifest, arrays, kernel)
+
+
+def release_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> AnyRelease:
+    """The release that a manifest and arrays describe which fit the schema."""
+    if manifest["release"] == StagedPlan.kind:
+        return StagedRelease.from_contents(manifest, arrays, kernel)
+    found = contents_of(manifest, arrays, kernel)
     if found.kind == FunctionPlan.kind:
         return FunctionRelease(FunctionPlan.from_contents(found), found.z, found.receipt)
     return Release(Plan.from_contents(found), found.z, found.receipt)

@@ -4,11 +4,12 @@ The law of the noise is public, so a reader can condition the GP on the released
 on any noisy data: with B the measurement matrix, K = Kff + S the prior covariance of y, z the
 released measurements and s their noise variances,
 
-    E[f(x) | z]   = m0 + k(x, X) B' D^-1 (z - B m0),      D = B K B' + diag(s),
+    E[f(x) | z]   = m0(x) + k(x, X) B' D^-1 (z - B m0(X)),      D = B K B' + diag(s),
     Cov[f(x), f(x') | z] = k(x, x') - k(x, X) B' D^-1 B k(X, x').
 
 Nothing here sees y or spends anything. Several releases of the same data stack their rows.
-Clipping y to the bounds, and rounding it, are not modelled.
+Clipping y to windows that follow it closely is modelled by a :class:`Line`; clipping it to the bounds, and
+rounding it, are not.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg import block_diag, cho_factor, cho_solve, solve_triangular
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -27,6 +28,7 @@ from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.posterior.links import Links, batches, links
+from cloakgp.rows.merging import Inputs
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -46,31 +48,64 @@ class Uncertainty:
     """All three together: how far a new outcome may be from the prediction."""
 
 
+@dataclass(frozen=True, eq=False)
+class Line:
+    """What clipping outcomes to windows does to a measurement of them, to first order.
+
+    B clip(y) = B diag(slope) y + shift + e, summed over rows, with e of covariance `extra`.
+    """
+
+    slope: FloatArray
+    """(U,) of each column."""
+    shift: FloatArray  # (q,)
+    extra: FloatArray  # (q, q)
+
+
+Measured = tuple[Measurement | FactoredMeasurement, IntArray]
+"""A measurement and its noisy integers."""
+
+
 class Posterior:
     """The Gaussian process given released measurements of its data."""
 
     def __init__(
-        self, gp: GP, X: Any, released: Sequence[tuple[Measurement | FactoredMeasurement, IntArray]]
+        self,
+        gp: GP,
+        X: Any,
+        released: Sequence[Measured],
+        lines: Sequence[Line | None] | None = None,
+        inputs: Inputs | None = None,
     ) -> None:
-        self.gp, self.X = gp, X
+        self.gp, self.X, self._inputs = gp, X, inputs
         self._released = released
+        self._lines = [None] * len(released) if lines is None else lines
         self._columns = X.shape[1] if X is not None else np.asarray(gp.inducing).shape[1]
 
     @cached_property
     def _links(self) -> Links:
-        return links(self.gp, self.X, [m for m, _ in self._released])
+        slopes = [None if line is None else line.slope for line in self._lines]
+        return links(self.gp, self.X, [m for m, _ in self._released], slopes, self._inputs)
 
     @cached_property
     def _noise(self) -> FloatArray:
-        return np.concatenate([np.full(m.n_measurements, m.noise_scale**2) for m, _ in self._released])
+        """(q, q) covariance of all that is neither f nor an outcome's scatter about it."""
+        sizes = [m.noise_scale**2 * np.eye(m.n_measurements) for m, _ in self._released]
+        each = zip(sizes, self._lines, strict=True)
+        return block_diag(*(size if line is None else size + line.extra for size, line in each))
 
     @cached_property
     def _surprise(self) -> FloatArray:
         """z - B m0, in y's unit: the measurements less what the prior mean predicts for them."""
         parts = []
-        for m, z in self._released:
-            shift = self.gp.mean - (m.lower + (m.upper - m.lower) / 2)
-            parts.append((z - m.midpoint).astype(np.float64) * m.step - shift * m.total)
+        for (m, z), line in zip(self._released, self._lines, strict=True):
+            centred, mean = (z - m.midpoint).astype(np.float64) * m.step, self.gp.mean_of(m.groups)
+            if line is None:
+                parts.append(centred + m.middle_less(mean))
+            else:
+                assert isinstance(m, Measurement)
+                middle = m.lower + (m.upper - m.lower) / 2
+                expected = m.real_matrix() @ (m.counts * (line.slope * mean - middle))
+                parts.append(centred - line.shift - expected)
         return np.concatenate(parts)
 
     @cached_property
@@ -84,7 +119,7 @@ class Posterior:
     def _factor(self) -> tuple[FloatArray, bool]:
         """Cholesky factor of D."""
         D = self._links.covariance
-        D = (D + D.T) / 2 + np.diag(self._noise)
+        D = (D + D.T) / 2 + self._noise
         factor: tuple[FloatArray, bool] = cho_factor(D, lower=True)
         return factor
 
@@ -101,24 +136,30 @@ class Posterior:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
         X = checks.matrix(X, "X", columns=self._columns)
         extra = self._observation_variance(include_noise)
+        prior = self.gp.mean_at(X)
         if return_cov:
             link = np.vstack([self._links.at(X[rows]) for rows in batches(len(X), self._links.width)])
             whitened = solve_triangular(self._factor[0], link.T, lower=True)
-            prior = np.asarray(self.gp.kernel(X))
-            return self._mean(link), prior - whitened.T @ whitened + extra * np.eye(len(X))
-        mean, variance = np.empty(len(X)), np.empty(len(X))
+            cov = np.asarray(self.gp.kernel(X)) - whitened.T @ whitened
+            return prior + self._moved(link), cov + extra * np.eye(len(X))
+        moved, variance = self._moments(X, return_std)
+        mean = prior + moved
+        return (mean, np.sqrt(variance + extra)) if return_std else mean
+
+    def _moments(self, X: FloatArray, variances: bool) -> tuple[FloatArray, FloatArray]:
+        """How far the mean of f moves from the prior's; and the variance of f, if asked for."""
+        moved, variance = np.empty(len(X)), np.empty(len(X))
         for rows in batches(len(X), self._links.width):
             link = self._links.at(X[rows])
-            mean[rows] = self._mean(link)
-            if return_std:
+            moved[rows] = self._moved(link)
+            if variances:
                 variance[rows] = self._variance(X[rows], link)
-        return (mean, np.sqrt(variance + extra)) if return_std else mean
+        return moved, variance
 
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes."""
         X = checks.matrix(X, "X", columns=self._columns)
-        known = self._links.known_variance(X)
-        given = self.predict(X, return_std=True)[1] ** 2
+        known, given = self._links.known_variance(X), self._moments(X, variances=True)[1]
         observation = np.full(len(X), self._observation_variance(include_noise))
         return Uncertainty(
             privacy=np.sqrt(np.maximum(given - known, 0.0)),
@@ -137,9 +178,9 @@ class Posterior:
         draws: FloatArray = mean + (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         return draws
 
-    def _mean(self, link: FloatArray) -> FloatArray:
-        mean: FloatArray = self.gp.mean + link @ cho_solve(self._factor, self._surprise)
-        return mean
+    def _moved(self, link: FloatArray) -> FloatArray:
+        moved: FloatArray = link @ cho_solve(self._factor, self._surprise)
+        return moved
 
     def _variance(self, X: FloatArray, link: FloatArray) -> FloatArray:
         whitened = solve_triangular(self._factor[0], link.T, lower=True)

@@ -19,10 +19,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Hyperprior, Setting
-from cloakgp.posterior.conditioning import Posterior
+from cloakgp.model.hyperprior import Candidate, Hyperprior, Setting
+from cloakgp.model.windows import RowMeans
+from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
 
@@ -34,24 +36,78 @@ _ROUNDS = 2  # of points drawn anew about the best, where there are several leng
 class Learned:
     """A mixture over models, weighted by how well they explain what was released."""
 
-    settings: tuple[Setting, ...]
+    settings: tuple[Candidate, ...]
     """Those that hold the weight, the best first."""
     weights: FloatArray
     evidence: FloatArray
     """Log density of the measurements under each."""
     posteriors: tuple[Posterior, ...]
 
-    def predict(self, X: Any, *, return_std: bool = False, include_noise: bool = False) -> Any:
-        """Mean of f at `X`, with its std if asked: the models' own, and their disagreement."""
-        found = [posterior.predict(X, return_std=True) for posterior in self.posteriors]
-        means, variances = np.array([mean for mean, _ in found]), np.array([std**2 for _, std in found])
-        mean: FloatArray = self.weights @ means
-        if not return_std:
-            return mean
-        variance = self.weights @ (variances + (means - mean) ** 2)
-        if include_noise:
-            variance = variance + self.noise
-        return mean, np.sqrt(variance)
+    def predict(
+        self,
+        X: Any,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        include_noise: bool | float = False,
+    ) -> Any:
+        """Mean of f at `X`, with its std or covariance if asked: the models' own, and their disagreement.
+
+        `include_noise` adds the scatter of a single new outcome: as learned, or this variance.
+        """
+        if return_std and return_cov:
+            raise ValueError("return_std and return_cov: ask for at most one of them.")
+        if not (return_std or return_cov):
+            return self._mixed([posterior.predict(X) for posterior in self.posteriors])[0]
+        extra = self._observation(include_noise)
+        found = [
+            posterior.predict(X, return_std=return_std, return_cov=return_cov)
+            for posterior in self.posteriors
+        ]
+        mean, apart = self._mixed([one for one, _ in found])
+        if return_std:
+            variances = np.array([std**2 for _, std in found])
+            return mean, np.sqrt(self.weights @ (variances + apart**2) + extra)
+        covariance = np.einsum("s,sij->ij", self.weights, np.array([cov for _, cov in found]))
+        covariance += np.einsum("s,si,sj->ij", self.weights, apart, apart)
+        return mean, covariance + extra * np.eye(len(mean))
+
+    def _mixed(self, means: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """The mixture's mean, and how far each model's is from it."""
+        mean: FloatArray = self.weights @ np.array(means)
+        return mean, np.array(means) - mean
+
+    def _observation(self, include_noise: bool | float) -> float:
+        if isinstance(include_noise, (bool, np.bool_)):
+            return self.noise if include_noise else 0.0
+        return checks.positive(include_noise, "include_noise", "Give True, False or a variance.")
+
+    def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
+        """Std at `X` by its causes; not knowing the model counts as due to privacy."""
+        given = self.predict(X, return_std=True)[1] ** 2
+        known = np.array(
+            [posterior.uncertainty(X, include_noise=False).gp ** 2 for posterior in self.posteriors]
+        )
+        gp = np.minimum(self.weights @ known, given)
+        observation = np.full(len(given), self._observation(include_noise))
+        return Uncertainty(
+            privacy=np.sqrt(given - gp),
+            gp=np.sqrt(gp),
+            observation=np.sqrt(observation),
+            total=np.sqrt(given + observation),
+        )
+
+    def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
+        """(n, len(X)) draws of f at `X`, by public randomness: each from one of the models."""
+        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
+            raise ArgumentError("n", "must be a whole number above 0", repr(n))
+        generator = np.random.default_rng(seed)
+        models = generator.choice(len(self.weights), size=n, p=self.weights)
+        draws = np.empty((n, len(checks.matrix(X, "X"))))
+        for model in np.unique(models):
+            own = models == model
+            draws[own] = self.posteriors[model].sample(X, int(own.sum()), generator)
+        return draws
 
     @property
     def noise(self) -> float:
@@ -79,14 +135,19 @@ def learn(
     X: FloatArray,
     released: Sequence[tuple[Measurement, IntArray]],
     prior: Hyperprior | None = None,
+    mean: RowMeans | None = None,
 ) -> Learned:
-    """The mixture over a hyperprior's models, given measurements of the same rows X."""
+    """The mixture over a hyperprior's models, given measurements of the same rows X.
+
+    With a `mean` that differs from row to row, `bounds` are on how far outcomes are from it.
+    """
     if prior is None:
         prior = Hyperprior()
     elif not isinstance(prior, Hyperprior):
         raise TypeError(f"prior must be a cloakgp.Hyperprior; got {type(prior).__name__}.")
     spans, width = np.ptp(X, axis=0), bounds[1] - bounds[0]
-    data = _Data(bounds, X, released)
+    middle = bounds[0] + width / 2 if mean is None else mean
+    data = _Data(middle, X, released)
     settings = prior.settings(spans, width)
     scores = data.evidence(settings)
     log_prior = np.zeros(len(settings))
@@ -100,7 +161,6 @@ def learn(
     best = np.argsort(-total, kind="stable")[:_KEPT]
     weights = np.exp(total[best] - total[best[0]])
     kept = tuple(settings[i] for i in best)
-    middle = bounds[0] + width / 2
     models = [GP(setting.kernel, setting.noise, bounds, middle) for setting in kept]
     posteriors = tuple(Posterior(model, X, released) for model in models)
     return Learned(kept, checks.frozen(weights / weights.sum()), checks.frozen(scores[best]), posteriors)
@@ -110,12 +170,12 @@ class _Data:
     """The measurements, and what of them does not depend on the model."""
 
     def __init__(
-        self, bounds: tuple[float, float], X: FloatArray, released: Sequence[tuple[Measurement, IntArray]]
+        self, mean: float | RowMeans, X: FloatArray, released: Sequence[tuple[Measurement, IntArray]]
     ) -> None:
-        middle = bounds[0] + (bounds[1] - bounds[0]) / 2
+        middle = mean.rows if isinstance(mean, RowMeans) else mean
         self.X, self.B = X, np.vstack([m.by_row() for m, _ in released])
         centred = [(z - m.midpoint).astype(np.float64) * m.step for m, z in released]
-        shifts = [(m.lower + (m.upper - m.lower) / 2 - middle) * m.total for m, _ in released]
+        shifts = [m.middle_less(middle) for m, _ in released]
         self.z = np.concatenate(centred) + np.concatenate(shifts)
         self.noise = np.concatenate([np.full(m.n_measurements, m.noise_scale**2) for m, _ in released])
         self.level, self.own = np.outer(self.B.sum(axis=1), self.B.sum(axis=1)), self.B @ self.B.T

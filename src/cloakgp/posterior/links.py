@@ -41,8 +41,17 @@ class Links(Protocol):
         ...
 
 
-def links(gp: GP, X: Any, measured: Sequence[Measurement | FactoredMeasurement]) -> Links:
-    """For measurements of the same data, stacked."""
+def links(
+    gp: GP,
+    X: Any,
+    measured: Sequence[Measurement | FactoredMeasurement],
+    slopes: Sequence[FloatArray | None] | None = None,
+    inputs: Inputs | None = None,
+) -> Links:
+    """For measurements of the same data, stacked; `slopes` say how far each group's outcome moves them.
+
+    `inputs` stand for X where rows that are not equal have been joined.
+    """
     recipes = [m for m in measured if isinstance(m, FactoredMeasurement)]
     if recipes and len(recipes) < len(measured):
         raise ValueError(
@@ -52,12 +61,17 @@ def links(gp: GP, X: Any, measured: Sequence[Measurement | FactoredMeasurement])
         return FactoredLinks(gp, recipes)
     measurements = [m for m in measured if isinstance(m, Measurement)]
     groups = measurements[0].groups
+    each = slopes or [None] * len(measurements)
     if all(m.groups is groups or _same(m, measurements[0]) for m in measurements):
-        B = np.vstack([m.real_matrix() for m in measurements])
+        parts = [m.real_matrix() * (1.0 if s is None else s) for m, s in zip(measurements, each, strict=True)]
     else:  # one counts the rows singly
         groups = None
-        B = np.vstack([m.by_row() for m in measurements])
-    inputs = take(X, gp.noise, groups)
+        parts = [
+            m.by_row() * (1.0 if s is None else s[m.labels]) for m, s in zip(measurements, each, strict=True)
+        ]
+    B = np.vstack(parts)
+    if inputs is None:
+        inputs = take(X, gp.noise, groups)
     return ExactLinks(gp, inputs, B) if gp.inducing is None else SparseLinks(gp, inputs, B)
 
 

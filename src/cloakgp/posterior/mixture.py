@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import block_diag
 from scipy.special import ndtr
 
 from cloakgp.checks import FloatArray
-from cloakgp.model.hyperprior import Hyperprior, Setting
-from cloakgp.posterior.clipping import Clipping
+from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, Setting
+from cloakgp.model.smoothers import diagonal
 from cloakgp.posterior.resampling import about_the_best
 from cloakgp.posterior.support import Support
 
@@ -30,17 +31,14 @@ _REFERENCE = (0.2, 0.2, 0.1)  # shares of a first setting to interpolate by: len
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """Noisy sums: value = rows @ (sums over each input's rows of clip(y)) + noise."""
+    """Noisy sums: value = rows @ (sums over each input's rows of slope y) + noise."""
 
     rows: FloatArray  # (q, U)
+    slope: FloatArray  # (U,)
+    """How far an outcome moves what was measured of it: less than 1 where it may be clipped."""
     value: FloatArray  # (q,)
-    noise: float
-    """Variance of each number's noise."""
-    mean: FloatArray  # (U,)
-    """Where the clip was linearised."""
-    clip: Clipping
-    extra: FloatArray  # (q, q)
-    """Covariance of what the line leaves over, in these sums."""
+    covariance: FloatArray  # (q, q)
+    """Of the noise, and of what clipping adds to it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,20 +63,34 @@ class Mixture:
         Test points.
     width : float
         Of the outer bounds.
+    support : (m, D) array, optional
+        Inputs that stand for all, where there are many: see :func:`cloakgp.posterior.support.support_points`.
     """
 
     def __init__(
-        self, prior: Hyperprior, X: FloatArray, counts: FloatArray, X_star: FloatArray, width: float
+        self,
+        prior: Hyperprior | Known,
+        X: FloatArray,
+        counts: FloatArray,
+        X_star: FloatArray,
+        width: float,
+        support: FloatArray | None = None,
     ) -> None:
         self.prior, self.X, self.counts, self.X_star, self.width = prior, X, counts, X_star, width
         self.spans = np.ptp(X, axis=0)
-        self.settings = prior.settings(self.spans, width)
+        self.settings: list[Candidate] = [*prior.settings(self.spans, width)]
         self.log_prior = np.zeros(len(self.settings))
+        self.support = Support(X, X_star, self._reference(), support)
+        self._shapes: dict[tuple[str, tuple[float, ...]], FloatArray] = {}
+
+    def _reference(self) -> Candidate:
+        """Whose kernel interpolates before anything is known."""
+        if isinstance(self.prior, Known):
+            return self.settings[0]
         lengths, signal, noise = _REFERENCE
         shares = np.array([lengths] * len(self.spans) + [signal, noise])
-        reference = Setting.of(prior.kernels[0], shares, np.where(self.spans > 0, self.spans, 1.0), width)
-        self.support = Support(X, X_star, reference)
-        self._shapes: dict[tuple[str, tuple[float, ...]], FloatArray] = {}
+        spans = np.where(self.spans > 0, self.spans, 1.0)
+        return Setting.of(self.prior.kernels[0], shares, spans, self.width)
 
     def start(self) -> State:
         """Before anything is measured: the mean of the kernels."""
@@ -89,11 +101,13 @@ class Mixture:
         shape = np.mean(shapes, axis=0)
         signal = float(np.mean([s.signal for s in self.settings]))
         noise = float(np.mean([s.noise for s in self.settings]))
-        F, rest = chosen[0].level + signal * shape, signal * self.support.left_out(shape[:m, :m])
+        F, rest = chosen[0].level + signal * shape, signal * self.support.left_out(chosen[0], shape[:m, :m])
         return State(self.counts, self.support, (), np.empty(0), (), (), np.zeros(len(F)), F, noise, rest)
 
     def fit(self, readings: Sequence[Reading], spreads: Sequence[SpreadReading] = ()) -> State:
         """What all readings together say; settings that they rule out are forgotten."""
+        if isinstance(self.prior, Known):
+            return self.state(tuple(self.settings), np.ones(1), readings, spreads)
         data = _Stacked(self.counts, self.support, readings)
         scores = self._evidence(data, self.settings, spreads)
         if len(self.spans) > 1:
@@ -101,7 +115,7 @@ class Mixture:
                 more, density = about_the_best(
                     self.settings, scores + self.log_prior, self.prior, self.spans, self.width, round_
                 )
-                self.settings = self.settings + more
+                self.settings = [*self.settings, *more]
                 self.log_prior = np.concatenate([self.log_prior, density])
                 scores = np.concatenate([scores, self._evidence(data, more, spreads)])
         total = scores + self.log_prior
@@ -117,7 +131,7 @@ class Mixture:
 
     def state(
         self,
-        kept: tuple[Setting, ...],
+        kept: tuple[Candidate, ...],
         weights: FloatArray,
         readings: Sequence[Reading],
         spreads: Sequence[SpreadReading],
@@ -131,7 +145,7 @@ class Mixture:
             k = self._shape(kept[members[0]])
             A = data.G @ k[:m]
             AG = A[:, :m] @ data.G.T
-            left_out = self.support.left_out(k[:m, :m])
+            left_out = self.support.left_out(kept[members[0]], k[:m, :m])
             for i in members:
                 s = kept[i]
                 D = s.signal * AG + s.level * np.outer(data.total, data.total)
@@ -149,7 +163,7 @@ class Mixture:
         given = tuple(readings), tuple(spreads)
         return State(self.counts, self.support, kept, weights, *given, mean, (F + F.T) / 2, noise, rest)
 
-    def _shape(self, setting: Setting) -> FloatArray:
+    def _shape(self, setting: Candidate) -> FloatArray:
         """(m + P, m + P) the smooth part with variance 1, at support and test points."""
         if len(self.spans) > 1 or not self.support.exact:
             return self.support.whole(setting)
@@ -158,7 +172,7 @@ class Mixture:
             self._shapes[key] = self.support.whole(setting)
         return self._shapes[key]
 
-    def _inner(self, setting: Setting) -> FloatArray:
+    def _inner(self, setting: Candidate) -> FloatArray:
         kept = self._shapes.get((setting.family, setting.lengthscale))
         return (
             self.support.inner(setting)
@@ -167,7 +181,7 @@ class Mixture:
         )
 
     def _evidence(
-        self, data: _Stacked, settings: Sequence[Setting], spreads: Sequence[SpreadReading]
+        self, data: _Stacked, settings: Sequence[Candidate], spreads: Sequence[SpreadReading]
     ) -> FloatArray:
         """Log density of the readings under each setting."""
         found = np.empty(len(settings))
@@ -177,7 +191,7 @@ class Mixture:
             A = data.G @ k
             AG = A @ data.G.T
             at_rows = self.support.at_looked(A) if spreads else None
-            left_out = self.support.left_out(k)
+            left_out = self.support.left_out(settings[members[0]], k)
             for some in (members[i : i + most] for i in range(0, len(members), most)):
                 signal, level, noise = (
                     np.array([getattr(settings[i], name) for i in some])[:, None, None]
@@ -223,7 +237,7 @@ class State:
 
     counts: FloatArray  # (U,): rows at each input
     support: Support
-    settings: tuple[Setting, ...]
+    settings: tuple[Candidate, ...]
     """Those that hold the weight, the best first."""
     weights: FloatArray
     readings: tuple[Reading, ...]
@@ -274,12 +288,13 @@ class State:
         for setting in self.settings:
             k = self.support.inner(setting)
             H = data.G @ (setting.signal * k + setting.level)
-            own = setting.noise + setting.signal * self.support.left_out(k)
+            own = setting.noise + setting.signal * self.support.left_out(setting, k)
             L = _factor(H @ data.G.T + data.noise(own))
             link = data.G @ (setting.signal * self.support.cross(setting, k, X) + setting.level)
             W = _lower_solve(L, np.column_stack([link, data.z]))
             means.append(W[:, :-1].T @ W[:, -1])
-            variances.append(setting.signal + setting.level - np.einsum("qn,qn->n", W[:, :-1], W[:, :-1]))
+            prior = setting.signal * diagonal(setting.shape, X) + setting.level
+            variances.append(prior - np.einsum("qn,qn->n", W[:, :-1], W[:, :-1]))
         mean = self.weights @ np.array(means)
         spread = np.maximum(np.array(variances), 0.0) + (np.array(means) - mean) ** 2
         return mean, np.asarray(self.weights @ spread)
@@ -289,27 +304,20 @@ class _Stacked:
     """Readings of all stages as one linear Gaussian measurement of f at the support points."""
 
     def __init__(self, n: FloatArray, support: Support, readings: Sequence[Reading]) -> None:
-        sloped = [r.rows * (n * r.clip.slope) for r in readings]
+        sloped = [r.rows * (n * r.slope) for r in readings]
         rows = np.vstack(sloped)
         self.G = rows if support.P is None else rows @ support.P
-        self.z = np.concatenate(
-            [r.value - r.rows @ (n * (r.clip.centre - r.clip.slope * r.mean)) for r in readings]
-        )
+        self.z = np.concatenate([r.value for r in readings])
         self.total = self.G.sum(axis=1)
         self.own: FloatArray = (rows / n) @ rows.T
-        self.rest = np.zeros((len(self.z), len(self.z)))
-        at = 0
-        for r in readings:
-            to = at + len(r.value)
-            self.rest[at:to, at:to] = r.extra + r.noise * np.eye(len(r.value))
-            at = to
+        self.rest: FloatArray = block_diag(*(r.covariance for r in readings))
 
     def noise(self, variance: float) -> FloatArray:
         """Covariance of all that is not f."""
         return np.asarray(variance * self.own + self.rest)
 
 
-def _by_shape(settings: Sequence[Setting]) -> list[list[int]]:
+def _by_shape(settings: Sequence[Candidate]) -> list[list[int]]:
     """Places of the settings that share family and lengthscales."""
     found: dict[tuple[str, tuple[float, ...]], list[int]] = {}
     for i, setting in enumerate(settings):

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from cloakgp.checks import FloatArray
-from cloakgp.model.hyperprior import Hyperprior, Setting
+from cloakgp.model.hyperprior import Candidate, Hyperprior, Setting
 
 _DRAWN = 2**7  # points in each round
 
 
 def about_the_best(
-    settings: Sequence[Setting],
+    settings: Sequence[Candidate],
     total: FloatArray,
     prior: Hyperprior,
     spans: FloatArray,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cloakgp import designs
@@ -9,28 +11,53 @@ from cloakgp.checks import FloatArray
 from cloakgp.model.given_smoother import FactoredGP, GivenGP
 from cloakgp.model.smoothers import Smoother
 from cloakgp.posterior.clipping import Clipping, linearise
-from cloakgp.posterior.mixture import Reading, State
+from cloakgp.posterior.mixture import State
 
-STAGES, GROWTH = 7, 1.3
-KAPPA = 1.5
-"""Half a window's width, in standard deviations of what is expected of an outcome."""
 FLOOR = 0.01
 """Least width of a window, as a share of the bounds' width."""
 SCALE_SHARE = 0.1
 """Of a stage's mu^2, for the noise level; none in the first."""
+_STAGES, _GROWTH, _KAPPA = 7, 1.3, 1.5
 _SCALE_LIMIT = 2.5  # standard deviations up to which distances are told apart
 _GAP = 0.05
 _IDLE = 0.02  # of the noise variance: directions with less signal are not measured
 
 
-def schedule(stages: int = STAGES) -> FloatArray:
-    """(stages,) shares of mu^2, fixed beforehand: they grow, since windows close in."""
-    shares = GROWTH ** np.arange(stages)
-    result: FloatArray = shares / shares.sum()
-    return result
+class Schedule(NamedTuple):
+    """How a release in stages goes: public, and fixed before the first."""
+
+    shares: tuple[float, ...]
+    """Of mu squared, one for each stage; they add up to 1."""
+    kappa: float
+    """A window's half width, in standard deviations of what is expected there."""
 
 
-def windows(state: State, bounds: tuple[float, float], kappa: float = KAPPA) -> tuple[FloatArray, FloatArray]:
+def schedule(mu: float, n_rows: int, stages: int | None = None) -> Schedule:
+    """The public rule, found on the !Kung women and Citi Bike: one for all budgets and sizes so far."""
+    sizes = _GROWTH ** np.arange(stages or _STAGES)
+    return Schedule(tuple((sizes / sizes.sum()).tolist()), _KAPPA)
+
+
+def expected(
+    state: State, rows: FloatArray, slope: FloatArray | float, rest: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """(P,) variances of f(X*): given noisy sums of outcomes, and given the outcomes.
+
+    `rest` is the covariance of all in the sums that is neither f nor an outcome's scatter about it.
+    """
+    n, P = state.counts, state.support.P
+    rows = rows * slope
+    G = rows * n if P is None else (rows * n) @ P
+    H = G @ state.cross
+    D = G @ state.covariance @ G.T + (state.noise + state.rest) * (rows * n) @ rows.T + rest
+    before = state.at_test_points[1]
+    left = before - np.einsum("ij,ij->j", H, np.linalg.solve(D, H))
+    window = np.zeros(len(n)), np.ones(len(n))
+    known = Stage(state, window, (0.0, 1.0), 1.0, np.ones(len(before))).smoother().posterior_variance
+    return np.maximum(left, 0.0), np.maximum(known, 0.0)
+
+
+def windows(state: State, bounds: tuple[float, float], kappa: float) -> tuple[FloatArray, FloatArray]:
     """(U,) lower and upper edges about what is expected, within the bounds and never too narrow."""
     lo, hi = bounds
     least = FLOOR * (hi - lo)
@@ -55,9 +82,14 @@ class Stage:
     """One stage to come: its windows, how they bend outcomes, and what to measure."""
 
     def __init__(
-        self, state: State, window: tuple[FloatArray, FloatArray], bounds: tuple[float, float], mu: float
+        self,
+        state: State,
+        window: tuple[FloatArray, FloatArray],
+        bounds: tuple[float, float],
+        mu: float,
+        weights: FloatArray,
     ) -> None:
-        self.state, self.window, self.mu = state, window, mu
+        self.state, self.window, self.mu, self.weights = state, window, mu, weights
         self.clip: Clipping = linearise(state.mean, state.variance + state.noise, window, bounds)
 
     def smoother(self) -> Smoother:
@@ -79,7 +111,7 @@ class Stage:
     def rows(self) -> FloatArray:
         """(q, U) what to measure of the sums of clipped outcomes: columns have norm 1 / width at most."""
         smoother, noise = self.smoother(), 1 / self.mu**2
-        solution = designs.solve("posterior", smoother, np.ones(smoother.n_outputs), _GAP, noise)
+        solution = designs.solve("posterior", smoother, self.weights, _GAP, noise)
         assert solution.matrix is not None
         B = np.asarray(solution.matrix)
         values, turn = np.linalg.eigh(smoother.times_covariance(B) @ B.T)
@@ -87,11 +119,8 @@ class Stage:
         rows: FloatArray = B / np.linalg.norm(B, axis=0).max() / (self.window[1] - self.window[0])
         return rows
 
-    def reading(self, rows: FloatArray, value: FloatArray, noise: float) -> Reading:
-        """What was measured, as a line through f."""
-        return Reading(rows, value, noise, self.state.mean, self.clip, self._extra(rows))
-
-    def _extra(self, rows: FloatArray) -> FloatArray:
+    def extra(self, rows: FloatArray) -> FloatArray:
+        """(q, q) covariance of what the line leaves over, in these sums."""
         state, n, P = self.state, self.state.counts, self.state.support.P
         if P is None:
             return np.asarray(rows @ self.clip.of_sums(state.covariance, n) @ rows.T)

@@ -43,7 +43,10 @@ def to_integers(y: checks.FloatArray, lattice: Lattice) -> IntArray:
     lower, upper = lattice.lower, lattice.upper
     with np.errstate(all="ignore"):  # tiny numbers may underflow: no warning may tell
         clipped = np.clip(np.where(finite, y, lower), lower, upper)
-        rounded = np.rint((clipped - lower) / (upper - lower) * top).astype(np.int64)
+        share = (clipped - lower) / (upper - lower)
+        if lattice.centre is not None:
+            share = np.abs(clipped - lattice.centre) / lattice.limit
+        rounded = np.rint(np.minimum(share, 1.0) * top).astype(np.int64)
     integers: IntArray = np.where(finite, np.clip(rounded, 0, top), top // 2)
     return integers
 

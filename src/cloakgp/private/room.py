@@ -33,12 +33,13 @@ from cloakgp.measurements.scores import Scores
 from cloakgp.private.noise import add_laplace, add_noise, drawn, noisy_minimum
 from cloakgp.private.outcomes import INCOMPLETE, PrivateColumn, kept, numeric, to_integers
 from cloakgp.rows.chunks import chunks, is_dask
-from cloakgp.rows.merging import Labels
+from cloakgp.rows.merging import Inputs, Labels
 from cloakgp.rows.on_dask import private_dask_column
 from cloakgp.rows.passes import sweep
 
 __all__ = [
     "PrivateColumn",
+    "check_usable",
     "choose",
     "custodian_scores",
     "custodian_view",
@@ -70,13 +71,12 @@ def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str
         What to do about NaN and infinities: refuse, or put the middle of the bounds in their place,
         row by row, so that being missing is as well protected as any value.
     """
-    measurement.check()
-    checks.choice(missing, "missing", MISSING)
-    if isinstance(measurement, FactoredMeasurement):
-        exact = _times_recipe(measurement, y, missing)
-    else:
-        exact = _times_matrix(measurement, y, missing)
-    return add_noise(exact, measurement.sigma)
+    return add_noise(_times(measurement, y, missing), measurement.sigma)
+
+
+def check_usable(measurement: Measurement | FactoredMeasurement, y: Any, missing: str) -> None:
+    """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
+    _times(measurement, y, missing)
 
 
 def choose(scores: Scores, y: Any, missing: str) -> int:
@@ -136,24 +136,27 @@ def _integers(y: Any, lattice: Lattice) -> tuple[IntArray, bool]:
     return to_integers(values, lattice), complete
 
 
-def _part(columns: Columns, lattice: Lattice | None, X: Any, noise: Any, counts: Any, y: Any) -> _Part:
+def _part(
+    columns: Columns, lattice: Lattice | None, X: Any, noise: Any, counts: Any, windows: Any, y: Any
+) -> _Part:
     """A chunk's columns times its integers. Without a lattice y holds integers already: sums over groups."""
-    y_int, complete = (y, True) if lattice is None else _integers(y, lattice)
+    y_int, complete = (y, True) if lattice is None else _integers(y, lattice.at(X, windows))
     exact, seen = np.zeros(columns.n_measurements, dtype=np.int64), Seen()
-    for rows, made in columns.over(X, noise, counts, seen):
+    for rows, made in columns.over(X, noise, counts, windows, seen):
         exact += made @ y_int[rows]
     return _Part(exact, complete, seen)
 
 
 def _swept(
-    columns: Columns, lattice: Lattice | None, X: Any, noise: Any, counts: Any, y: Any, missing: str
+    columns: Columns, lattice: Lattice | None, inputs: Inputs, y: Any, missing: str
 ) -> tuple[IntArray, list[Seen]]:
     """The sum of every row's column times its integer, exactly; and what the columns were like.
 
     Where y is on a cluster the products are formed there, row by row.
     """
     exact, complete, seen = np.zeros(columns.n_measurements, dtype=np.int64), True, []
-    for part in sweep(partial(_part, columns, lattice), X, noise, counts, y, label="measuring"):
+    X, noise, counts, windows = inputs.X, inputs.noise, inputs.group_counts, inputs.windows
+    for part in sweep(partial(_part, columns, lattice), X, noise, counts, windows, y, label="measuring"):
         exact += part.exact
         complete &= part.complete  # "and" would branch on y
         seen.append(part.seen)
@@ -168,7 +171,7 @@ def _sums(y: Any, lattice: Lattice, labels: Labels, n_groups: int, missing: str)
     """
     sums, complete = np.zeros(n_groups, dtype=np.int64), True
     for rows in chunks(len(y)):
-        y_int, whole = _integers(y[rows], lattice)
+        y_int, whole = _integers(y[rows], lattice.at(labels[rows]))
         np.add.at(sums, labels[rows], y_int)
         complete &= whole
     _check_complete(complete, missing)
@@ -180,11 +183,20 @@ def _check_complete(complete: bool, missing: str) -> None:
         raise ValueError(INCOMPLETE)
 
 
+def _times(m: Measurement | FactoredMeasurement, y: Any, missing: str) -> IntArray:
+    """The exact measurements, once their integers are found to keep the promise."""
+    m.check()
+    checks.choice(missing, "missing", MISSING)
+    if isinstance(m, FactoredMeasurement):
+        return _times_recipe(m, y, missing)
+    return _times_matrix(m, y, missing)
+
+
 def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:
     """Columns that are written down times y's integers."""
     source, matrix = kept(y, m.n_rows), m.matrix
     if is_dask(source):
-        return _swept(Stored(matrix), m.lattice, m.labels, None, None, source, missing)[0]
+        return _swept(Stored(matrix), m.lattice, Inputs(m.labels, 0.0, None), source, missing)[0]
     exact: IntArray = matrix @ _sums(source, m.lattice, m.labels, matrix.shape[1], missing)
     return exact
 
@@ -204,7 +216,7 @@ def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:
         inputs = inputs.by_row()
     else:
         source, lattice = _sums(source, m.lattice, inputs.groups.labels, len(inputs), missing), None
-    exact, seen = _swept(m.recipe, lattice, inputs.X, inputs.noise, inputs.group_counts, source, missing)
+    exact, seen = _swept(m.recipe, lattice, inputs, source, missing)
     m.confirm(seen, inputs)
     return exact
 

@@ -6,16 +6,23 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from cloakgp.errors import Argument, Message, Phrase
 from cloakgp.files import reading, schema, signing
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.predictions import Plan
+from cloakgp.plans.staged import StagedRelease
+from cloakgp.rows.cells import fill_cells
 from cloakgp.rows.merging import Inputs, distinct
-from cloakgp.verification import guarantee, predictions, recipe
+from cloakgp.rows.sources import as_source
+from cloakgp.verification import guarantee, predictions, reasons, recipe, replay, staged
 from cloakgp.verification.reasons import Reason, VerificationError
 
 _SENSITIVITY = "the sensitivity"
+_ORIGIN = "the origin of "
 
 
 @dataclass(frozen=True)
@@ -46,11 +53,19 @@ class Verification:
         if self.complete:
             return f"verified: {promise}; {signed}"
         if self.proven_delta is not None:
-            return f"verified IN PART: {promise}, but the predictions were not checked; {signed}"
+            origin = all(what.startswith(_ORIGIN) for what in self.unchecked)
+            left = "the origin of what each row has of its own was" if origin else "the predictions were"
+            return f"verified IN PART: {promise}, but {left} not checked; {signed}"
+        were = "were" if self.missing.endswith("s") else "was"
         return (
-            f"verified IN PART: the sensitivity was not checked, so that {promise}, is claimed and not "
+            f"verified IN PART: {self.missing} {were} not checked, so that {promise}, is claimed and not "
             f"proven; {signed}"
         )
+
+    @property
+    def missing(self) -> str:
+        """The first thing that was not checked, in a word or two; empty if all was."""
+        return self.unchecked[0].partition(":")[0] if self.unchecked else ""
 
     def __str__(self) -> str:
         lines = [f"  - {check}" for check in self.checks]
@@ -91,16 +106,80 @@ def verify(
         If the signature does not fit, or `signed_by` asks for one that is not there.
     """
     manifest, arrays, signature = reading.read(path)
-    claim, kind = manifest["certificate"], manifest["measurement"]["kind"]
-    if X is not None and kind == schema.WITHHELD:
+    claim, in_stages = manifest["certificate"], manifest["release"] == schema.STAGED
+    if X is not None and not in_stages and manifest["measurement"]["kind"] == schema.WITHHELD:
         said = ": this file does not show its inputs, so X cannot be compared; leave it out."
         raise ValueError(Message(Argument("X"), said))
-    guarantee.check_words(manifest)
+    (staged if in_stages else guarantee).check_words(manifest)
     signer = None
     if signature is not None or signed_by is not None:
         signer = signing.check(manifest["sha256"], signature, signed_by)
+    found = _in_stages(manifest, arrays, kernel, X) if in_stages else _at_once(manifest, arrays, kernel, X)
+    proven, checked, left = found
+    if manifest["ledger"] is not None:
+        entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
+        checked.append(
+            Message(
+                f"ledger receipt: entry {entry} of {dataset!r} is the custodian's word (",
+                Phrase.COMPARE_RECEIPTS,
+                " compares it with the ledger)",
+            )
+        )
+    unproven = any(what.startswith((_SENSITIVITY, replay.WINDOWS)) for what in left)
+    return Verification(
+        epsilon=claim["epsilon"],
+        delta=claim["delta"],
+        unit=claim["unit"],
+        proven_delta=None if unproven else proven,
+        checks=("digests, canonical form and closed schema", *checked),
+        unchecked=tuple(left),
+        signed_by=signer,
+    )
+
+
+_Found = tuple[float, list[str], list[str]]
+"""The delta that is proven, what was checked, and what was not."""
+
+
+def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any) -> _Found:
+    """All of a release in stages."""
+    release = opening.release_of(manifest, arrays, kernel)
+    assert isinstance(release, StagedRelease)
+    counts = staged.as_counts(release.plan.rule.inputs.counts)
+    proven = staged.check_guarantee(manifest, arrays, counts)
+    done_before, left_before = _cells_checked(release, arrays, X)
+    made, planned = len(release.stages), release.plan.stages
+    stages = f"{made} stage{'s' if made > 1 else ''}{f' of {planned} planned' if made < planned else ''}"
+    done = [
+        f"{stages}: integer sensitivity, noise scale and mu of each, from its matrix, within its share",
+        "the stages' total mu, epsilon and delta",
+    ]
+    checked, left = replay.check(release)
+    return proven, done + done_before + checked, left_before + left
+
+
+def _cells_checked(release: StagedRelease, arrays: dict[str, Any], X: Any) -> tuple[list[str], list[str]]:
+    """The inputs, and which rows are in which cell."""
+    cells = release.plan.rule.cells
+    if X is not None and "X" in arrays:
+        predictions.compare(arrays["X"], X)
+    if cells is None:
+        return [], []
+    shown = arrays.get("X") if X is None else as_source(X, "X", arrays["X_star"].shape[1])
+    if shown is None:
+        held = "which rows are in which cell: the file holds only X's digest ("
+        return [], [Message(held, Phrase.GIVE_INPUTS, ")")]
+    filled = fill_cells(shown, cells.centres)
+    reasons.refuse(filled.digest != cells.digest, Reason.DIGEST)
+    reasons.refuse(not np.array_equal(filled.counts, cells.counts), Reason.LABELS)
+    return ["which rows are in which cell"], []
+
+
+def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any) -> _Found:
+    """All of a release of any other kind."""
+    kind = manifest["measurement"]["kind"]
     proven = guarantee.check_guarantee(manifest, arrays)
-    done = ["digests, canonical form and closed schema", "noise scale, mu, epsilon and delta"]
+    done = ["noise scale, mu, epsilon and delta"]
     if kind == schema.DENSE:
         done.append("integer sensitivity, from the matrix")
     inputs = None if X is None else _compared(manifest, arrays, X)
@@ -119,34 +198,32 @@ def verify(
         left.insert(
             0, f"{_SENSITIVITY}: the matrix is withheld, so only the custodian can; a signature vouches"
         )
-    if manifest["ledger"] is not None:
-        entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
-        checked.append(
-            Message(
-                f"ledger receipt: entry {entry} of {dataset!r} is the custodian's word (",
-                Phrase.COMPARE_RECEIPTS,
-                " compares it with the ledger)",
-            )
+    given = [name for name in ("bounds", "mean") if manifest["model"][name] == schema.PER_ROW]
+    if given:
+        left.append(
+            f"{_ORIGIN}each row's {' and '.join(given)}: that they were not made from y, and so would have "
+            "published it, is the custodian's word"
         )
-    return Verification(
-        epsilon=claim["epsilon"],
-        delta=claim["delta"],
-        unit=claim["unit"],
-        proven_delta=None if any(what.startswith(_SENSITIVITY) for what in left) else proven,
-        checks=(*done, *checked),
-        unchecked=tuple(left),
-        signed_by=signer,
-    )
+    return proven, done + checked, left
 
 
 def _compared(manifest: dict[str, Any], arrays: dict[str, Any], X: Any) -> Inputs:
     """X, once it is what the file shows, or what it names by a digest."""
-    noise = arrays.get("noise", manifest["model"]["noise"])
+    noise, windows = arrays.get("noise", manifest["model"]["noise"]), _windows(manifest["model"], arrays)
     if "X" in arrays:
         predictions.compare(arrays["X"], X)
-        return distinct(arrays["X"], noise)
+        return distinct(arrays["X"], noise, windows)
     shape = (manifest["certificate"]["n_rows"], arrays["X_star"].shape[1])
-    return recipe.named(X, noise, shape, manifest["measurement"]["inputs_sha256"])
+    return recipe.named(X, noise, windows, shape, manifest["measurement"]["inputs_sha256"])
+
+
+def _windows(model: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """(N, 3) bounds and prior mean of each row; None if all have the same."""
+    if schema.PER_ROW not in (model["bounds"], model["mean"]):
+        return None
+    own = model["bounds"] == schema.PER_ROW
+    low, high = (arrays["lower"], arrays["upper"]) if own else model["bounds"]
+    return np.column_stack(np.broadcast_arrays(low, high, arrays.get("mean_rows", model["mean"])))
 
 
 def _from_the_model(
@@ -157,6 +234,7 @@ def _from_the_model(
         plan = opening.plan_of(manifest, arrays, kernel)[0]
         if isinstance(plan, FunctionPlan):
             return predictions.check_function(plan)
+        assert isinstance(plan, Plan)
         if manifest["measurement"]["kind"] == schema.FACTORED:
             return recipe.check(plan, inputs), []
         return predictions.check(plan), []

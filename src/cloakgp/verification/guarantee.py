@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cloakgp.calibration import CALIBRATIONS, DELTA_FLOOR, EPSILON_LIMIT, calibrate, delta_slack
 from cloakgp.designs import DESIGNS
-from cloakgp.files.schema import FACTORED, FUNCTION, PREDICTIONS, WITHHELD
+from cloakgp.files.schema import FACTORED, FUNCTION, PER_ROW, PREDICTIONS, WITHHELD
 from cloakgp.measurements.certificate import CLOSED_FORM, DIGITS, NEIGHBOURS, SPEND, STATUSES, UNIT, short
 from cloakgp.plans.function_planner import HIDES_INPUTS
 from cloakgp.verification import reasons
@@ -23,7 +23,7 @@ from cloakgp.verification.reasons import Reason
 
 IntArray = NDArray[np.int64]
 _BLOCK = 2**17  # entries of a matrix looked at together
-_RANGES = {  # both ends included
+RANGES = {  # both ends included
     "epsilon": (math.nextafter(0, 1), math.nextafter(EPSILON_LIMIT, 0)),
     "delta": (DELTA_FLOOR, math.nextafter(1, 0)),
     "y_bits": (1, 24),
@@ -42,11 +42,8 @@ _RANGES = {  # both ends included
 def check_words(manifest: dict[str, Any]) -> None:
     """The terms of the promise, and the words for how it was reached: each from a closed list."""
     claim, predictions = manifest["certificate"], manifest["release"] == PREDICTIONS
+    check_terms(claim)
     kind = manifest["measurement"]["kind"]
-    reasons.refuse(claim["insecure"], Reason.INSECURE)
-    reasons.refuse(claim["unit"] != UNIT, Reason.UNIT)
-    reasons.refuse(claim["neighbours"] != NEIGHBOURS, Reason.NEIGHBOURS)
-    reasons.refuse(claim["spend"] != SPEND, Reason.SPEND)
     shown = ("exact",) if predictions else ("exact", "infinity", "paper")
     bounds = HIDES_INPUTS if kind == WITHHELD else shown
     reasons.refuse(claim["bound"] not in bounds, Reason.BOUND)
@@ -58,15 +55,22 @@ def check_words(manifest: dict[str, Any]) -> None:
     reasons.refuse(claim["status"] not in statuses, Reason.STATUS)
 
 
+def check_terms(claim: dict[str, Any]) -> None:
+    """Those that every release has."""
+    reasons.refuse(claim["insecure"], Reason.INSECURE)
+    reasons.refuse(claim["unit"] != UNIT, Reason.UNIT)
+    reasons.refuse(claim["neighbours"] != NEIGHBOURS, Reason.NEIGHBOURS)
+    reasons.refuse(claim["spend"] != SPEND, Reason.SPEND)
+
+
 def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any]) -> float:
     """The delta that the integers prove; raises if it, or a number beside it, is not as claimed.
 
     For a recipe, and where the matrix is withheld, the sensitivity is the one that is claimed.
     """
     claim, model = manifest["certificate"], manifest["model"]
-    _check_numbers(claim)
-    width = model["bounds"][1] - model["bounds"][0]
-    reasons.refuse(not 1e-100 < width < 1e100, Reason.RANGE, "bounds")
+    check_numbers(claim)
+    width = checked_width(model, arrays)
     q, sigma, steps = len(arrays["z"]), claim["sigma"], claim["sensitivity_steps"]
     sensitivity, largest_sum = _sensitivity(manifest, arrays)
     reasons.refuse(steps != sensitivity, Reason.SENSITIVITY)
@@ -75,7 +79,7 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any]) -> float:
     reasons.refuse(largest_sum * 2 ** claim["y_bits"] + 64 * sigma >= 2**62 or far, Reason.OVERFLOW)
     mu = _ratio_rounded_up(steps, sigma)
     reasons.refuse(claim["mu"] != mu, Reason.MU)
-    proven = _discrete_delta(mu, claim["epsilon"], claim["delta"], q)
+    proven = discrete_delta(mu, claim["epsilon"], claim["delta"], q)
     wrong = f"delta is {proven:.3g} at epsilon {claim['epsilon']:g}, not {claim['delta']:.3g}"
     reasons.refuse(not proven <= claim["delta"], Reason.DELTA, wrong)
     _check_calibration(claim, mu, q, enough=proven <= claim["delta"])
@@ -84,12 +88,23 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any]) -> float:
     return proven
 
 
-def _check_numbers(claim: dict[str, Any]) -> None:
+def checked_width(model: dict[str, Any], arrays: dict[str, Any]) -> float:
+    """Of the bounds; of the widest, where rows have their own."""
+    low, high = model["bounds"] if model["bounds"] != PER_ROW else (arrays["lower"], arrays["upper"])
+    with np.errstate(over="ignore"):  # what is out of range is refused
+        width = float(np.max(np.subtract(high, low)))
+    reasons.refuse(not 1e-100 < width < 1e100, Reason.RANGE, "bounds")
+    return width
+
+
+def check_numbers(numbers: dict[str, Any], where: str = "") -> None:
     """Ranges, and no more digits than are written."""
-    for name, (least, most) in _RANGES.items():
-        reasons.refuse(not least <= claim[name] <= most, Reason.RANGE, name)
+    for name, (least, most) in RANGES.items():
+        fine = name not in numbers or least <= numbers[name] <= most
+        reasons.refuse(not fine, Reason.RANGE, where + name)
     for name, how in DIGITS.items():
-        reasons.refuse(short(claim[name], *how) != claim[name], Reason.DIGITS, name)
+        fine = name not in numbers or short(numbers[name], *how) == numbers[name]
+        reasons.refuse(not fine, Reason.DIGITS, where + name)
 
 
 def _sensitivity(manifest: dict[str, Any], arrays: dict[str, Any]) -> tuple[int, int]:
@@ -97,7 +112,9 @@ def _sensitivity(manifest: dict[str, Any], arrays: dict[str, Any]) -> tuple[int,
     claim, q = manifest["certificate"], len(arrays["z"])
     sensitivity, largest_sum = claim["sensitivity_steps"], manifest["measurement"].get("extent", 0)
     if "matrix" in arrays:
-        longest, largest_sum = _longest(arrays["matrix"], arrays.get("labels"))
+        labels, columns = arrays.get("labels"), arrays["matrix"].shape[1]
+        counts = np.ones(columns) if labels is None else np.bincount(labels, minlength=columns)
+        longest, largest_sum = longest_column(arrays["matrix"], counts.astype(np.int64))
         sensitivity = root_rounded_up(longest * 4 ** claim["y_bits"])
     if claim["bound"] == "exact":
         return sensitivity, largest_sum
@@ -108,11 +125,8 @@ def _sensitivity(manifest: dict[str, Any], arrays: dict[str, Any]) -> tuple[int,
     return most, largest_sum
 
 
-def _longest(matrix: IntArray, labels: Any) -> tuple[int, int]:
+def longest_column(matrix: IntArray, counts: IntArray) -> tuple[int, int]:
     """Largest squared column norm; largest sum of a row's absolute entries, over all rows of y. Exact."""
-    counts = np.ones(matrix.shape[1], np.int64)
-    if labels is not None:
-        counts = np.bincount(labels, minlength=matrix.shape[1]).astype(np.int64)
     longest, sums = 0, np.zeros(len(matrix), dtype=object)
     width = max(1, _BLOCK // len(matrix))
     for start in range(0, matrix.shape[1], width):
@@ -156,7 +170,7 @@ def _ratio_rounded_up(numerator: int, denominator: int) -> float:
     return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
 
 
-def _discrete_delta(mu: float, epsilon: float, delta: float, q: int) -> float:
+def discrete_delta(mu: float, epsilon: float, delta: float, q: int) -> float:
     """Theorem 1 of docs/proofs.md for a discrete Gaussian with std of at least 2^30 steps."""
     from scipy.special import erfcx
 
@@ -204,14 +218,12 @@ def _check_figures(claim: dict[str, Any], arrays: dict[str, Any], mu: float, ste
     }
     for name, value in to_the_bit.items():
         reasons.refuse(claim[name] != value, Reason.FIGURE, name)
-    slack = delta_slack(mu, claim["epsilon"], claim["delta"], q)
-    reasons.refuse(not math.isclose(claim["delta_slack"], slack, rel_tol=0.011), Reason.FIGURE, "delta_slack")
+    check_slack(claim, mu)
     if "weights" not in arrays:
         return
     weights, variances = arrays["weights"], (sigma * step) ** 2 * (arrays["reconstruction"] ** 2).sum(axis=1)
-    relative = math.isclose(float(weights.mean()), 1.0, rel_tol=1e-12)
     ignored = claim["design"] == "volume" and bool((weights != 1).any())
-    reasons.refuse(not relative or ignored, Reason.WEIGHTS)
+    reasons.refuse(not relative(weights) or ignored, Reason.WEIGHTS)
     if claim["design"] == "posterior":
         return  # needs the model
     if claim["design"] == "volume":
@@ -221,3 +233,14 @@ def _check_figures(claim: dict[str, Any], arrays: dict[str, Any], mu: float, ste
         weighted = variances * weights
         objective = float(weighted.mean() if claim["design"] == "mse" else weighted.max())
     reasons.refuse(not math.isclose(claim["objective"], objective, rel_tol=1e-5), Reason.FIGURE, "objective")
+
+
+def check_slack(claim: dict[str, Any], mu: float) -> None:
+    """What is set aside of delta, to the digits that are written."""
+    slack = delta_slack(mu, claim["epsilon"], claim["delta"], claim["n_measurements"])
+    reasons.refuse(not math.isclose(claim["delta_slack"], slack, rel_tol=0.011), Reason.FIGURE, "delta_slack")
+
+
+def relative(weights: NDArray[Any]) -> bool:
+    """Whether weights are 1 on average."""
+    return math.isclose(float(weights.mean()), 1.0, rel_tol=1e-12)

@@ -51,6 +51,13 @@ class Reason(StrEnum):
     FEATURES = "its features are not those of its inducing inputs"
     NO_INFORMATION = "its information is not that of any inputs"
     INFORMATION = "its information is not that of its inputs"
+    # Stages
+    SHARES = "its stages' shares add up to more than the promise"
+    SHARE = "a stage's noise does not belong to its share of the promise"
+    WINDOWS = "a stage's windows are not those that the stages before it give"
+    LINE = "what a stage's windows do to outcomes is not what its model says"
+    DISTANCES = "a stage's noise level is not measured where the stages before it say"
+    LEARNED = "what it says was learned does not follow from its stages"
 
 
 class VerificationError(ValueError):

@@ -78,7 +78,7 @@ class PlanFile:
         same = (
             plan.digest == self.plan_sha256
             and c.to_dict() == self.certificate
-            and (c.epsilon, c.delta, *plan.gp.bounds) == (asked.epsilon, asked.delta, *asked.bounds)
+            and (c.epsilon, c.delta, *plan.gp.limits) == (asked.epsilon, asked.delta, *asked.bounds)
             and (len(plan.X), digest_of(plan.X)) == (self.rows, self.inputs_sha256)
         )
         return plan if same else None

@@ -141,8 +141,7 @@ def _facts(release: AnyRelease, checked: Verification | str) -> str:
     if isinstance(checked, str):
         verified = ("bad", "not verified", "see below")
     elif not checked.complete:
-        missing = "sensitivity" if checked.proven_delta is None else "predictions"
-        verified = ("part", "verified in part", f"the {missing} not checked: see below")
+        verified = ("part", "verified in part", f"{checked.missing} not checked: see below")
     facts = [
         ("", f"ε = {c.epsilon:g}", "smaller is more private"),
         ("", f"δ = {c.delta:g}", "smaller is more private"),
@@ -172,7 +171,7 @@ def _figure(caption: str, figure: Any) -> str:
 
 def _noise(release: AnyRelease) -> str:
     where = default_points(release)
-    summary = words.noise_summary(release.plan.released_noise(where), release.plan.gp.bounds)
+    summary = words.noise_summary(release.plan.released_noise(where), release.plan.gp.limits)
     what = {schema.PREDICTIONS: "test points", schema.FUNCTION: "points over the inputs' range"}[release.kind]
     rows = [["std of the privacy noise", "in the outcome's unit", "share of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]

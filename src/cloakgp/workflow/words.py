@@ -87,12 +87,13 @@ def settings_rows(
     """(name, value) of everything that was set, for a table."""
     gp, c = plan.gp, plan.certificate
     noise = f"{gp.noise:.6g}" if isinstance(gp.noise, float) else f"{len(gp.noise)} variances, one per row"
+    of_each = "" if isinstance(gp.bounds[0], float) else "one pair per row, within "
     rows = [
         ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
         ("kernel", repr(gp.kernel)),
         ("observation noise", f"variance {noise}"),
-        ("bounds", f"{gp.bounds[0]:g} to {gp.bounds[1]:g}; outcomes outside are clipped"),
-        ("prior mean", f"{gp.mean:g}"),
+        ("bounds", f"{of_each}{gp.limits[0]:g} to {gp.limits[1]:g}; outcomes outside are clipped"),
+        ("prior mean", f"{gp.mean:g}" if isinstance(gp.mean, float) else "one per row"),
         ("design", f"{c.design}: {DESIGNS.get(c.design, '')}"),
         ("calibration", c.calibration),
         ("rows", str(c.n_rows)),

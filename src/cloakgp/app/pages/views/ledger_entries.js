@@ -11,6 +11,8 @@ function what(entry) {
   if (entry.kind === "opened") return "the ledger";
   if (entry.kind === "created")
     return `with ε ${number(value.epsilon)}, δ ${number(value.delta)}${value.pure ? `, of which ${number(value.pure)} set aside for selections` : ""}`;
+  if (entry.kind === "planned") return "a stage, before its answer; at no cost";
+  if (entry.kind === "answered") return "a stage; at no cost";
   if (value.kind === "Gaussian")
     return `Gaussian noise with μ ${number(value.mu, 3)} on ${value.n_measurements} number${value.n_measurements === 1 ? "" : "s"}`;
   return Object.entries(value)

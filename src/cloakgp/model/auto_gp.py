@@ -1,0 +1,123 @@
+"""A Gaussian process of which nothing must be known but bounds: the rest is learned, privately, in stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.model.gp import check_bounds
+from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.inducing import check_inducing
+from cloakgp.rows.sources import as_source
+
+if TYPE_CHECKING:
+    from cloakgp.plans.staged import StagedPlan
+
+MOST_STAGES = 12
+
+
+@dataclass(frozen=True, eq=False)
+class AutoGP:
+    """A model of a private outcome that is learned from the release itself.
+
+    The release is made in stages, under one promise: each stage learns from what the stages before it made
+    public, so windows close in on where outcomes are, and less noise is needed. See ``docs/learning.md``.
+
+    Parameters
+    ----------
+    bounds : (lo, hi)
+        Where outcomes are known to lie, from public knowledge; generous ones will do. Values outside are
+        clipped.
+    kernels : names out of {"EQ", "Matern32", "Matern52"}, optional
+        Families of the smooth part; "EQ" if absent.
+    prior : Hyperprior, optional
+        What is believed beforehand of lengthscales, signal and noise, instead of `kernels`; public.
+    stages : int, optional
+        How many; chosen by a public rule if absent.
+    inducing : int or (m, D) array, optional
+        For many rows: inputs that stand for all, or how many of them k-means shall choose from X. Chosen
+        for more than some hundred distinct rows if absent.
+
+    Examples
+    --------
+    >>> AutoGP(bounds=(0, 250))
+    AutoGP(bounds=(0.0, 250.0), kernels=('EQ',))
+    """
+
+    bounds: tuple[float, float]
+    prior: Hyperprior
+    stages: int | None
+    inducing: int | FloatArray | None
+
+    def __init__(
+        self,
+        bounds: Any,
+        *,
+        kernels: Any = None,
+        prior: Hyperprior | None = None,
+        stages: int | None = None,
+        inducing: Any = None,
+    ) -> None:
+        if prior is not None and not isinstance(prior, Hyperprior):
+            raise ArgumentTypeError("prior", "must be a cloakgp.Hyperprior", type(prior).__name__)
+        if prior is not None and kernels is not None:
+            raise ArgumentError("kernels", "must be left out where prior is given, which names them too")
+        if prior is None:
+            prior = Hyperprior() if kernels is None else Hyperprior(kernels=kernels)
+        if stages is not None and (type(stages) is not int or not 1 <= stages <= MOST_STAGES):
+            raise ArgumentError("stages", f"must be a whole number from 1 to {MOST_STAGES}", repr(stages))
+        values = {
+            "bounds": check_bounds(bounds),
+            "prior": prior,
+            "stages": stages,
+            "inducing": check_inducing(inducing),
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def plan(
+        self,
+        X: Any,
+        X_star: Any = None,
+        *,
+        epsilon: float,
+        delta: float,
+        weights: Any = None,
+        given: Sequence[Any] = (),
+    ) -> StagedPlan:
+        """Plan a release in stages: public, free, and without y.
+
+        Parameters
+        ----------
+        X : (N, D) array
+            Public inputs of the private outcomes, at most ten columns. A vector is one column. The order of
+            the rows is public too: do not sort them by y.
+        X_star : (P, D) array, optional
+            Where predictions matter most; points that cover X and its surroundings if absent.
+        epsilon, delta : float
+            The promise for all stages together. One release spends it once.
+        weights : (P,) array, optional
+            How much the error at each test point matters; all alike if absent.
+        given : releases, optional
+            Of the same y at the same X, made before: what they say is taken into account, and only what is
+            new is paid for.
+
+        Returns
+        -------
+        StagedPlan
+            Its schedule, the first stage, and the error to be expected; ``plan.release(y)`` is the private
+            step.
+        """
+        from cloakgp.plans.staged_planner import make_staged_plan
+
+        X = as_source(X, "X")
+        return make_staged_plan(self, X, X_star, epsilon=epsilon, delta=delta, weights=weights, given=given)
+
+    def __repr__(self) -> str:
+        shown = f"bounds={self.bounds}, kernels={self.prior.kernels}"
+        if self.stages is not None:
+            shown += f", stages={self.stages}"
+        return f"AutoGP({shown})"

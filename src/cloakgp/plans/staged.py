@@ -1,0 +1,478 @@
+"""A release in stages: its plan, which is public, and what comes out of the private steps.
+
+One promise is kept by all stages together, and paid for once, before the first. Each later stage is planned
+from what was answered so far (:mod:`cloakgp.plans.stages`), put on record, and answered once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from cloakgp import testing
+from cloakgp.accounting import Gaussian
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.files import atomic, container, reading, schema
+from cloakgp.ledger.charge import Account, Receipt
+from cloakgp.ledger.charging import as_ledger, paid, staged
+from cloakgp.ledger.stages import StageRecord
+from cloakgp.measurements.lattice import IntArray
+from cloakgp.measurements.staged_certificate import StagedCertificate
+from cloakgp.model.gp import GP
+from cloakgp.model.hyperprior import Candidate, Hyperprior
+from cloakgp.plans import staged_encoding as encoding
+from cloakgp.plans.stages import Rule, Stage, StagePlan, Walk
+from cloakgp.posterior.conditioning import Posterior, Uncertainty
+from cloakgp.posterior.learning import Learned
+from cloakgp.posterior.mixture import State
+from cloakgp.progress import Progress
+from cloakgp.rows.cells import Cells, fill_cells
+from cloakgp.rows.sources import as_source
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StagedPlan:
+    """What the first stage will measure, and the rule for the others. Made by :meth:`AutoGP.plan`.
+
+    A plan never saw y, so it can be printed, plotted, published and compared with others at no
+    cost. Only :meth:`release` spends.
+    """
+
+    kind: ClassVar[str] = schema.STAGED
+
+    rule: Rule
+    first: StagePlan
+    certificate: StagedCertificate
+
+    @property
+    def X(self) -> Any:
+        """(N, D) public inputs; None if the plan was read from a file that holds only their digest."""
+        return self.rule.X
+
+    @property
+    def X_star(self) -> FloatArray:
+        """(P, D) test points."""
+        return self.rule.X_star
+
+    @property
+    def weights(self) -> FloatArray:
+        """(P,) how much the error at each test point matters, 1 on average."""
+        return self.rule.weights
+
+    @property
+    def stages(self) -> int:
+        """How many."""
+        return self.rule.n_stages
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """The schedule: each stage's share of mu squared."""
+        return self.rule.promise.shares
+
+    @cached_property
+    def gp(self) -> GP:
+        """The one GP with the mean and covariances of all that is believed beforehand."""
+        return self.rule.prior.model(self.rule.inputs.X, self.rule.bounds)
+
+    @cached_property
+    def start(self) -> State:
+        """What is believed before the first stage."""
+        return Walk(self.rule).state
+
+    @cached_property
+    def _expected(self) -> tuple[FloatArray, FloatArray]:
+        """(P,) variances of f(X*): if the first stage had all of the promise; and given y."""
+        from cloakgp.posterior.staging import expected
+
+        rows, line = self.first.measurement.real_matrix(), self.first.line
+        rest = self._whole_noise * np.eye(len(rows))
+        if line is None:
+            return expected(self.start, rows, 1.0, rest)
+        return expected(self.start, rows, line.slope, rest + line.extra)
+
+    @property
+    def _whole_noise(self) -> float:
+        """Variance of the noise if the first stage had all of the promise."""
+        part = self.first.measurement.part
+        assert part is not None
+        return self.first.measurement.noise_scale**2 * part.share
+
+    @property
+    def expected_error(self) -> FloatArray:
+        """(P,) std of what will be unknown of f(X*), if only bounds are known, and all is spent at once.
+
+        Stages do better where outcomes are smoother or less noisy than they might be.
+        """
+        return np.sqrt(self._expected[0])
+
+    @property
+    def gp_std(self) -> FloatArray:
+        """(P,) the part of it that y itself leaves unknown."""
+        return np.sqrt(np.minimum(self._expected[1], self._expected[0]))
+
+    @property
+    def noise_std(self) -> FloatArray:
+        """(P,) the part of it that is due to privacy noise."""
+        return np.sqrt(np.maximum(self._expected[0] - self._expected[1], 0.0))
+
+    def released_noise(self, X: Any) -> FloatArray:
+        """(n,) std of the privacy noise to be expected at `X`, which must be the test points."""
+        if not np.array_equal(X, self.X_star):
+            raise ArgumentError("X", "must be the plan's test points")
+        return self.noise_std
+
+    @property
+    def shown_inputs(self) -> FloatArray:
+        """The inputs; or the cells' centres, where a file holds only the digest of the inputs."""
+        shown: FloatArray = self.rule.inputs.X if self.X is None else self.X
+        return shown
+
+    @property
+    def hides_inputs(self) -> bool:
+        """Whether it is made not to show the inputs; never."""
+        return False
+
+    @property
+    def cost(self) -> Gaussian:
+        """What a release will spend, for :mod:`cloakgp.accounting` and a ledger: all stages together."""
+        return Gaussian(self.certificate.mu, self.certificate.n_measurements)
+
+    @cached_property
+    def inputs_digest(self) -> str:
+        """SHA-256 of the inputs, for the ledger."""
+        if self.rule.cells is not None:
+            return self.rule.cells.digest
+        return container.digest(np.asarray(self.X))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the plan: the same settings and inputs give the same."""
+        return encoding.digest(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the plan to a file, to the last bit, for a release that is made later. Nothing is spent."""
+        atomic.write(path, encoding.encode_plan(self))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> StagedPlan:
+        """Read a plan's file. Nothing in it is executed.
+
+        Whatever the file says, a release is made only with noise that is enough for the integers in it.
+        """
+        manifest, arrays = reading.read_plan(path)
+        encoding.expect_staged(manifest)
+        return cls.from_contents(manifest, arrays)
+
+    @classmethod
+    def from_contents(
+        cls, manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any = None
+    ) -> StagedPlan:
+        """The plan that a file holds."""
+        return cls(*encoding.plan_parts(manifest, arrays, kernel))
+
+    def with_inputs(self, X: Any) -> StagedPlan:
+        """The same plan with the inputs that it was made for, if it was read from a file without them."""
+        cells = self.rule.cells
+        if cells is None or cells.labels is not None:
+            return self
+        X = as_source(X, "X", self.X_star.shape[1])
+        filled = fill_cells(X, cells.centres)
+        if filled.digest != cells.digest:
+            raise ArgumentError("X", "must be what the plan was made for; this is not")
+        return replace(
+            self, rule=replace(self.rule, X=X, cells=filled), first=_with_labels(self.first, filled)
+        )
+
+    def release(
+        self,
+        y: Any,
+        *,
+        missing: str = "error",
+        ledger: Any = None,
+        dataset: str | None = None,
+        why: str = "",
+        request: str | None = None,
+    ) -> StagedRelease:
+        """Release from the private outcomes: all stages, one charge.
+
+        As for every plan: see :meth:`Plan.release`. It is paid for before the first stage, once y is found to
+        be usable. If the program dies later, :meth:`recover` goes on where it stopped.
+        """
+        account = Account(ledger, dataset, why, request)
+        self._check_dataset(dataset)
+        self._check_inputs()
+        entry = paid(self, account, lambda: self._check_usable(y, missing))
+        return self._all_stages(entry, ledger, y, missing)
+
+    def recover(self, ledger: Any, entry: int, y: Any = None, *, missing: str = "error") -> StagedRelease:
+        """What an entry of the ledger paid for, once more and for nothing.
+
+        Without `y`, from the stages that were answered. With it, those that were not are answered now: they
+        are paid for.
+        """
+        return self._all_stages(entry, ledger, y, missing)
+
+    def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
+        walk, stages, receipt, spent = Walk(self.rule, self.__dict__.get("start")), [], None, 0.0
+        known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
+        with Progress("stages", self.stages) as progress:
+            for number in range(self.stages):
+                record = known.get(number)
+                try:
+                    plan = self._stage_plan(walk, number, record)
+                except (ValueError, ArithmeticError, LinAlgError, AssertionError):
+                    break  # it is paid for: what was answered is better than nothing
+                spent += plan.mu_squared
+                if not spent <= self.rule.promise.mu**2 * (1 + 1e-12):
+                    raise AssertionError("stages spend more than was promised")
+                if record is not None and record.answer is not None:
+                    answer, receipt = record.answer, record.receipt
+                elif y is None:
+                    break
+                else:
+                    with staged(self, ledger, entry, number, plan.to_bytes()) as charge:
+                        if charge.answer is None:
+                            charge.answer = self._measure_stage(plan, y, missing)
+                    answer, receipt = charge.answer, charge.receipt
+                stages.append(Stage(plan, frozen(answer)))
+                walk.take(stages[-1])
+                progress.advance()
+        if not stages:
+            raise ValueError("y must be given: no stage of this release was answered yet. It is paid for.")
+        insecure = entry is None and testing.insecure_generator() is not None
+        made = replace(self, certificate=replace(self.certificate, insecure=insecure))
+        return StagedRelease(made, tuple(stages), walk.state.settings, frozen(walk.state.weights), receipt)
+
+    def _stage_plan(self, walk: Walk, number: int, record: StageRecord | None) -> StagePlan:
+        """As it is on record; made from what was answered so far, if it is not."""
+        if number == 0:
+            return self.first
+        if record is not None and record.contents is not None:
+            return StagePlan.from_bytes(record.contents, self.rule, number)
+        return walk.next_stage(number)
+
+    def _check_inputs(self) -> None:
+        if self.rule.cells is not None and self.rule.cells.labels is None:
+            raise ValueError(
+                "X is not in the file that this plan is from; give it to with_inputs. Nothing was spent."
+            )
+
+    def _check_dataset(self, dataset: str | None) -> None:
+        """Raise if what was given is about other people."""
+        others = {given.dataset for given in self.rule.given if given.dataset not in (None, dataset)}
+        if dataset is not None and others:
+            raise ArgumentError(
+                "dataset",
+                f"must be the one that paid for what was given, {sorted(map(str, others))[0]!r}",
+                repr(dataset),
+                "Outcomes of other people cannot be conditioned on. Nothing was spent.",
+            )
+
+    def _check_usable(self, y: Any, missing: str) -> None:
+        from cloakgp.private.room import check_usable
+
+        check_usable(self.first.measurement, y, missing)
+
+    def _measure_stage(self, plan: StagePlan, y: Any, missing: str) -> IntArray:
+        from cloakgp.private.room import measure
+
+        answer = measure(plan.measurement, y, missing)
+        if plan.spread is None:
+            return answer
+        return np.concatenate([answer, measure(plan.spread, y, missing)])
+
+    def __repr__(self) -> str:
+        c, error = self.certificate, self.expected_error
+        return (
+            f"<StagedPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {len(self.shares)} stages, "
+            f"{c.n_rows} rows, {len(error)} test points, expected error {error.min():.3g} to "
+            f"{error.max():.3g} or less>"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StagedRelease:
+    """Predictions that may be published, and the model that was learned. Made by :meth:`StagedPlan.release`.
+
+    It holds the public plan, each stage's noisy integers, and what follows from them: printed, pickled or
+    saved, it cannot give y back.
+    """
+
+    plan: StagedPlan
+    stages: tuple[Stage, ...]
+    """What each stage measured: its windows, what came out, and what it spent."""
+    settings: tuple[Candidate, ...]
+    """The models that hold the weight, the best first."""
+    weights: FloatArray
+    """Their weights."""
+    receipt: Receipt | None = None
+    """Where the release stands in the ledger that paid for it: at the last stage's answer."""
+
+    @cached_property
+    def learned(self) -> Learned:
+        """The mixture over what was learned; print it for a table."""
+        return learned_from(self.plan.rule, self.stages, self.settings, self.weights)
+
+    @property
+    def z(self) -> IntArray:
+        """The last stage's answer."""
+        return self.stages[-1].answer
+
+    @property
+    def X_star(self) -> FloatArray:
+        """(P, D) test points."""
+        return self.plan.X_star
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """(P,) predictions at the test points: the same as ``predict(X_star)``."""
+        mean: FloatArray = self.predict(self.X_star)
+        return mean
+
+    @cached_property
+    def _uncertainty(self) -> Uncertainty:
+        return self.uncertainty(self.X_star)
+
+    @property
+    def noise_std(self) -> FloatArray:
+        """(P,) std that the privacy noise adds to not knowing f at the test points."""
+        return self._uncertainty.privacy
+
+    @property
+    def gp_std(self) -> FloatArray:
+        """(P,) std of f at the test points that would remain if y itself were known."""
+        return self._uncertainty.gp
+
+    @property
+    def kind(self) -> str:
+        """What was released: predictions, in stages."""
+        return self.plan.kind
+
+    def released_at(self, X: Any) -> tuple[FloatArray, FloatArray]:
+        """Predictions at `X`, and the std that the privacy noise adds to them."""
+        return self.predict(X), self.uncertainty(X).privacy
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether `mean` is the GP's own mean plus noise; never, since it is denoised."""
+        return False
+
+    @property
+    def certificate(self) -> StagedCertificate:
+        """The guarantee of all stages together."""
+        return self.plan.certificate
+
+    def predict(
+        self,
+        X: Any,
+        *,
+        return_std: bool = False,
+        return_cov: bool = False,
+        include_noise: bool | float = False,
+    ) -> Any:
+        """Predictions of f anywhere: free, deterministic, and without y.
+
+        The mixture over what was learned; arguments as for :meth:`Release.predict`. `include_noise` adds the
+        scatter of a single outcome, as it was learned.
+        """
+        return self.learned.predict(
+            X, return_std=return_std, return_cov=return_cov, include_noise=include_noise
+        )
+
+    def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
+        """Std at `X` by its causes: privacy noise, GP posterior, observation; and in total."""
+        return self.learned.uncertainty(X, include_noise=include_noise)
+
+    def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
+        """(n, len(X)) draws of f from its posterior, by public randomness; free."""
+        return self.learned.sample(X, n, seed)
+
+    def remodel(self, gp: GP) -> Posterior:
+        """Another GP conditioned on what was released; free. See :meth:`Release.remodel`."""
+        if not isinstance(gp, GP):
+            raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
+        if not isinstance(gp.noise, float) or gp.downweight is not None:  # which would be one per row
+            raise ArgumentError("gp", "must have one noise variance, not one per row, and no downweight")
+        rule = self.plan.rule
+        return conditioned(gp.with_inducing(rule.inputs.X), rule, rule.all_stages(self.stages))
+
+    def evidence(self, gp: GP) -> float:
+        """How well a model explains what was released: see :meth:`Release.evidence`.
+
+        What was measured of the noise level is not counted.
+        """
+        return self.remodel(gp).log_evidence
+
+    def learn(self, prior: Hyperprior | None = None) -> Learned:
+        """What was learned; or, with another hyperprior, what would have been learned with it. Free."""
+        own = self.plan.rule.prior
+        if prior == own or (prior is None and isinstance(own, Hyperprior)):
+            return self.learned
+        walk = Walk(replace(self.plan.rule, prior=prior or Hyperprior()))
+        for stage in self.stages:
+            walk.take(stage)
+        return learned_from(walk.rule, self.stages, walk.state.settings, walk.state.weights)
+
+    def save(self, path: str | os.PathLike[str], *, sign_with: Any = None) -> None:
+        """Write the release file: all that an analyst or auditor needs. See :meth:`Release.save`."""
+        atomic.write(path, encoding.encode(self, sign_with))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> StagedRelease:
+        """Read a release file. Nothing in it is executed."""
+        manifest, arrays, _ = reading.read(path)
+        encoding.expect_staged(manifest)
+        return cls.from_contents(manifest, arrays)
+
+    @classmethod
+    def from_contents(
+        cls, manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any = None
+    ) -> StagedRelease:
+        """The release that a file holds."""
+        plan = StagedPlan.from_contents(manifest, arrays, kernel)
+        return cls(plan, *encoding.release_parts(manifest, arrays, plan.rule))
+
+    def __repr__(self) -> str:
+        c, std = self.certificate, self.noise_std
+        mark = "INSECURE " if c.insecure else ""
+        return (
+            f"<{mark}StagedRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, "
+            f"{len(self.stages)} stages, {len(std)} predictions, "
+            f"privacy noise std {std.min():.3g} to {std.max():.3g}>"
+        )
+
+
+def _with_labels(plan: StagePlan, cells: Cells) -> StagePlan:
+    """A first stage that knows which row belongs to which cell."""
+    groups = cells.inputs.groups
+    spread = None if plan.spread is None else replace(plan.spread, groups=groups)
+    return StagePlan(replace(plan.measurement, groups=groups), spread, plan.line)
+
+
+def learned_from(
+    rule: Rule, own: Sequence[Stage], settings: tuple[Candidate, ...], weights: FloatArray
+) -> Learned:
+    """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
+    stages = rule.all_stages(own)
+    inducing = () if rule.support is None else (rule.support,)
+    models = [GP(one.kernel, one.noise, rule.bounds, rule.middle, *inducing) for one in settings]
+    posteriors = tuple(conditioned(model, rule, stages) for model in models)
+    with np.errstate(divide="ignore"):
+        odds = np.log(weights / weights[0])
+    return Learned(settings, weights, frozen(odds), posteriors)
+
+
+def conditioned(gp: GP, rule: Rule, stages: Sequence[Stage]) -> Posterior:
+    """A GP given what all stages measured."""
+    released = [(stage.plan.measurement, stage.z) for stage in stages]
+    lines, inputs = [stage.plan.line for stage in stages], None
+    if rule.cells is not None:
+        inputs = replace(rule.inputs, noise=gp.noise)
+    return Posterior(gp, rule.inputs.X if rule.X is None else rule.X, released, lines, inputs)

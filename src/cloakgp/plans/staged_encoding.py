@@ -1,0 +1,219 @@
+"""How a release in stages becomes the arrays and words of a file, and back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloakgp.checks import FloatArray
+from cloakgp.files import container, reading, schema, signing
+from cloakgp.files.container import Array, ReleaseFileError
+from cloakgp.files.schema import FORMAT, SCHEMA
+from cloakgp.files.staged_schema import STAGE_ARRAYS, STAGED
+from cloakgp.ledger.charge import Receipt
+from cloakgp.measurements.lattice import IntArray
+from cloakgp.measurements.staged_certificate import StagedCertificate
+from cloakgp.model.gp import GP
+from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting, Setting
+from cloakgp.plans.encoding import LARGEST_INPUTS, given_kernel
+from cloakgp.plans.stages import Given, Promise, Rule, Stage, StagePlan
+from cloakgp.rows.cells import Cells, fill_cells
+from cloakgp.rows.merging import Groups, distinct
+
+if TYPE_CHECKING:
+    from cloakgp.plans.staged import StagedPlan, StagedRelease
+
+
+def encode(release: StagedRelease, sign_with: Any = None) -> bytes:
+    """The bytes of a release file."""
+    receipt = release.receipt
+    manifest, arrays = _described(release.plan)
+    manifest["ledger"] = None if receipt is None else {"entry": receipt.entry, "head": receipt.head}
+    manifest[schema.CUSTODIANS_WORDS] = {} if receipt is None else {"dataset": receipt.dataset}
+    manifest["learned"] = [
+        {**asdict(setting), "lengthscale": list(setting.lengthscale), "weight": weight}
+        for setting, weight in zip(release.settings, release.weights.tolist(), strict=True)
+        if isinstance(setting, Setting)
+    ]
+    first = len(manifest["stages"]) - 1
+    for number, stage in enumerate(release.stages, start=first):
+        words, own = stage.plan.described()
+        manifest["stages"][number:] = [words]
+        arrays |= _numbered(own | {"z": stage.answer}, number)
+    signature = None
+    if sign_with is not None:
+        signature = signing.sign(container.sealed(manifest, arrays)["sha256"], sign_with)
+    return container.pack(manifest, arrays, signature)
+
+
+def encode_plan(plan: StagedPlan) -> bytes:
+    """The bytes of a plan's file."""
+    manifest, arrays = _described(plan)
+    return container.pack({**manifest, "format": schema.PLAN_FORMAT}, arrays)
+
+
+def digest(plan: StagedPlan) -> str:
+    """SHA-256 of what the plan's file will hold."""
+    return reading.plan_digest(*_described(plan))
+
+
+def _numbered(arrays: dict[str, Array], number: int) -> dict[str, Array]:
+    return {f"{name}_{number}": np.asarray(a, dtype=STAGE_ARRAYS[name][0]) for name, a in arrays.items()}
+
+
+def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
+    """A plan as words and arrays: what was given to it, and its first stage."""
+    rule = plan.rule
+    arrays: dict[str, Any] = {"X_star": rule.X_star, "weights": rule.weights}
+    if rule.cells is None or (isinstance(rule.X, np.ndarray) and rule.X.nbytes <= LARGEST_INPUTS):
+        arrays["X"] = rule.X
+    if rule.cells is not None:
+        arrays["cells"] = rule.cells.centres
+    if rule.support is not None:
+        arrays["inducing"] = rule.support
+    arrays = {name: np.asarray(array, dtype="<f8") for name, array in arrays.items()}
+    if rule.cells is not None:
+        arrays["counts"] = np.asarray(rule.cells.counts, dtype="<i8")
+    words, own = plan.first.described()
+    stages: list[dict[str, Any]] = []
+    for stage in rule.all_stages(()):
+        before, known = stage.plan.described()
+        arrays |= _numbered(known | {"z": stage.answer}, len(stages))
+        stages.append(before)
+    arrays |= _numbered(own, len(stages))
+    manifest: dict[str, Any] = {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "release": STAGED,
+        "unit": plan.certificate.unit,
+        "certificate": plan.certificate.to_dict(),
+        "model": _model_words(rule),
+        "inputs_sha256": None if rule.cells is None else rule.cells.digest,
+        "kappa": rule.kappa,
+        "given": [_given_words(given) for given in rule.given],
+        "stages": [*stages, words],
+    }
+    return manifest, arrays
+
+
+def _model_words(rule: Rule) -> dict[str, Any]:
+    bounds = list(rule.bounds)
+    if isinstance(rule.prior, Known):
+        gp = rule.prior.gp
+        return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.level, "bounds": bounds}
+    return {"prior": {name: list(value) for name, value in asdict(rule.prior).items()}, "bounds": bounds}
+
+
+def _given_words(given: Given) -> dict[str, Any]:
+    promise = asdict(given.promise) | {"shares": list(given.promise.shares)}
+    return promise | {"bounds": list(given.bounds), "stages": len(given.stages)}
+
+
+def expect_staged(manifest: dict[str, Any]) -> None:
+    """Raise if a file holds another kind of release."""
+    if manifest["release"] != STAGED:
+        raise ReleaseFileError("path: this file holds no release in stages; use Release.load.")
+
+
+PlanParts = tuple[Rule, StagePlan, StagedCertificate]
+"""What a plan is made of."""
+
+
+def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> PlanParts:
+    """What a plan is made of that a manifest and arrays describe which fit the schema."""
+    words = manifest["certificate"]
+    before = tuple((pair[0], pair[1]) for pair in words["before"])
+    certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"]), "before": before})
+    c, cells = certificate, _cells(manifest, arrays)
+    inputs = distinct(arrays["X"], 0.0) if cells is None else cells.inputs
+    if arrays["matrix_0"].shape[1] != len(inputs):
+        raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")
+    given, stages = [], _Stages(manifest, arrays, inputs.groups)
+    for one in manifest["given"]:
+        promise = Promise(one["epsilon"], one["delta"], one["mu"], one["most"], tuple(one["shares"]))
+        bounds = (one["bounds"][0], one["bounds"][1])
+        answered = tuple(
+            Stage(stages.plan(promise, bounds, number), stages.answer()) for number in range(one["stages"])
+        )
+        given.append(Given(promise, bounds, answered))
+    try:
+        prior = _prior(manifest["model"], kernel)
+    except (TypeError, ValueError) as error:
+        raise ReleaseFileError(f"release file has a model that makes no sense: {error}") from None
+    rule = Rule(
+        prior=prior,
+        bounds=tuple(manifest["model"]["bounds"]),
+        X=arrays.get("X"),
+        X_star=arrays["X_star"],
+        weights=arrays["weights"],
+        support=arrays.get("inducing"),
+        promise=Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares),
+        kappa=manifest["kappa"],
+        given=tuple(given),
+        cells=cells,
+    )
+    return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
+
+
+def _cells(manifest: dict[str, Any], arrays: dict[str, Array]) -> Cells | None:
+    if "cells" not in arrays:
+        return None
+    labels = fill_cells(arrays["X"], arrays["cells"]).labels if "X" in arrays else None
+    return Cells(arrays["cells"], arrays["counts"], labels, manifest["inputs_sha256"])
+
+
+def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
+    if "prior" in words:
+        return Hyperprior(**{name: tuple(value) for name, value in words["prior"].items()})
+    given = given_kernel(words["kernel"], kernel)
+    return Known(GP(given, words["noise"], words["bounds"], words["mean"]))
+
+
+class _Stages:
+    """The stages in a file, one after the other."""
+
+    def __init__(
+        self, manifest: dict[str, Any], arrays: dict[str, Array], groups: Groups | None, first: int = 0
+    ) -> None:
+        self._words, self._arrays, self._groups, self._next = manifest["stages"], arrays, groups, first
+
+    def plan(self, promise: Promise, bounds: tuple[float, float], number: int) -> StagePlan:
+        """The next one's plan: number `number` of its own promise."""
+        at = self._next
+        own = {name: self._arrays[key] for name in STAGE_ARRAYS if (key := f"{name}_{at}") in self._arrays}
+        plan = StagePlan.from_described(self._words[at], own, promise, bounds, self._groups, number)
+        self._next += 1
+        return plan
+
+    def answer(self) -> IntArray:
+        """What the last one was answered."""
+        answer: IntArray = self._arrays[f"z_{self._next - 1}"]
+        return answer
+
+
+ReleaseParts = tuple[tuple[Stage, ...], tuple[Candidate, ...], FloatArray, Receipt | None]
+"""What a release has that its plan has not."""
+
+
+def release_parts(manifest: dict[str, Any], arrays: dict[str, Array], rule: Rule) -> ReleaseParts:
+    """What a release is made of, beside its plan, that a manifest and arrays describe."""
+    before = sum(one["stages"] for one in manifest["given"])
+    stages = _Stages(manifest, arrays, rule.inputs.groups, before)
+    own = tuple(
+        Stage(stages.plan(rule.promise, rule.bounds, number), stages.answer())
+        for number in range(len(manifest["stages"]) - before)
+    )
+    settings: list[Candidate] = []
+    weights = []
+    for one in manifest["learned"]:
+        words = {name: value for name, value in one.items() if name != "weight"}
+        settings.append(Setting(**{**words, "lengthscale": tuple(words["lengthscale"])}))
+        weights.append(one["weight"])
+    if isinstance(rule.prior, Known):
+        settings, weights = [KnownSetting(rule.prior.gp)], [1.0]
+    receipt = None
+    if manifest["ledger"] is not None:
+        receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
+    return own, tuple(settings), np.array(weights), receipt

@@ -1,0 +1,159 @@
+"""Plan a release in stages: everything that can fail is found out here, before anything is paid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloakgp import calibration as calibrate
+from cloakgp import checks
+from cloakgp.calibration import SIGMA_FLOOR
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.errors import ArgumentError
+from cloakgp.measurements.lattice import NOISE_SCALES
+from cloakgp.measurements.spread import spread_bits
+from cloakgp.measurements.staged_certificate import certify_stages
+from cloakgp.model.cover import cover
+from cloakgp.model.hyperprior import Hyperprior, Known
+from cloakgp.plans.given import taken
+from cloakgp.plans.reconstruction import relative_weights
+from cloakgp.plans.staged import StagedPlan
+from cloakgp.plans.stages import Promise, Rule, Walk
+from cloakgp.posterior import staging
+from cloakgp.posterior.support import support_points
+from cloakgp.rows.cells import MOST_CELLS, make_cells
+from cloakgp.rows.chunks import spread_evenly
+from cloakgp.rows.merging import distinct
+from cloakgp.rows.sources import is_lazy
+
+if TYPE_CHECKING:
+    from cloakgp.model.auto_gp import AutoGP
+    from cloakgp.model.gp import GP
+
+MOST_COLUMNS = 10
+MOST_SORTED = 10**6
+"""Rows among which equal ones are looked for; more go into cells at once."""
+_COVERED = 20_000  # rows that default test points cover
+_SPARE = 8  # measurements beyond one for each test point, which a design may use
+
+
+def make_staged_plan(
+    model: AutoGP,
+    X: FloatArray,
+    X_star: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    weights: Any,
+    given: Sequence[Any],
+) -> StagedPlan:
+    """A plan, as :meth:`AutoGP.plan` makes it."""
+    if X.shape[1] > MOST_COLUMNS:
+        raise ArgumentError(
+            "X",
+            f"must have at most {MOST_COLUMNS} columns for a model that is learned",
+            f"{X.shape[1]}",
+            "Leave out columns that matter little, or use GP with a kernel of your choice.",
+        )
+    epsilon, delta = calibrate.promise(epsilon, delta)
+    # The number of stages depends on mu, which depends, hardly, on how many numbers they release.
+    schedule = staging.schedule(calibrate.calibrate(epsilon, delta), len(X), model.stages)
+    return _planned(
+        model.prior, model.bounds, model.inducing, X, X_star, weights, given, epsilon, delta, *schedule
+    )
+
+
+def make_given_plan(
+    gp: GP,
+    X: FloatArray,
+    X_star: Any,
+    *,
+    epsilon: float,
+    delta: float,
+    weights: Any,
+    given: Sequence[Any],
+    windows: float | None,
+) -> StagedPlan:
+    """A plan of one stage for a model that is known, after earlier releases, as :meth:`GP.plan` makes it."""
+    epsilon, delta = calibrate.promise(epsilon, delta)
+    bounds = gp.one_pair("a plan with given")
+    if not isinstance(gp.noise, float) or gp.downweight is not None:
+        raise ArgumentError("given", "needs a model with one noise variance, not one per row")
+    if windows is not None:
+        windows = checks.positive(windows, "windows", "It is in standard deviations; 2 is a careful choice.")
+    return _planned(
+        Known(gp), bounds, gp.inducing, X, X_star, weights, given, epsilon, delta, (1.0,), windows
+    )
+
+
+def _planned(
+    prior: Hyperprior | Known,
+    bounds: tuple[float, float],
+    inducing: Any,
+    X: FloatArray,
+    X_star: Any,
+    weights: Any,
+    given: Sequence[Any],
+    epsilon: float,
+    delta: float,
+    shares: tuple[float, ...],
+    kappa: float | None,
+) -> StagedPlan:
+    X_star = (
+        cover(spread_evenly(X, _COVERED))
+        if X_star is None
+        else checks.matrix(X_star, "X_star", columns=X.shape[1])
+    )
+    if weights is None:
+        weights = np.ones(len(X_star))
+    remedy = "To ignore a test point, leave it out of X_star."
+    weights = relative_weights(checks.vector(weights, "weights", len(X_star), positive=True, remedy=remedy))
+    cells, inputs = None, None
+    if not is_lazy(X) and len(X) <= MOST_SORTED:
+        inputs = distinct(X, 0.0)
+    if inputs is None or len(inputs) > MOST_CELLS:
+        cells = make_cells(X)
+        inputs = cells.inputs
+    most = most_numbers(len(X_star), len(inputs), len(shares))
+    mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
+    _check_headroom(len(X), mu, shares, epsilon)
+    rule = Rule(
+        prior=prior,
+        bounds=bounds,
+        X=X,
+        X_star=X_star,
+        weights=frozen(weights),
+        support=support_points(inputs.X, inducing),
+        promise=Promise(epsilon, delta, mu, most, shares),
+        kappa=kappa,
+        given=taken(given, X, inputs.groups),
+        cells=cells,
+    )
+    walk = Walk(rule)
+    state, first = walk.state, walk.next_stage(0)
+    before = tuple((given.promise.epsilon, given.promise.delta) for given in rule.given)
+    plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares, before))
+    plan.__dict__["start"] = state  # made already
+    return plan
+
+
+def most_numbers(test_points: int, inputs: int, stages: int) -> int:
+    """At most how many numbers are released, whatever the designs will be."""
+    return (min(test_points, inputs) + _SPARE) * stages
+
+
+def _check_headroom(n_rows: int, mu: float, shares: tuple[float, ...], epsilon: float) -> None:
+    """Raise unless every stage's integers have room, whatever its matrix: nothing may fail once paid for."""
+    for number, share in enumerate(shares):
+        parts = [share * (1 - staging.SCALE_SHARE), share * staging.SCALE_SHARE] if number else [share]
+        for part in parts:
+            own = mu * math.sqrt(part)
+            bits = min(spread_bits(n_rows, own), math.floor(61 - math.log2(n_rows + NOISE_SCALES / own)))
+            if bits < 20 or 2.0 ** (bits - 1) / own < SIGMA_FLOOR:
+                raise ValueError(
+                    f"epsilon={epsilon:g} with {n_rows} rows leaves too few bits for exact noise; use a "
+                    "smaller epsilon, or a larger one if it is tiny."
+                )

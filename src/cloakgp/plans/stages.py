@@ -1,0 +1,336 @@
+"""One stage of a release that is made in several: what it measures, and the walk from one to the next.
+
+A stage is planned from what the stages before it made public, and from nothing else: windows close in on
+where outcomes are expected, and the measurement is designed for what is still unknown. So all of this file is
+public, and anybody who holds the answers can walk again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.files import container
+from cloakgp.files.container import Array
+from cloakgp.measurements.lattice import IntArray, Limits, Measurement, Part, to_integers
+from cloakgp.measurements.spread import Spread, make_spread
+from cloakgp.model.hyperprior import Hyperprior, Known
+from cloakgp.posterior import staging
+from cloakgp.posterior.conditioning import Line
+from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State
+from cloakgp.rows.cells import Cells
+from cloakgp.rows.merging import Groups, Inputs, distinct
+
+ARRAYS = ("matrix", "lower", "upper", "slope", "shift", "extra", "centre")
+"""Of a stage, in a file."""
+
+
+@dataclass(frozen=True, eq=False)
+class StagePlan:
+    """What a stage will measure: public, and fixed before y is read."""
+
+    measurement: Measurement
+    spread: Spread | None
+    """One more number, for the noise level; not in a first stage."""
+    line: Line | None
+    """What its windows do to outcomes; None where they are the bounds."""
+
+    @property
+    def n_measurements(self) -> int:
+        return self.measurement.n_measurements + (self.spread is not None)
+
+    @property
+    def mu_squared(self) -> float:
+        """What it spends."""
+        return self.measurement.mu() ** 2 + (0.0 if self.spread is None else self.spread.mu() ** 2)
+
+    def described(self) -> tuple[dict[str, Any], dict[str, Array]]:
+        """As words and arrays."""
+        m, s = self.measurement, self.spread
+        arrays: dict[str, Any] = {"matrix": m.matrix}
+        if self.line is not None:
+            arrays |= {"lower": m.lower, "upper": m.upper}
+            arrays |= {"slope": self.line.slope, "shift": self.line.shift, "extra": self.line.extra}
+        words: dict[str, Any] = {**_lattice_words(m), "windows": self.line is not None, "spread": None}
+        if s is not None:
+            words["spread"] = {**_lattice_words(s), "limit": s.limit}
+            arrays["centre"] = s.centre
+        return words, {name: np.asarray(array) for name, array in arrays.items()}
+
+    def to_bytes(self) -> bytes:
+        """For a ledger, which keeps it until the stage is answered."""
+        return container.pack(*self.described())
+
+    @classmethod
+    def from_bytes(cls, contents: bytes, rule: Rule, number: int) -> StagePlan:
+        """What :meth:`to_bytes` wrote."""
+        words, arrays, _ = container.unpack(contents)
+        return cls.from_described(words, arrays, rule.promise, rule.bounds, rule.inputs.groups, number)
+
+    @classmethod
+    def from_described(
+        cls,
+        words: dict[str, Any],
+        arrays: dict[str, Array],
+        promise: Promise,
+        bounds: tuple[float, float],
+        groups: Groups | None,
+        number: int,
+    ) -> StagePlan:
+        """What :meth:`described` gave; whatever it says, the private room checks the integers."""
+        shares = promise.shares_of(number, words["spread"] is not None)
+        low, high = bounds
+        kept: dict[str, Any] = {"epsilon": promise.epsilon, "delta": promise.delta, "groups": groups}
+        line = None
+        if "slope" in arrays:
+            line = Line(arrays["slope"], arrays["shift"], arrays["extra"])
+        measurement = Measurement(
+            matrix=arrays["matrix"],
+            lower=arrays.get("lower", low),
+            upper=arrays.get("upper", high),
+            part=Part(shares[0], promise.most),
+            **_lattice_of(words),
+            **kept,
+        )
+        spread = None
+        if words["spread"] is not None:
+            spread = Spread(
+                matrix=_equal_columns(words["spread"], len(arrays["centre"])),
+                lower=low,
+                upper=high,
+                part=Part(shares[1], promise.most),
+                centre=arrays["centre"],
+                limit=words["spread"]["limit"],
+                **_lattice_of(words["spread"]),
+                **kept,
+            )
+        return cls(measurement, spread, line)
+
+
+def _lattice_words(m: Measurement) -> dict[str, Any]:
+    names = ("y_bits", "matrix_bits", "sigma")
+    return {name: getattr(m, name) for name in names} | {"sensitivity_steps": m.sensitivity()}
+
+
+def _lattice_of(words: dict[str, Any]) -> dict[str, Any]:
+    return {name: words[name] for name in ("y_bits", "matrix_bits", "sigma")}
+
+
+def _equal_columns(words: dict[str, Any], n: int) -> IntArray:
+    return frozen(np.full((1, n), 2 ** words["matrix_bits"], dtype=np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A stage that was answered: what it measured, in which windows, and what came out."""
+
+    plan: StagePlan
+    answer: IntArray
+    """Noisy integers: all that this stage left behind of y."""
+
+    @property
+    def z(self) -> IntArray:
+        """(q,) noisy measurements."""
+        return self.answer[: self.plan.measurement.n_measurements]
+
+    @property
+    def lower(self) -> float | FloatArray:
+        """Lower edges of the windows, one for each distinct row of X; the bound in a first stage."""
+        return self.plan.measurement.lower
+
+    @property
+    def upper(self) -> float | FloatArray:
+        """Upper edges of the windows."""
+        return self.plan.measurement.upper
+
+    @property
+    def mu(self) -> float:
+        """What it spent."""
+        return math.sqrt(self.plan.mu_squared)
+
+    @property
+    def distance(self) -> float | None:
+        """Mean distance of outcomes from what was expected, with noise, if this stage measured it."""
+        spread = self.plan.spread
+        return None if spread is None else spread.mean_distance(self.answer[-1:])
+
+    def reading(self, middle: float) -> Reading:
+        """What it says of f less the middle of the bounds."""
+        m, line = self.plan.measurement, self.plan.line
+        rows, n = m.real_matrix(), m.counts
+        edge = m.lower + (m.upper - m.lower) / 2
+        value = (self.z - m.midpoint).astype(np.float64) * m.step
+        covariance = m.noise_scale**2 * np.eye(len(rows))
+        if line is None:
+            return Reading(rows, np.ones(len(n)), value + rows @ (n * (edge - middle)), covariance)
+        value = value - line.shift + rows @ (n * (edge - line.slope * middle))
+        return Reading(rows, line.slope, value, covariance + line.extra)
+
+    def spread_reading(self, middle: float) -> SpreadReading | None:
+        """What it says of the noise level."""
+        s, distance = self.plan.spread, self.distance
+        if s is None or distance is None:
+            return None
+        return SpreadReading(s.centre - middle, s.limit, distance, s.std**2)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What several stages keep together: Gaussian DP adds mu squared."""
+
+    epsilon: float
+    delta: float
+    mu: float
+    most: int
+    """At most how many numbers will be released."""
+    shares: tuple[float, ...]
+    """Each stage's share of mu squared; they add up to 1."""
+
+    def shares_of(self, number: int, spread: bool) -> tuple[float, float]:
+        """A stage's shares of mu squared: for its measurements, and for the noise level."""
+        share = self.shares[number]
+        part = share * staging.SCALE_SHARE if spread else 0.0
+        return share - part, part
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """An earlier release of the same outcomes: what it promised on its own, and what it answered."""
+
+    promise: Promise
+    bounds: tuple[float, float]
+    stages: tuple[Stage, ...]
+    dataset: str | None = None
+    """Which of a ledger's data sets paid for it, if that is known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """All that decides how stages follow from each other: public, and fixed before the first."""
+
+    prior: Hyperprior | Known
+    bounds: tuple[float, float]
+    X: Any
+    """(N, D) public inputs: an array, or what gives slices of one; None if only the digest is known."""
+    X_star: FloatArray
+    weights: FloatArray
+    support: FloatArray | None
+    """Inputs that stand for all, where there are many; None where each stands for itself."""
+    promise: Promise
+    kappa: float | None
+    """A window's half width, in standard deviations of what is expected there; None for the bounds."""
+    given: tuple[Given, ...] = ()
+    cells: Cells | None = None
+    """For many rows: those of a cell are treated alike."""
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """X without its repetitions, or the cells that its rows belong to."""
+        if self.cells is None:
+            return distinct(self.X, 0.0)
+        # A model's noise is one number here, but smoothers ask for it with the rows.
+        return self.cells.inputs
+
+    @property
+    def middle(self) -> float:
+        """What outcomes are counted from: a known model's mean, or the middle of the bounds."""
+        if isinstance(self.prior, Known):
+            return self.prior.gp.level
+        return self.bounds[0] + (self.bounds[1] - self.bounds[0]) / 2
+
+    @property
+    def n_stages(self) -> int:
+        return len(self.promise.shares)
+
+    def all_stages(self, own: Sequence[Stage]) -> list[Stage]:
+        """Those of the earlier releases, and then these."""
+        return [*(stage for given in self.given for stage in given.stages), *own]
+
+    def has_windows(self, number: int) -> bool:
+        """Whether a stage's outcomes are clipped more narrowly than to the bounds."""
+        return self.kappa is not None and (number > 0 or bool(self.given))
+
+    def measures_noise(self, number: int) -> bool:
+        """Whether a stage measures the noise level, for which something must be known of the mean."""
+        return not isinstance(self.prior, Known) and (number > 0 or bool(self.given))
+
+
+class Walk:
+    """From stage to stage."""
+
+    def __init__(self, rule: Rule, start: State | None = None) -> None:
+        self.rule, inputs = rule, rule.inputs
+        width = rule.bounds[1] - rule.bounds[0]
+        self.mixture = Mixture(rule.prior, inputs.X, inputs.counts, rule.X_star, width, rule.support)
+        # What was given changes which models the mixture still holds, and so is always taken anew.
+        self.state: State = self.mixture.start() if start is None or rule.given else start
+        self.readings: list[Reading] = []
+        self.spreads: list[SpreadReading] = []
+        for stage in rule.all_stages(()):
+            self._note(stage)
+        if rule.given:
+            self.state = self.mixture.fit(self.readings, self.spreads)
+
+    @property
+    def _centred(self) -> tuple[float, float]:
+        """The bounds, less their middle."""
+        return self.rule.bounds[0] - self.rule.middle, self.rule.bounds[1] - self.rule.middle
+
+    def windows(self) -> tuple[FloatArray, FloatArray]:
+        """(U,) lower and upper edges for a stage that is not the first, in y's unit."""
+        (low, high), middle, centred = self.rule.bounds, self.rule.middle, self._centred
+        assert self.rule.kappa is not None
+        a, b = staging.windows(self.state, centred, self.rule.kappa)
+        lower, upper = np.where(a <= centred[0], low, middle + a), np.where(b >= centred[1], high, middle + b)
+        return frozen(lower), frozen(upper)
+
+    def stage(self, lower: Limits, upper: Limits, mu: float) -> staging.Stage:
+        """What can be said of a stage with these windows before its measurement is known."""
+        middle, same = self.rule.middle, np.ones(len(self.mixture.counts))
+        window = (lower - middle) * same, (upper - middle) * same
+        return staging.Stage(self.state, window, self._centred, mu, self.rule.weights)
+
+    def line(self, stage: staging.Stage, m: Measurement) -> Line:
+        """What the windows do to this measurement."""
+        rows, clip, middle = m.real_matrix(), stage.clip, self.rule.middle
+        shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
+        return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
+
+    def distances(self) -> tuple[FloatArray, float]:
+        """From where distances of outcomes are measured, for the noise level, and up to how far."""
+        low, high = self.rule.bounds
+        return self.rule.middle + self.state.mean, staging.scale_limit(self.state, high - low)
+
+    def next_stage(self, number: int) -> StagePlan:
+        """The plan of a stage, from all that was answered before it."""
+        rule, groups, promise = self.rule, self.rule.inputs.groups, self.rule.promise
+        share, spread_share = promise.shares_of(number, rule.measures_noise(number))
+        mu, narrow = promise.mu * math.sqrt(share), rule.has_windows(number)
+        limits: tuple[Limits, Limits] = self.windows() if narrow else rule.bounds
+        stage = self.stage(*limits, mu)
+        B = stage.rows() * (stage.window[1] - stage.window[0])
+        kept = (promise.epsilon, promise.delta)
+        m = to_integers(B, limits, *kept, mu, groups=groups, part=Part(share, promise.most))
+        line = self.line(stage, m) if narrow else None
+        if not spread_share:
+            return StagePlan(m, None, line)
+        spread_mu, part = promise.mu * math.sqrt(spread_share), Part(spread_share, promise.most)
+        spread = make_spread(*self.distances(), rule.bounds, groups, *kept, spread_mu, part)
+        return StagePlan(m, spread, line)
+
+    def take(self, stage: Stage) -> None:
+        """Learn from a stage's answer."""
+        self._note(stage)
+        self.state = self.mixture.fit(self.readings, self.spreads)
+
+    def _note(self, stage: Stage) -> None:
+        self.readings.append(stage.reading(self.rule.middle))
+        spread = stage.spread_reading(self.rule.middle)
+        if spread is not None:
+            self.spreads.append(spread)

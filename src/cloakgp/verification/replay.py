@@ -1,0 +1,123 @@
+"""Walk through a release's stages again: from its public numbers to each stage's windows.
+
+A window that was not chosen by the stages before it alone could tell of y by where it is, and no noise would
+hide that. So every window is worked out again, with all else that a stage takes from the ones before it, and
+what was learned from them all. Matrices are not: a design's choice, as in every release file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from cloakgp.measurements.lattice import Measurement
+from cloakgp.measurements.spread import Spread
+from cloakgp.model.hyperprior import Candidate, Known
+from cloakgp.plans.staged import StagedRelease
+from cloakgp.plans.stages import Rule, Walk
+from cloakgp.posterior.conditioning import Line
+from cloakgp.verification import reasons
+from cloakgp.verification.reasons import Reason, VerificationError
+
+TOLERANCE = 1e-6
+"""Of the bounds' width, for windows; of 1 for weights; of the largest numbers for what is added up.
+
+Machines that round differently were seen to differ by less than a thousandth of this.
+"""
+WINDOWS = "the windows"
+GIVEN = "what was given"
+_FAR = 1e7  # bounds so many widths from 0 leave too few digits
+
+
+def check(release: StagedRelease) -> tuple[list[str], list[str]]:
+    """What was checked, and what could not be."""
+    rule = release.plan.rule
+    if max(map(abs, rule.bounds)) > _FAR * (rule.bounds[1] - rule.bounds[0]):
+        return [], [f"{WINDOWS}: the bounds are too far from 0 for floating point to work them out again"]
+    try:
+        with np.errstate(all="ignore"):
+            _walk(release)
+    except VerificationError:
+        raise
+    except (ValueError, TypeError, ArithmeticError, LinAlgError, AssertionError) as error:
+        return [], [f"{WINDOWS}: they could not be worked out again here ({type(error).__name__})"]
+    done = []
+    narrow = [number + 1 for number, stage in enumerate(release.stages) if stage.plan.line is not None]
+    if narrow:
+        of = f"stage {narrow[0]}" if len(narrow) == 1 else f"stages {narrow[0]} to {narrow[-1]}"
+        done.append(f"windows of {of}, from the answers before, to {TOLERANCE:g} of the bounds' width")
+    if not isinstance(rule.prior, Known):
+        done.append("what was learned, from all answers")
+    left = []
+    if any(stage.plan.line is not None for stage in rule.all_stages(())):
+        left = [f"{GIVEN}: its windows follow from its own file, which can be verified"]
+    return done, left
+
+
+def _walk(release: StagedRelease) -> None:
+    rule = release.plan.rule
+    walk = Walk(rule)
+    for number, stage in enumerate(release.stages):
+        where, plan = f"stage {number + 1}", stage.plan
+        reasons.refuse((plan.line is not None) != rule.has_windows(number), Reason.WINDOWS, where)
+        reasons.refuse((plan.spread is not None) != rule.measures_noise(number), Reason.DISTANCES, where)
+        if plan.line is not None:
+            _check_windows(walk, plan.measurement, plan.line, where)
+        if plan.spread is not None:
+            _check_distances(walk, plan.spread, where)
+        walk.take(stage)
+    if not isinstance(rule.prior, Known):
+        _check_learned(walk, release.settings, release.weights)
+
+
+def _check_windows(walk: Walk, m: Measurement, line: Line, where: str) -> None:
+    edge = TOLERANCE * _width(walk.rule)
+    lower, upper = walk.windows()
+    reasons.refuse(not (_near(m.lower, lower, edge) and _near(m.upper, upper, edge)), Reason.WINDOWS, where)
+    expected = walk.line(walk.stage(m.lower, m.upper, 1.0), m)  # by the file's windows, which are near
+    largest = (np.abs(m.real_matrix()) @ m.counts).max() * max(_width(walk.rule), *map(abs, walk.rule.bounds))
+    variance = np.abs(expected.extra).max() + m.noise_scale**2
+    near = (
+        _near(line.slope, expected.slope, TOLERANCE)
+        and _near(line.shift, expected.shift, TOLERANCE * largest)
+        and _near(line.extra, expected.extra, TOLERANCE * variance)
+    )
+    reasons.refuse(not near, Reason.LINE, where)
+
+
+def _check_distances(walk: Walk, spread: Spread, where: str) -> None:
+    edge, (centre, limit) = TOLERANCE * _width(walk.rule), walk.distances()
+    near = _near(spread.centre, centre, edge) and _near(spread.limit, limit, edge)
+    reasons.refuse(not near, Reason.DISTANCES, where)
+
+
+def _check_learned(walk: Walk, settings: tuple[Candidate, ...], weights: Any) -> None:
+    """The same models with the same weights, in any order: nearly equal ones may change places.
+
+    Of two such at the list's end either may be left out.
+    """
+    kept = walk.state.weights.tolist()
+    others = walk.mixture.settings[len(kept) :]
+    left = [*zip(walk.state.settings, kept, strict=True), *((one, min(kept)) for one in others)]
+    near = len(settings) == len(kept) and abs(float(np.sum(weights)) - 1) <= TOLERANCE
+    for setting, weight in zip(settings, weights.tolist(), strict=True):
+        found = next((pair for pair in left if _same(setting, pair[0])), None)
+        near = near and found is not None and abs(weight - found[1]) <= TOLERANCE
+        if found is not None:
+            left.remove(found)
+    reasons.refuse(not near, Reason.LEARNED)
+
+
+def _same(one: Candidate, other: Candidate) -> bool:
+    numbers, others = (np.array([*s.lengthscale, s.signal, s.level, s.noise]) for s in (one, other))
+    return one.family == other.family and bool(np.allclose(numbers, others, rtol=TOLERANCE, atol=0))
+
+
+def _width(rule: Rule) -> float:
+    return rule.bounds[1] - rule.bounds[0]
+
+
+def _near(found: Any, expected: Any, tolerance: float) -> bool:
+    return bool(np.all(np.abs(np.asarray(found) - expected) <= tolerance))

@@ -1,0 +1,140 @@
+"""The promise of a release in stages, from the file's integers alone: each stage, and all together.
+
+As :mod:`cloakgp.verification.guarantee` for the other kinds: exact, and with nothing that plans or measures.
+A stage's noise is for what one row can move its sums, and the squares of the stages' mu add up if each stage
+was chosen by what the ones before it made public. Whether it was is for :mod:`cloakgp.verification.replay`.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from cloakgp.calibration import calibrate
+from cloakgp.measurements.staged_certificate import DESIGN
+from cloakgp.plans.staged_planner import most_numbers
+from cloakgp.posterior.staging import SCALE_SHARE
+from cloakgp.verification import guarantee, reasons
+from cloakgp.verification.guarantee import IntArray
+from cloakgp.verification.reasons import Reason
+
+_ROUNDING = Fraction(1, 10**12)  # relative, of what floating point made
+_MOST_BITS = 62  # of a distance, with its factor
+
+
+def check_words(manifest: dict[str, Any]) -> None:
+    """The terms of the promise, and the words for how it was reached: each from a closed list."""
+    claim = manifest["certificate"]
+    guarantee.check_terms(claim)
+    reasons.refuse(claim["design"] != DESIGN, Reason.DESIGN)
+    reasons.refuse(claim["calibration"] != "analytic", Reason.CALIBRATION)
+    reasons.refuse(claim["unbiased"], Reason.UNBIASED)
+
+
+def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any], counts: IntArray) -> float:
+    """The delta that all stages' integers prove; raises if it, or a number beside it, is not as claimed.
+
+    `counts` says how many rows of y each column of the matrices is for.
+    """
+    claim, shares = manifest["certificate"], manifest["certificate"]["shares"]
+    guarantee.check_numbers(claim)
+    guarantee.checked_width(manifest["model"], arrays)
+    reasons.refuse(not guarantee.relative(arrays["weights"]), Reason.WEIGHTS)
+    _check_calibration(claim)
+    most = most_numbers(len(arrays["X_star"]), len(counts), len(shares))
+    spent = [
+        _spent(words, arrays[f"matrix_{number}"], arrays[f"z_{number}"], counts, f"stage {number + 1}: ")
+        for number, words in enumerate(manifest["stages"])
+    ]
+    numbers = [len(arrays[f"z_{number}"]) for number in range(len(spent))]
+    first = 0
+    for given in manifest["given"]:
+        last = first + given["stages"]
+        _check_given(given, spent[first:last], sum(numbers[first:last]))
+        first = last
+    wrong = claim["n_measurements"] != most or sum(numbers[first:]) > most
+    reasons.refuse(wrong, Reason.FIGURE, "n_measurements")
+    proven = _proven(claim, spent[first:], claim["n_measurements"])
+    reasons.refuse(sum(map(Fraction, shares)) > 1 + _ROUNDING, Reason.SHARES)
+    for number, parts in enumerate(spent[first:]):
+        _check_share(claim, manifest["stages"][first + number], number, parts)
+    return proven
+
+
+def _proven(claim: dict[str, Any], spent: list[list[Fraction]], most: int) -> float:
+    """The delta that these stages together prove for the epsilon of their promise."""
+    total = sum((part for parts in spent for part in parts), Fraction(0))
+    proven = guarantee.discrete_delta(_root_rounded_up(total), claim["epsilon"], claim["delta"], most)
+    wrong = f"delta is {proven:.3g} at epsilon {claim['epsilon']:g}, not {claim['delta']:.3g}"
+    reasons.refuse(not proven <= claim["delta"], Reason.DELTA, wrong)
+    return proven
+
+
+def _check_given(given: dict[str, Any], spent: list[list[Fraction]], released: int) -> None:
+    """An earlier release that is taken into account keeps its own promise."""
+    for name in ("epsilon", "delta"):
+        least, most = guarantee.RANGES[name]
+        reasons.refuse(not least <= given[name] <= most, Reason.RANGE, f"given: {name}")
+    _proven(given, spent, max(released, given["most"]))
+
+
+def _check_calibration(claim: dict[str, Any]) -> None:
+    try:
+        wanted = calibrate(claim["epsilon"], claim["delta"], "analytic", claim["n_measurements"])
+    except ValueError:  # too small a promise for this library
+        wanted = math.inf
+    reasons.refuse(not math.isclose(claim["mu"], wanted, rel_tol=1e-12), Reason.CALIBRATION)
+    guarantee.check_slack(claim, claim["mu"])
+
+
+def _spent(
+    words: dict[str, Any], matrix: IntArray, z: IntArray, counts: IntArray, where: str
+) -> list[Fraction]:
+    """A stage's mu squared: of its measurements, and of the noise level if it measures that."""
+    guarantee.check_numbers(words, where)
+    squared, largest_sum = guarantee.longest_column(matrix, counts)
+    sensitivity = guarantee.root_rounded_up(squared * 4 ** words["y_bits"])
+    lattices = [(words, sensitivity, largest_sum * 2 ** words["y_bits"])]
+    spread = words["spread"]
+    if spread is not None:
+        # Of each row an integer from 0 to 2^y_bits, times 2^matrix_bits.
+        guarantee.check_numbers({**spread, "matrix_bits": 1}, where)
+        bits = spread["y_bits"] + spread["matrix_bits"]
+        reasons.refuse(bits > _MOST_BITS, Reason.RANGE, f"{where}matrix_bits")
+        lattices.append((spread, 2**bits, int(counts.sum()) * 2**bits))
+    far = max(map(abs, z.tolist())) >= 2**62
+    for lattice, steps, reach in lattices:
+        reasons.refuse(lattice["sensitivity_steps"] != steps, Reason.SENSITIVITY, where.rstrip(": "))
+        reasons.refuse(lattice["sigma"] < 2**30, Reason.NOISE_FLOOR, where.rstrip(": "))
+        reasons.refuse(reach + 64 * lattice["sigma"] >= 2**62 or far, Reason.OVERFLOW, where.rstrip(": "))
+    return [Fraction(steps, lattice["sigma"]) ** 2 for lattice, steps, _ in lattices]
+
+
+def _check_share(claim: dict[str, Any], words: dict[str, Any], number: int, spent: list[Fraction]) -> None:
+    """Neither less noise than a stage's share asks for, nor more: it would have been made for another."""
+    share = Fraction(claim["shares"][number])
+    level = share * Fraction(SCALE_SHARE) if words["spread"] is not None else Fraction(0)
+    for part, mu_squared, lattice in zip(
+        (share - level, level), spent, (words, words["spread"]), strict=False
+    ):
+        allowed = part * Fraction(claim["mu"]) ** 2
+        # A whole number of steps, which is also a floating-point number.
+        least = mu_squared * (1 + Fraction(1, lattice["sigma"])) ** 2 * (1 + _ROUNDING)
+        wrong = mu_squared > allowed * (1 + _ROUNDING) or least < allowed * (1 - _ROUNDING)
+        reasons.refuse(wrong, Reason.SHARE, f"stage {number + 1}")
+
+
+def _root_rounded_up(value: Fraction) -> float:
+    """A float whose square is at least this, and hardly more."""
+    root = math.sqrt(value)
+    while Fraction(root) ** 2 < value:
+        root = math.nextafter(root, math.inf)
+    return root
+
+
+def as_counts(counts: Any) -> IntArray:
+    """How many rows each column is for, as integers."""
+    return np.asarray(counts).astype(np.int64)

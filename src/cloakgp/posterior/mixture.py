@@ -17,7 +17,6 @@ from scipy.special import ndtr
 
 from cloakgp.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, Setting
-from cloakgp.model.smoothers import diagonal
 from cloakgp.posterior.resampling import about_the_best
 from cloakgp.posterior.support import Support
 
@@ -80,17 +79,14 @@ class Mixture:
         self.spans = np.ptp(X, axis=0)
         self.settings: list[Candidate] = [*prior.settings(self.spans, width)]
         self.log_prior = np.zeros(len(self.settings))
-        self.support = Support(X, X_star, self._reference(), support)
+        reference = self.settings[0]
+        if isinstance(prior, Hyperprior):
+            lengths, signal, noise = _REFERENCE
+            shares = np.array([lengths] * len(self.spans) + [signal, noise])
+            spans = np.where(self.spans > 0, self.spans, 1.0)
+            reference = Setting.of(prior.kernels[0], shares, spans, width)
+        self.support = Support(X, X_star, reference, support)
         self._shapes: dict[tuple[str, tuple[float, ...]], FloatArray] = {}
-
-    def _reference(self) -> Candidate:
-        """Whose kernel interpolates before anything is known."""
-        if isinstance(self.prior, Known):
-            return self.settings[0]
-        lengths, signal, noise = _REFERENCE
-        shares = np.array([lengths] * len(self.spans) + [signal, noise])
-        spans = np.where(self.spans > 0, self.spans, 1.0)
-        return Setting.of(self.prior.kernels[0], shares, spans, self.width)
 
     def start(self) -> State:
         """Before anything is measured: the mean of the kernels."""
@@ -101,7 +97,7 @@ class Mixture:
         shape = np.mean(shapes, axis=0)
         signal = float(np.mean([s.signal for s in self.settings]))
         noise = float(np.mean([s.noise for s in self.settings]))
-        F, rest = chosen[0].level + signal * shape, signal * self.support.left_out(chosen[0], shape[:m, :m])
+        F, rest = chosen[0].level + signal * shape, signal * self.support.left_out(shape[:m, :m])
         return State(self.counts, self.support, (), np.empty(0), (), (), np.zeros(len(F)), F, noise, rest)
 
     def fit(self, readings: Sequence[Reading], spreads: Sequence[SpreadReading] = ()) -> State:
@@ -145,7 +141,7 @@ class Mixture:
             k = self._shape(kept[members[0]])
             A = data.G @ k[:m]
             AG = A[:, :m] @ data.G.T
-            left_out = self.support.left_out(kept[members[0]], k[:m, :m])
+            left_out = self.support.left_out(k[:m, :m])
             for i in members:
                 s = kept[i]
                 D = s.signal * AG + s.level * np.outer(data.total, data.total)
@@ -191,7 +187,7 @@ class Mixture:
             A = data.G @ k
             AG = A @ data.G.T
             at_rows = self.support.at_looked(A) if spreads else None
-            left_out = self.support.left_out(settings[members[0]], k)
+            left_out = self.support.left_out(k)
             for some in (members[i : i + most] for i in range(0, len(members), most)):
                 signal, level, noise = (
                     np.array([getattr(settings[i], name) for i in some])[:, None, None]
@@ -288,13 +284,12 @@ class State:
         for setting in self.settings:
             k = self.support.inner(setting)
             H = data.G @ (setting.signal * k + setting.level)
-            own = setting.noise + setting.signal * self.support.left_out(setting, k)
+            own = setting.noise + setting.signal * self.support.left_out(k)
             L = _factor(H @ data.G.T + data.noise(own))
             link = data.G @ (setting.signal * self.support.cross(setting, k, X) + setting.level)
             W = _lower_solve(L, np.column_stack([link, data.z]))
             means.append(W[:, :-1].T @ W[:, -1])
-            prior = setting.signal * diagonal(setting.shape, X) + setting.level
-            variances.append(prior - np.einsum("qn,qn->n", W[:, :-1], W[:, :-1]))
+            variances.append(setting.signal + setting.level - np.einsum("qn,qn->n", W[:, :-1], W[:, :-1]))
         mean = self.weights @ np.array(means)
         spread = np.maximum(np.array(variances), 0.0) + (np.array(means) - mean) ** 2
         return mean, np.asarray(self.weights @ spread)

@@ -13,11 +13,13 @@ from cloakgp.model.smoothers import Smoother
 from cloakgp.posterior.clipping import Clipping, linearise
 from cloakgp.posterior.mixture import State
 
+STAGES, GROWTH = 7, 1.3
+KAPPA = 1.4
+"""Half a window's width, in standard deviations of what is expected of an outcome."""
 FLOOR = 0.01
 """Least width of a window, as a share of the bounds' width."""
 SCALE_SHARE = 0.1
 """Of a stage's mu^2, for the noise level; none in the first."""
-_STAGES, _GROWTH, _KAPPA = 7, 1.3, 1.5
 _SCALE_LIMIT = 2.5  # standard deviations up to which distances are told apart
 _GAP = 0.05
 _IDLE = 0.02  # of the noise variance: directions with less signal are not measured
@@ -32,10 +34,10 @@ class Schedule(NamedTuple):
     """A window's half width, in standard deviations of what is expected there."""
 
 
-def schedule(mu: float, n_rows: int, stages: int | None = None) -> Schedule:
-    """The public rule, found on the !Kung women and Citi Bike: one for all budgets and sizes so far."""
-    sizes = _GROWTH ** np.arange(stages or _STAGES)
-    return Schedule(tuple((sizes / sizes.sum()).tolist()), _KAPPA)
+def schedule(stages: int | None = None) -> Schedule:
+    """The public rule: shares grow, since windows close in."""
+    sizes = GROWTH ** np.arange(STAGES if stages is None else stages)
+    return Schedule(tuple((sizes / sizes.sum()).tolist()), KAPPA)
 
 
 def expected(

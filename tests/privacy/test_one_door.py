@@ -359,7 +359,7 @@ marked | selection.py | outside of custodian_probabilities
 marked | plots.py | outside of _draw_private
     def plot(d): custodian_view(d) // look = custodian_view
 marked | plots.py | not marked
-    NOT_FOR_RELEASE, => '', // _stamp(ax, 0.99 => if y: _stamp(ax, 0.99
+    NOT_FOR_RELEASE, => '', // _stamp(ax, *at => if y: _stamp(ax, *at
 doors | plans/combine.py | uses OpenDP
     import opendp.prelude as dp // def f(): from opendp import measurements // import_module('opendp.prelude')
 doors | plans/combine.py | not a door of its own

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cloakgp.calibration import delta_slack
-from cloakgp.measurements.certificate import DIGITS, NEIGHBOURS, SPEND, UNIT, short
+from cloakgp.measurements.certificate import DIGITS, NEIGHBOURS, SPEND, UNIT, Certificate, short
 
 DESIGN = "staged"
 
@@ -86,4 +86,5 @@ def certify_stages(
     )
 
 
+AnyCertificate = Certificate | StagedCertificate
 FIELDS = tuple(field.name for field in fields(StagedCertificate))

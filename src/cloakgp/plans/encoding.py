@@ -143,12 +143,22 @@ class Contents:
 def read_contents(path: str | os.PathLike[str], kernel: Any = None, mean: Any = None) -> Contents:
     """What is in a release file."""
     manifest, arrays, _ = read(path)
+    _expect_one_step(manifest)
     return contents_of(manifest, arrays, kernel, mean)
 
 
 def read_plan_contents(path: str | os.PathLike[str], kernel: Any = None, mean: Any = None) -> Contents:
     """What is in a plan's file."""
-    return contents_of(*read_plan(path), kernel, mean)
+    manifest, arrays = read_plan(path)
+    _expect_one_step(manifest)
+    return contents_of(manifest, arrays, kernel, mean)
+
+
+def _expect_one_step(manifest: dict[str, Any]) -> None:
+    if manifest["release"] == schema.STAGED:
+        what = "plan" if manifest["format"] == schema.PLAN_FORMAT else "release"
+        reader = "StagedPlan.load" if what == "plan" else "cloakgp.load, which reads every kind"
+        raise ReleaseFileError(f"path: this file holds a {what} in stages; read it with {reader}.")
 
 
 def contents_of(

@@ -332,7 +332,7 @@ class Release(Remodelled):
         contents = encoding.read_contents(path, kernel, mean)
         if contents.kind != Plan.kind:
             raise ReleaseFileError(
-                "path: this file holds a whole function; read it with FunctionRelease.load."
+                "path: this file holds a whole function; read it with FunctionRelease.load, or cloakgp.load."
             )
         return cls(Plan.from_contents(contents), contents.z, contents.receipt)
 

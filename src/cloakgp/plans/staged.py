@@ -469,7 +469,7 @@ def learned_from(
 ) -> Learned:
     """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
     stages = rule.all_stages(own)
-    inducing = () if rule.support is None else (rule.support,)
+    inducing = () if rule.support is None else (rule.support, "fitc")
     models = [GP(one.kernel, one.noise, rule.bounds, rule.middle, *inducing) for one in settings]
     posteriors = tuple(conditioned(model, rule, stages) for model in models)
     with np.errstate(divide="ignore"):

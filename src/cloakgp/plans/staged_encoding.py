@@ -114,7 +114,7 @@ def _given_words(given: Given) -> dict[str, Any]:
 def expect_staged(manifest: dict[str, Any]) -> None:
     """Raise if a file holds another kind of release."""
     if manifest["release"] != STAGED:
-        raise ReleaseFileError("path: this file holds no release in stages; use Release.load.")
+        raise ReleaseFileError("path: this file holds no release in stages; read it with cloakgp.load.")
 
 
 PlanParts = tuple[Rule, StagePlan, StagedCertificate]

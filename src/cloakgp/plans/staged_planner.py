@@ -12,7 +12,7 @@ from cloakgp import calibration as calibrate
 from cloakgp import checks
 from cloakgp.calibration import SIGMA_FLOOR
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.errors import ArgumentError
+from cloakgp.errors import ArgumentError, Message, Phrase
 from cloakgp.measurements.lattice import NOISE_SCALES
 from cloakgp.measurements.spread import spread_bits
 from cloakgp.measurements.staged_certificate import certify_stages
@@ -23,7 +23,7 @@ from cloakgp.plans.reconstruction import relative_weights
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.stages import Promise, Rule, Walk
 from cloakgp.posterior import staging
-from cloakgp.posterior.mixture import support_points
+from cloakgp.posterior.support import support_points
 from cloakgp.rows.cells import MOST_CELLS, make_cells
 from cloakgp.rows.chunks import spread_evenly
 from cloakgp.rows.merging import distinct
@@ -56,11 +56,10 @@ def make_staged_plan(
             "X",
             f"must have at most {MOST_COLUMNS} columns for a model that is learned",
             f"{X.shape[1]}",
-            "Leave out columns that matter little, or use GP with a kernel of your choice.",
+            Message("Leave out columns that matter little, or ", Phrase.SET_MODEL, "."),
         )
     epsilon, delta = calibrate.promise(epsilon, delta)
-    # The number of stages depends on mu, which depends, hardly, on how many numbers they release.
-    schedule = staging.schedule(calibrate.calibrate(epsilon, delta), len(X), model.stages)
+    schedule = staging.schedule(model.stages)
     return _planned(
         model.prior, model.bounds, model.inducing, X, X_star, weights, given, epsilon, delta, *schedule
     )

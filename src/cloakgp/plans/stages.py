@@ -307,11 +307,11 @@ class Walk:
 
     @property
     def _centred(self) -> tuple[float, float]:
-        """The bounds, less their middle."""
+        """The bounds, less what outcomes are counted from."""
         return self.rule.bounds[0] - self.rule.middle, self.rule.bounds[1] - self.rule.middle
 
     def windows(self) -> tuple[FloatArray, FloatArray]:
-        """(U,) lower and upper edges for a stage that is not the first, in y's unit."""
+        """(U,) lower and upper edges for the next stage, if it has windows, in y's unit."""
         (low, high), middle, centred = self.rule.bounds, self.rule.middle, self._centred
         assert self.rule.kappa is not None
         a, b = staging.windows(self.state, centred, self.rule.kappa)
@@ -319,13 +319,13 @@ class Walk:
         return frozen(lower), frozen(upper)
 
     def stage(self, lower: Limits, upper: Limits, mu: float) -> staging.Stage:
-        """What can be said of a stage with these windows before its measurement is known."""
+        """What can be said of the next stage, with these windows, before its measurement is known."""
         middle, same = self.rule.middle, np.ones(len(self.mixture.counts))
         window = (lower - middle) * same, (upper - middle) * same
         return staging.Stage(self.state, window, self._centred, mu, self.rule.weights)
 
     def line(self, stage: staging.Stage, m: Measurement) -> Line:
-        """What the windows do to this measurement."""
+        """What the stage's windows do to its measurement."""
         rows, clip, middle = m.real_matrix(), stage.clip, self.rule.middle
         shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
         return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
@@ -337,14 +337,15 @@ class Walk:
 
     def next_stage(self, number: int) -> StagePlan:
         """The plan of a stage, from all that was answered before it."""
-        rule, groups, promise = self.rule, self.rule.inputs.groups, self.rule.promise
+        rule, promise, groups = self.rule, self.rule.promise, self.rule.inputs.groups
+        narrow = rule.has_windows(number)
         share, spread_share = promise.shares_of(number, rule.measures_noise(number))
-        mu, narrow = promise.mu_of(share), rule.has_windows(number)
+        mu = promise.mu_of(share)
         limits: tuple[Limits, Limits] = self.windows() if narrow else rule.bounds
         stage = self.stage(*limits, mu)
         B = stage.rows() * (stage.window[1] - stage.window[0])
-        kept = (promise.epsilon, promise.delta)
-        m = to_integers(B, limits, *kept, mu, groups=groups, part=Part(share, promise.most))
+        kept, part = (promise.epsilon, promise.delta), Part(share, promise.most)
+        m = to_integers(B, limits, *kept, mu, groups=groups, part=part)
         line = self.line(stage, m) if narrow else None
         if not spread_share:
             return StagePlan(m, None, line)

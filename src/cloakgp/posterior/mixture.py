@@ -25,6 +25,9 @@ _KEPT = 128  # settings that predictions are made with, at most
 _WEIGHT = 0.99  # that they hold together
 _NEGLIGIBLE = 9.0  # log odds against the best beyond which a setting is looked at no more
 _MOST = 192  # settings that go on to the next stage
+_MANY = 192  # numbers, beyond which only directions that tell of f are looked at
+_FAINT = 1e-3  # of the noise variance: directions with less signal tell nothing
+_BROAD = 16  # settings that stand for all that might be
 _ENTRIES = 2**21  # of a stack of matrices
 _REFERENCE = (0.2, 0.2, 0.1)  # shares of a first setting to interpolate by: lengthscales, signal, noise
 
@@ -105,7 +108,7 @@ class Mixture:
         """What all readings together say; settings that they rule out are forgotten."""
         if isinstance(self.prior, Known):
             return self.state(tuple(self.settings), np.ones(1), readings, spreads)
-        data = _Stacked(self.counts, self.support, readings)
+        data = self._stacked(readings)
         scores = self._evidence(data, self.settings, spreads)
         if len(self.spans) > 1:
             for round_ in range(2 if len(readings) == 1 else 1):
@@ -135,7 +138,7 @@ class Mixture:
     ) -> State:
         """The mixture of these settings, each conditioned on the readings."""
         self.support = self.support.again(kept[0])
-        data, m = _Stacked(self.counts, self.support, readings), len(self.support.Z)
+        data, m = self._stacked(readings), len(self.support.Z)
         means, F = np.empty((len(kept), m + len(self.X_star))), np.zeros((m + len(self.X_star),) * 2)
         rest = 0.0
         for members in _by_shape(kept):
@@ -159,6 +162,21 @@ class Mixture:
         noise = float(weights @ [s.noise for s in kept])
         given = tuple(readings), tuple(spreads)
         return State(self.counts, self.support, kept, weights, *given, mean, (F + F.T) / 2, noise, rest)
+
+    def _stacked(self, readings: Sequence[Reading]) -> _Stacked:
+        """All readings; where they are many, only in directions that may tell of f."""
+        data = _Stacked(self.counts, self.support, readings)
+        if len(data.z) > _MANY:
+            best = self.settings[0]
+            data.reduce(self._broad, best.noise)
+        return data
+
+    @cached_property
+    def _broad(self) -> FloatArray:
+        """(m, m) covariance of f at the support points before anything is known."""
+        chosen = self.settings[:: max(1, len(self.settings) // _BROAD)]
+        largest = max(chosen, key=lambda s: s.signal).signal
+        return np.asarray(chosen[0].level + largest * np.mean([self._inner(s) for s in chosen], axis=0))
 
     def _shape(self, setting: Candidate) -> FloatArray:
         """(m + P, m + P) the smooth part with variance 1, at support and test points."""
@@ -308,6 +326,17 @@ class _Stacked:
         self.total = self.G.sum(axis=1)
         self.own: FloatArray = (rows / n) @ rows.T
         self.rest: FloatArray = block_diag(*(r.covariance for r in readings))
+
+    def reduce(self, covariance: FloatArray, noise: float) -> None:
+        """Keep the directions in which f, with this covariance, shows beside noise of this variance."""
+        factor = _factor(self.noise(noise))
+        white = _lower_solve(factor, self.G)
+        values, turn = np.linalg.eigh(white @ covariance @ white.T)
+        kept = np.argsort(-values)[:_MANY]
+        kept = kept[values[kept] > _FAINT]
+        T = _lower_solve(factor, np.eye(len(factor))).T @ turn[:, kept]
+        self.G, self.z, self.total = T.T @ self.G, T.T @ self.z, T.T @ self.total
+        self.own, self.rest = T.T @ self.own @ T, T.T @ self.rest @ T
 
     def noise(self, variance: float) -> FloatArray:
         """Covariance of all that is not f."""

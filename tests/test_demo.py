@@ -12,6 +12,7 @@ from cloakgp.datasets import make_kung_like
 
 mpl.use("Agg")
 PNG = b"\x89PNG"
+NAMES = ("heights.cloak", "learned.png", "plan.png", "release.png", "stages.png")
 
 
 def test_writes_release_and_pictures_and_says_where(tmp_path, monkeypatch, capsys):
@@ -19,16 +20,27 @@ def test_writes_release_and_pictures_and_says_where(tmp_path, monkeypatch, capsy
     demo.main([])
     said = capsys.readouterr().out
     written = sorted(path.as_posix() for path in Path("demo-output").iterdir())
-    assert written == [f"demo-output/{name}" for name in ("heights.cloak", "plan.png", "release.png")]
+    assert written == [f"demo-output/{name}" for name in NAMES]
     assert all(path in said for path in written)
     assert str(tmp_path) not in said
     assert cloakgp.verify("demo-output/heights.cloak").epsilon == demo.EPSILON
-    for name in ("plan", "release"):
+    for name in ("plan", "release", "stages", "learned"):
         picture = Path(f"demo-output/{name}.png").read_bytes()
         assert picture.startswith(PNG)
         assert len(picture) < 150_000
     assert "(1, 0.01)-differential privacy of y, unit: one row" in said
     assert "verified: (1, 0.01)-DP" in said
+    release = cloakgp.load("demo-output/heights.cloak")
+    assert str(release.learned) in said
+    assert demo.prediction_table(release) in said
+
+
+def test_the_demo_knows_bounds_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    demo.main([])
+    rule = cloakgp.load("demo-output/heights.cloak").plan.rule
+    assert rule.prior == cloakgp.Hyperprior()
+    assert rule.bounds == demo.BOUNDS == (0.0, 250.0)
 
 
 def test_custodian_gets_one_more_picture_and_elsewhere(tmp_path, monkeypatch):

@@ -25,7 +25,8 @@ from cloakgp.estimators import RepeatedFitWarning, cover
 from cloakgp.kernels import EQ, Constant
 from cloakgp.private import room
 
-SETTINGS: dict[str, Any] = {"noise": 0.4, "bounds": (-3.0, 3.0), "epsilon": 2.0, "delta": 1e-3}
+LEARNING: dict[str, Any] = {"bounds": (-3.0, 3.0), "epsilon": 2.0, "delta": 1e-3}
+SETTINGS: dict[str, Any] = {"noise": 0.4, **LEARNING}
 
 FRESH_NOISE = "each fit is a new release with fresh noise: two fits differ, as privacy demands"
 FRESH_NOISE_CHECKS = ("check_fit_idempotent", "check_regressors_int", "check_regressor_data_not_an_array")
@@ -41,6 +42,11 @@ def checked() -> PrivateGPRegressor:
     return PrivateGPRegressor(
         EQ(4.0) + Constant(1.0), noise=0.2, bounds=(-4.0, 4.0), epsilon=200.0, delta=1e-6, design="posterior"
     )
+
+
+def learning() -> PrivateGPRegressor:
+    """The same for a model that is learned."""
+    return PrivateGPRegressor(bounds=(-4.0, 4.0), epsilon=200.0, delta=1e-6)
 
 
 @pytest.fixture(autouse=True)
@@ -61,10 +67,22 @@ def fitted(data: Any) -> PrivateGPRegressor:
     return PrivateGPRegressor(EQ(1.5), **SETTINGS).fit(*data)
 
 
+@pytest.fixture(scope="module")
+def learned(data: Any) -> PrivateGPRegressor:
+    return PrivateGPRegressor(**LEARNING).fit(*data)
+
+
 @pytest.mark.filterwarnings("ignore::cloakgp.estimators.RepeatedFitWarning")
 @parametrize_with_checks([checked()], expected_failed_checks=lambda _: EXCLUDED)
 def test_scikit_learns_checks(estimator, check):
     """An excluded check that passes fails here: xfail is strict in this project."""
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::cloakgp.estimators.RepeatedFitWarning")
+@parametrize_with_checks([learning()], expected_failed_checks=lambda _: EXCLUDED)
+def test_scikit_learns_checks_where_the_model_is_learned(estimator, check):
     check(estimator)
 
 
@@ -105,12 +123,28 @@ def test_missing_outcomes_are_refused(data):
 
 
 def test_settings_have_no_defaults(data):
-    with pytest.raises(ValueError, match="kernel, noise, bounds, epsilon, delta must be given"):
+    with pytest.raises(ValueError, match=r"^bounds, epsilon, delta must be given: there is no safe default"):
         PrivateGPRegressor().fit(*data)
-    for name in ("kernel", *SETTINGS):
+    for name in ("bounds", "epsilon", "delta"):
         model = PrivateGPRegressor(**{"kernel": EQ(1.5), **SETTINGS, name: None})
         with pytest.raises(ValueError, match=f"^{name} must be given: there is no safe default"):
             model.fit(*data)
+
+
+def test_a_model_is_learned_or_set_and_not_half_of_each(data):
+    wrong = {
+        "noise": ({"noise": 0.4}, "without kernel: the model is learned, and its noise with it"),
+        "design": ({"design": "mse"}, "without kernel.*each stage has a design of its own"),
+        "approximation": ({"approximation": "dtc"}, "without kernel"),
+        "downweight": ({"downweight": "leverage"}, "without kernel"),
+        "noise ": ({"kernel": EQ(1.5)}, "be given with kernel.*Or leave out both"),
+        "prior": ({"kernel": EQ(1.5), "noise": 0.4, "prior": cloakgp.Hyperprior()}, "left out with kernel"),
+    }
+    for name, (given, why) in wrong.items():
+        model = PrivateGPRegressor(**LEARNING, **given)
+        with pytest.raises(cloakgp.ArgumentError, match=f"^{name.strip()} must .*{why}"):
+            model.fit(*data)
+        assert not hasattr(model, "release_")
 
 
 def test_bad_settings_are_told_at_fit(data):
@@ -136,6 +170,41 @@ def test_it_is_a_plan_and_its_release(data, fitted):
         np.testing.assert_array_equal(got, wanted)
     with pytest.raises(ValueError, match="at most one"):
         fitted.predict(new, return_std=True, return_cov=True)
+
+
+def test_without_a_kernel_the_model_is_learned(data, learned):
+    X, _ = data
+    release = learned.release_
+    assert isinstance(release, cloakgp.StagedRelease)
+    np.testing.assert_array_equal(release.plan.X, X)
+    np.testing.assert_array_equal(release.X_star, cover(X))
+    assert learned.certificate_ is release.certificate
+    assert (learned.certificate_.epsilon, learned.certificate_.delta) == (2.0, 1e-3)
+    assert learned.learned_ is release.learned
+    assert "lengthscale" in str(learned.learned_)
+    new = np.linspace(-1, 9, 5)[:, None]
+    np.testing.assert_array_equal(learned.predict(new), release.predict(new))
+    for kind in ("return_std", "return_cov"):
+        for got, wanted in zip(
+            learned.predict(new, **{kind: True}), release.predict(new, **{kind: True}), strict=True
+        ):
+            np.testing.assert_array_equal(got, wanted)
+    assert learned.sample_y(new, 7).shape == (5, 7)
+
+
+def test_what_is_learned_depends_on_the_prior_and_the_query(data):
+    prior, query = cloakgp.Hyperprior(kernels=("Matern32",)), [[1.0], [4.0], [7.0]]
+    model = PrivateGPRegressor(**LEARNING, prior=prior, query=query, inducing=8).fit(*data)
+    assert {setting.family for setting in model.learned_.settings} == {"Matern32"}
+    np.testing.assert_array_equal(model.release_.X_star, query)
+    assert len(model.release_.plan.rule.support) == 8
+    assert clone(model).prior is not None
+
+
+def test_nothing_was_learned_of_a_kernel_that_was_set(fitted):
+    with pytest.raises(AttributeError, match="the kernel was set"):
+        _ = fitted.learned_
+    assert not hasattr(fitted, "learned_")
 
 
 def test_predict_repeats_itself(fitted):
@@ -204,7 +273,7 @@ def test_it_learns(data):
 
 def test_parameters_and_clones(fitted):
     settings = {"kernel", "noise", "bounds", "epsilon", "delta", "query", "design", "ledger", "dataset"}
-    settings |= {"inducing", "approximation", "downweight"}
+    settings |= {"prior", "inducing", "approximation", "downweight"}
     assert set(fitted.get_params()) == settings
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()

@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from cloakgp import GP, plots, testing
+from cloakgp import GP, ArgumentError, AutoGP, plots, testing
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
 
@@ -361,3 +361,129 @@ def test_inducing_inputs_stand_for_inputs_that_are_not_there():
     for ax in (plots.plot_plan(plan), plots.plot_noise_samples(plan)):
         ticks = _line(ax, "inducing inputs (public)")[:, 0]
         assert np.array_equal(ticks, np.sort(plan.gp.inducing[:, 0]))
+
+
+@pytest.fixture(scope="module")
+def staged():
+    """Two outcomes at each age, so that distinct inputs are fewer than rows."""
+    return (
+        AutoGP(bounds=(0.0, 250.0), stages=3)
+        .plan(np.repeat(X, 2, axis=0), AGES, epsilon=4.0, delta=0.01)
+        .release(np.repeat(Y, 2))
+    )
+
+
+def test_a_plan_in_stages_shows_what_to_expect_at_most(staged):
+    ax = plots.plot_plan(staged.plan)
+    drawn = _line(ax, "privacy noise at most, if stages teach nothing")
+    np.testing.assert_array_equal(drawn[:, 1], staged.plan.noise_std[np.argsort(AGES)])
+    assert "(4, 0.01)-DP" in _words(ax)
+    ax = plots.plot_plan(staged)
+    np.testing.assert_array_equal(_line(ax, "privacy noise")[:, 1], staged.noise_std[np.argsort(AGES)])
+
+
+def test_a_release_in_stages_shows_its_prediction_and_band(staged):
+    ax = plots.plot_release(staged)
+    np.testing.assert_array_equal(
+        _line(ax, "prediction"), np.column_stack([AGES, staged.mean])[np.argsort(AGES)]
+    )
+    assert "95 % band" in _words(ax)
+    assert "¼" not in _words(ax)
+    marked = plots.plot_release(staged, private_data=(X, Y))
+    assert plots.NOT_FOR_RELEASE in _words(marked)
+
+
+def _figure_words(figure):
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    keys = [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+    return " | ".join([*titles, *keys, figure.get_suptitle(), *(text.get_text() for text in figure.texts)])
+
+
+def test_stages_are_drawn_with_their_windows_and_what_came_of_them(staged):
+    figure = plots.plot_stages(staged, labels=("age", "height"))
+    ages, order = np.unique(X), np.argsort(staged.plan.rule.inputs.X[:, 0])
+    assert len(figure.axes) == 3
+    for stage, ax in zip(staged.stages, figure.axes, strict=True):
+        (window,) = ax.collections
+        corners = window.get_paths()[0].vertices
+        lower, upper = (np.broadcast_to(edge, ages.shape)[order] for edge in (stage.lower, stage.upper))
+        for at, low, high in zip(ages, lower, upper, strict=True):
+            here = corners[np.isclose(corners[:, 0], at), 1]
+            assert (here.min(), here.max()) == pytest.approx((low, high))
+        (line,) = ax.get_lines()
+        np.testing.assert_array_equal(line.get_xdata(), ages)
+    np.testing.assert_allclose(
+        line.get_ydata(), staged.predict(ages), rtol=1e-3
+    )  # the last: what is released
+    words = _figure_words(figure)
+    for share in staged.plan.shares:
+        assert f"{100 * share:.0f} % of the promise" in words
+    assert "(4, 0.01)-DP" in words
+    assert (figure.axes[0].get_xlabel(), figure.axes[0].get_ylabel()) == ("age", "height")
+    assert plots.NOT_FOR_RELEASE not in words
+    assert not np.isin(Y, np.concatenate([_shown(ax) for ax in figure.axes])).any()
+
+
+def test_stages_show_private_data_on_request_only(staged):
+    figure = plots.plot_stages(staged, private_data=(X, Y))
+    assert plots.NOT_FOR_RELEASE in _figure_words(figure)
+    for ax in figure.axes:
+        assert np.isin(Y, _shown(ax)).all()
+        assert plots.NOT_FOR_RELEASE in _words(ax)  # a panel may be cut out
+
+
+def test_insecure_stages_are_marked(staged):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", testing.InsecureWarning)
+        with testing.insecure_seed(0):
+            insecure = staged.plan.release(np.repeat(Y, 2))
+    for draw in (plots.plot_stages, plots.plot_learned):
+        assert plots.INSECURE in _figure_words(draw(insecure))
+        assert plots.INSECURE not in _figure_words(draw(staged))
+
+
+def test_what_was_learned_is_drawn_by_weight(staged):
+    figure = plots.plot_learned(staged)
+    (ax,) = figure.axes
+    circles = ax.collections[0]
+    found = dict(zip(map(tuple, np.asarray(circles.get_offsets())), circles.get_sizes(), strict=True))
+    expected = {}
+    for setting, weight in zip(staged.settings, staged.weights, strict=True):
+        place = (setting.lengthscale[0], setting.noise**0.5)
+        expected[place] = expected.get(place, 0.0) + weight
+    assert set(found) == set(expected)
+    shares = np.array([found[place] / expected[place] for place in expected])
+    np.testing.assert_allclose(shares, shares[0])
+    low, high = ax.get_xlim()
+    span = np.ptp(X)
+    assert low < span / 30 < span < high < 2 * span  # all that was thought possible, and little more
+    learned = plots.plot_learned(staged.learned)
+    assert learned.axes[0].collections[0].get_offsets().shape == circles.get_offsets().shape
+
+
+def test_several_inputs_have_a_panel_each(staged):
+    rng = np.random.default_rng(0)
+    places = rng.uniform(0, 9, size=(30, 2))
+    two = AutoGP((0.0, 9.0), stages=2).plan(places, places[:8], epsilon=4.0, delta=0.01).release(places[:, 0])
+    figure = plots.plot_learned(two)
+    assert [ax.get_xlabel() for ax in figure.axes] == [f"lengthscale of column {i}" for i in (1, 2)]
+    ax = plots.plot_map(two)
+    sizes = ax.collections[0].get_sizes()
+    assert np.argmax(sizes) == np.argmax(two.mean)
+    plots.plot_map(two.plan)
+    bar = plots.plot_noise_map(two)
+    assert bar.collections
+    with pytest.raises(ValueError, match=r"plot_stages draws inputs of 1 column"):
+        plots.plot_stages(two)
+
+
+def test_pictures_of_stages_need_stages(plan, release, staged):
+    with pytest.raises(ArgumentError, match=r"release must be a StagedRelease.*got Release"):
+        plots.plot_stages(release)
+    with pytest.raises(ArgumentError, match=r"release_or_learned must be a StagedRelease or what learn\(\)"):
+        plots.plot_learned(release)
+    with pytest.raises(ArgumentError, match=r"plan must be a Plan.*draw plot_plan"):
+        plots.plot_noise_samples(staged.plan)
+    known = GP_MODEL.plan(X, AGES, epsilon=1.0, delta=0.01, given=[release]).release(Y)
+    with pytest.raises(ArgumentError, match="must have learned a model"):
+        plots.plot_learned(known)

@@ -22,6 +22,7 @@ from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.combine import combine
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
+from cloakgp.plans.opening import load_release as load
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
@@ -58,6 +59,7 @@ __all__ = [
     "combine",
     "grid",
     "kernels",
+    "load",
     "plan_selection",
     "testing",
     "verify",

@@ -379,9 +379,10 @@ def local(
     X = checks.matrix(X, "X")
     model = GP(kernel, noise, bounds, mean)
     model.check_rows(len(X))
+    model.one_pair("binning")
 
     def predictor(low: float, high: float, variances: FloatArray) -> Predictor:
-        return _Smooth(model.kernel, X, variances + model.noise, model.mean)
+        return _Smooth(model.kernel, X, variances + model.noise, model.level)
 
     everyone = np.arange(len(X), dtype=np.int64)
     occupancy = Occupancy(len(X), len(X), len(X))

@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import cloakgp
-from cloakgp import GP, Plan, Release, plots
+from cloakgp import GP, AutoGP, Plan, StagedRelease, plots
 from cloakgp.checks import FloatArray
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-# Public knowledge only, no look at y: heights of girls and women lie between 50 and 170 cm, vary by
-# some 25 cm over the ages, change over some 20 years, and differ by 14 cm or less at one age.
-MODEL = GP(kernel=EQ(20.0, variance=25.0**2), noise=14.0**2, bounds=(50.0, 170.0))
+# All that must be known, without a look at y: nobody is taller than 250 cm.
+BOUNDS = (0.0, 250.0)
 AGES = np.arange(0.0, 76.0)
 EPSILON, DELTA = 1.0, 0.01
 
+# For comparison, what public knowledge would suggest: heights of girls and women lie between 50 and 170 cm,
+# vary by some 25 cm over the ages, change over some 20 years, and differ by 14 cm or less at one age.
+MODEL = GP(kernel=EQ(20.0, variance=25.0**2), noise=14.0**2, bounds=(50.0, 170.0))
 _PLANS = {  # heading: (design, calibration)
     "mse, analytic": ("mse", "analytic"),
     "volume, analytic": ("volume", "analytic"),
@@ -41,20 +44,18 @@ def main(arguments: list[str] | None = None) -> None:
     pictures.mkdir(parents=True, exist_ok=True)
 
     X, y = make_kung_like()
-    print(f"Heights of {len(X)} generated women by age. Ages are public, heights are private.\n{MODEL}\n")
+    gp = AutoGP(bounds=BOUNDS)
+    print(f"Heights of {len(X)} generated women by age. Ages are public, heights are private.\n{gp}\n")
 
     print("1. Plan: public, free, without a look at the heights")
-    plans = {
-        heading: MODEL.plan(X, AGES, epsilon=EPSILON, delta=DELTA, design=design, calibration=calibration)
-        for heading, (design, calibration) in _PLANS.items()
-    }
-    print(noise_table(plans))
-    print(f"This library's default is {_OURS!r}; {_PAPERS!r} is the paper's choice.\n")
-    plan = plans[_OURS]
+    plan = gp.plan(X, AGES, epsilon=EPSILON, delta=DELTA)
+    print(f"{plan}\n")
 
-    print("2. Release: the one private step")
+    print("2. Release: the private step, which learns the model on its way")
     release = plan.release(y)
-    print(f"{release.certificate}\n")
+    print(
+        f"{release.certificate}\n\n{prediction_table(release)}\n\n   what was learned:\n{release.learned}\n"
+    )
 
     print("3. Save, and verify as a reader would")
     saved = options.output / "heights.cloak"
@@ -63,8 +64,10 @@ def main(arguments: list[str] | None = None) -> None:
 
     print("4. Pictures")
     written = [
-        _write(_picture_of_plans(plan, plans[_PAPERS]), pictures / "plan.png"),
+        _write(_labelled(plots.plot_plan(plan), "std in cm"), pictures / "plan.png"),
         _write(_picture_of_release(release), pictures / "release.png"),
+        _write(plots.plot_stages(release, labels=("age in years", "height in cm")), pictures / "stages.png"),
+        _write(plots.plot_learned(release), pictures / "learned.png"),
     ]
     if options.custodian:
         marked = _picture_of_release(release, private_data=(X, y))
@@ -72,8 +75,25 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"release file: {saved}")
     for path in written:
         print(f"picture:      {path}")
+
+    print("\n5. For comparison: one step with a model that is set beforehand, by its design and calibration")
+    plans = {
+        heading: MODEL.plan(X, AGES, epsilon=EPSILON, delta=DELTA, design=design, calibration=calibration)
+        for heading, (design, calibration) in _PLANS.items()
+    }
+    print(noise_table(plans))
+    print(f"This library's default is {_OURS!r}; {_PAPERS!r} is the paper's choice.\n")
     print(f"done in {time.perf_counter() - start:.1f} s\n")
     print("The same in a browser, with such heights in it: make app, or cloakgp serve --demo --data demo-app")
+
+
+def prediction_table(release: StagedRelease) -> str:
+    """Predictions in cm by age, how uncertain they are, and what privacy adds to that."""
+    mean, std = release.predict(AGES[::10], return_std=True)
+    lines = ["   age  height, cm  std  of which privacy"]
+    for age, height, whole, privacy in zip(AGES[::10], mean, std, release.noise_std[::10], strict=True):
+        lines.append(f"{age:6g}  {height:10.1f}  {whole:3.1f}  {privacy:16.1f}")
+    return "\n".join(lines)
 
 
 def noise_table(plans: dict[str, Plan]) -> str:
@@ -92,28 +112,22 @@ def _root_mean_square(values: FloatArray) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def _picture_of_plans(plan: Plan, papers: Plan) -> Axes:
-    ax = plots.plot_plan(plan)
-    label = "privacy noise, the paper's design and calibration"
-    ax.plot(AGES, papers.noise_std, color="#D55E00", linestyle="--", label=label)
-    top = papers.noise_std.max()
-    ax.set(xlabel="age in years", ylabel="std in cm", ylim=(-0.05 * top, 1.05 * top))
-    ax.legend(frameon=False, fontsize="small")
-    return ax
+def _picture_of_release(release: StagedRelease, private_data: object = None) -> Figure:
+    return _labelled(plots.plot_release(release, private_data=private_data), "height in cm")
 
 
-def _picture_of_release(release: Release, private_data: object = None) -> Axes:
-    ax = plots.plot_release(release, private_data=private_data)
-    ax.set(xlabel="age in years", ylabel="height in cm")
-    return ax
-
-
-def _write(ax: Axes, path: Path) -> Path:
+def _labelled(ax: Axes, words: str) -> Figure:
     from matplotlib.figure import Figure
-    from matplotlib.pyplot import close
 
+    ax.set(xlabel="age in years", ylabel=words)
     figure = ax.get_figure()
     assert isinstance(figure, Figure)
+    return figure
+
+
+def _write(figure: Figure, path: Path) -> Path:
+    from matplotlib.pyplot import close
+
     figure.savefig(path, dpi=130, metadata={"Software": None})
     close(figure)
     return path

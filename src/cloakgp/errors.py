@@ -25,6 +25,7 @@ class Phrase(StrEnum):
     MIDPOINT = "missing = midpoint"
     PUBLIC_KEY = ": an Ed25519PublicKey, its 32 bytes, or their 64 hex digits"
     GIVE_TLS = "tls="
+    SET_MODEL = "use GP with a kernel of your choice"
 
 
 class Argument(str):

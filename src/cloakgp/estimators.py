@@ -15,12 +15,23 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.checks import FloatArray
-from cloakgp.measurements.certificate import Certificate
+from cloakgp.errors import ArgumentError
+from cloakgp.measurements.staged_certificate import AnyCertificate
+from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.cover import cover
 from cloakgp.model.gp import GP
 from cloakgp.plans.predictions import Release
+from cloakgp.plans.staged import StagedRelease
+from cloakgp.posterior.learning import Learned
 
-_NEEDED = ("kernel", "noise", "bounds", "epsilon", "delta")
+_NEEDED = ("bounds", "epsilon", "delta")
+_OF_A_SET_MODEL = {
+    "noise": "its noise with it",
+    "design": "each stage has a design of its own",
+    "approximation": "it has an approximation of its own",
+    "downweight": "all of its rows have the same noise",
+}
+"""What makes no sense for a model that is learned, and why."""
 _fits: Counter[tuple[int, ...]] = Counter()  # by the shape of X, which is public
 
 
@@ -31,8 +42,9 @@ class RepeatedFitWarning(UserWarning):
 class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Differentially private Gaussian-process regression.
 
-    Every setting must come from public knowledge. The first five have no safe default, and `fit`
-    refuses to guess them.
+    Every setting must come from public knowledge. `bounds`, `epsilon` and `delta` have no safe default, and
+    `fit` refuses to guess them. The model is learned, privately, by :class:`cloakgp.AutoGP`; or `kernel` and
+    `noise` set it.
 
     **Each `fit` is a new spend of (epsilon, delta).** A grid search or cross-validation around this
     estimator fits many times and spends many times; a warning is given from the second fit on data
@@ -40,40 +52,55 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    kernel : Kernel or callable
-        From :mod:`cloakgp.kernels`, or any k(X, Z), scikit-learn's included.
-    noise : float
-        Variance of the observation noise.
+    kernel : Kernel or callable, optional
+        From :mod:`cloakgp.kernels`, or any k(X, Z), scikit-learn's included; learned if absent.
+    noise : float, optional
+        Variance of the observation noise; goes with `kernel`.
     bounds : (lo, hi)
-        Where outcomes are known to lie; values outside are clipped.
+        Where outcomes are known to lie; values outside are clipped. Where the model is learned, generous ones
+        will do.
     epsilon, delta : float
         The promise that each fit spends.
     query : (P, D) array, optional
         Where predictions matter most: the noise is shaped for these points. If absent, points that
         cover X and its surroundings are chosen from X, which is public (:func:`cover`). Predictions
         can be asked anywhere all the same.
-    design : {"mse", "max", "posterior", "volume"}
-        See :meth:`cloakgp.GP.plan`.
+    design : {"mse", "max", "posterior", "volume"}, optional
+        With `kernel`: see :meth:`cloakgp.GP.plan`; "mse" if absent. A model that is learned has a design of
+        its own in each stage.
     inducing : int or (m, D) array, optional
         For many rows: how many inducing inputs, such as 500, which k-means then chooses from X, or these
-        themselves. An exact GP if absent, whose work grows with the cube of the rows.
-    approximation : {"dtc", "fitc"}
-        What they cannot represent is ignored ("dtc") or counted as noise ("fitc").
+        themselves. If absent: with `kernel` an exact GP, whose work grows with the cube of the rows; else
+        some hundred of them for more than some hundred rows.
+    approximation : {"dtc", "fitc"}, optional
+        With `kernel`: what they cannot represent is ignored ("dtc", if absent) or counted as noise ("fitc").
     downweight : {None, "leverage"}
-        Whether rows that stand alone get more noise variance: see :class:`cloakgp.GP`.
+        With `kernel`: whether rows that stand alone get more noise variance: see :class:`cloakgp.GP`.
     ledger : Ledger or its URL, optional
         Pays for each fit, and refuses one that does not fit into what is left. Give a URL with a password as
         ``Ledger(url)``: scikit-learn shows settings when it prints an estimator.
     dataset : str, optional
         Which of the ledger's data sets pays.
+    prior : Hyperprior, optional
+        What is believed beforehand of a model that is learned; instead of `kernel`.
 
     Attributes
     ----------
-    release_ : Release
+    release_ : StagedRelease, or Release for a kernel that is set
         What was released; holds all that is left of y.
-    certificate_ : Certificate
+    learned_ : Learned
+        The models that were learned; print it for a table. Not there for a kernel that is set.
+    certificate_ : StagedCertificate or Certificate
         The guarantee.
     n_features_in_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.linspace(0, 80, 40)[:, None]
+    >>> y = 150 - 80 * np.exp(-X[:, 0] / 8)
+    >>> model = PrivateGPRegressor(bounds=(0, 250), epsilon=1.0, delta=1e-3).fit(X, y)
+    >>> mean, std = model.predict(X, return_std=True)
     """
 
     def __init__(
@@ -84,12 +111,13 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         epsilon: Any = None,
         delta: Any = None,
         query: Any = None,
-        design: str = "mse",
+        design: Any = None,
         ledger: Any = None,
         dataset: Any = None,
         inducing: Any = None,
-        approximation: str = "dtc",
+        approximation: Any = None,
         downweight: Any = None,
+        prior: Any = None,
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -103,6 +131,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.inducing = inducing
         self.approximation = approximation
         self.downweight = downweight
+        self.prior = prior
 
     def fit(self, X: Any, y: Any) -> PrivateGPRegressor:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).
@@ -114,26 +143,15 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         y : (N,) array
             Private outcomes; NaN is refused before anything is spent.
         """
-        missing = [name for name in _NEEDED if getattr(self, name) is None]
-        if missing:
-            raise ValueError(
-                f"{', '.join(missing)} must be given: there is no safe default, and y must not choose them."
-            )
+        self._check_settings()
         if y is None:
             raise ValueError("PrivateGPRegressor requires y to be passed, but the target y is None.")
         given, X = X, validate_data(clone(self), X, dtype=np.float64)  # a failed fit changes nothing
-        gp = GP(
-            self.kernel,
-            self.noise,
-            self.bounds,
-            inducing=self.inducing,
-            approximation=self.approximation,
-            downweight=self.downweight,
-        )
+        gp, more = self._model()
         query = cover(X) if self.query is None else self.query
-        plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, design=self.design)
+        plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, **more)
         self._warn_if_repeated(X.shape)
-        self.release_: Release = plan.release(y, ledger=self.ledger, dataset=self.dataset)
+        self.release_: Release | StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
         validate_data(self, given, skip_check_array=True)  # notes the number and names of the columns
         _fits[X.shape] += 1
         return self
@@ -150,8 +168,50 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return self.release_.sample(X, n_samples, random_state).T
 
+    def _check_settings(self) -> None:
+        """Raise, with what to do, for settings that are absent or do not go together."""
+        missing = [name for name in _NEEDED if getattr(self, name) is None]
+        if missing:
+            raise ValueError(
+                f"{', '.join(missing)} must be given: there is no safe default, and y must not choose them."
+            )
+        if self.kernel is None:
+            for name, why in _OF_A_SET_MODEL.items():
+                if getattr(self, name) is not None:
+                    expected = f"must be left out without kernel: the model is learned, and {why}"
+                    raise ArgumentError(name, expected, remedy="Or give a kernel and its noise.")
+        elif self.noise is None:
+            remedy = (
+                "It is the variance of outcomes at one input. Or leave out both, and the model is learned."
+            )
+            raise ArgumentError("noise", "must be given with kernel", remedy=remedy)
+        elif self.prior is not None:
+            raise ArgumentError("prior", "must be left out with kernel: it is for a model that is learned")
+
+    def _model(self) -> tuple[Any, dict[str, str]]:
+        """The model, learned or set, and what else its plan is made with."""
+        if self.kernel is None:
+            return AutoGP(self.bounds, prior=self.prior, inducing=self.inducing), {}
+        gp = GP(
+            self.kernel,
+            self.noise,
+            self.bounds,
+            inducing=self.inducing,
+            approximation="dtc" if self.approximation is None else self.approximation,
+            downweight=self.downweight,
+        )
+        return gp, {"design": "mse" if self.design is None else self.design}
+
     @property
-    def certificate_(self) -> Certificate:
+    def learned_(self) -> Learned:
+        """The models that were learned in the last fit, and their weights."""
+        check_is_fitted(self)
+        if isinstance(self.release_, StagedRelease):
+            return self.release_.learned
+        raise AttributeError("learned_: the kernel was set, so no model was learned; see release_.learn().")
+
+    @property
+    def certificate_(self) -> AnyCertificate:
         """The guarantee of the last fit."""
         check_is_fitted(self)
         return self.release_.certificate

@@ -1,29 +1,38 @@
 """Pictures of plans and releases, for inputs of one or two columns. Extra ``plots`` (matplotlib).
 
 A picture of a plan or of a release may be published: it is drawn from public numbers and from the
-noisy measurements. Only :func:`plot_release` with ``private_data=`` shows y, and then the picture
-says so in large letters. Where a function's plan hides X, its pictures do too.
+noisy measurements. Only :func:`plot_release` and :func:`plot_stages` with ``private_data=`` show y, and
+then the picture says so in large letters. Where a function's plan hides X, its pictures do too.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
-from cloakgp.errors import ArgumentError
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import schema
 from cloakgp.model.gp import GP
+from cloakgp.model.hyperprior import FAMILIES, Hyperprior, Setting
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan, Release
+from cloakgp.plans.staged import StagedPlan, StagedRelease
+from cloakgp.plans.stages import Walk
+from cloakgp.posterior.learning import Learned
 from cloakgp.private.room import custodian_view
 from cloakgp.rows.chunks import spread_evenly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Predicted = Plan | StagedPlan | Release | StagedRelease
+"""What has test points of its own."""
 
 INSECURE = "INSECURE: not private"
 NOT_FOR_RELEASE = "NOT FOR RELEASE: shows private data"
@@ -39,10 +48,11 @@ _INPUTS = "training inputs (public)"
 _STAND_INS = {schema.PREDICTIONS: "inducing inputs (public)", schema.FUNCTION: "basis points (public)"}
 _DOTS = 3000  # inputs that are drawn, spread evenly over all of them
 _AREAS = (12.0, 260.0)  # of a map's circles, at the lower and the upper bound, in square points
+_HEAVIEST = 1200.0  # area of a circle for all the weight
 _TWO_SIDED_95 = 1.959964
 
 
-def plot_plan(plan: Plan, ax: Axes | None = None) -> Axes:
+def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
     """Draw how much privacy noise a release from this plan will have, and where.
 
     The solid line is the noise's std at each test point. The dotted line is the GP's own posterior
@@ -50,10 +60,13 @@ def plot_plan(plan: Plan, ax: Axes | None = None) -> Axes:
     ticks at the bottom are the training inputs, which are public: some of them, if there are
     thousands, or the inducing inputs, if the file of a release holds no others.
 
+    Of a plan in stages it is what to expect at most: as if all were spent at once, knowing only the bounds.
+
     Parameters
     ----------
-    plan : Plan
-        With inputs of one column; for two see :func:`plot_map` and :func:`plot_noise_map`.
+    plan : Plan or StagedPlan
+        With inputs of one column; for two see :func:`plot_map` and :func:`plot_noise_map`. Or a release: then
+        the noise that it has.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if absent.
 
@@ -63,15 +76,18 @@ def plot_plan(plan: Plan, ax: Axes | None = None) -> Axes:
     """
     x, order = _test_inputs(plan)
     ax = _axes(ax)
-    ax.plot(x, plan.noise_std[order], color=_BLUE, linewidth=2, label="privacy noise")
+    label = (
+        "privacy noise at most, if stages teach nothing" if isinstance(plan, StagedPlan) else "privacy noise"
+    )
+    ax.plot(x, plan.noise_std[order], color=_BLUE, linewidth=2, label=label)
     ax.plot(x, plan.gp_std[order], color=_BLACK, linestyle=":", label="GP's own uncertainty")
     _from_zero(ax, max(plan.noise_std.max(), plan.gp_std.max()))
-    _finish_curve(ax, plan)
+    _finish_curve(ax, plan_of(plan))
     return ax
 
 
 def plot_release(
-    release: Release, ax: Axes | None = None, private_data: Any = None, denoised: bool = True
+    release: Release | StagedRelease, ax: Axes | None = None, private_data: Any = None, denoised: bool = True
 ) -> Axes:
     """Draw released predictions, with the std of the privacy noise around them.
 
@@ -81,9 +97,12 @@ def plot_release(
     right. The ticks at the bottom are the training inputs, which are public. All of it may be
     published, unless `private_data` is given.
 
+    Of a release in stages, what is released is the denoised prediction: solid, with its band, and dashed one
+    std of what privacy adds.
+
     Parameters
     ----------
-    release : Release
+    release : Release or StagedRelease
         With inputs of one column; for two see :func:`plot_map` and :func:`plot_noise_map`.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if absent.
@@ -97,10 +116,13 @@ def plot_release(
     -------
     matplotlib Axes
     """
-    x, order = _test_inputs(release.plan)
+    x, order = _test_inputs(release)
     ax = _axes(ax)
     label = "released mean" if release.unbiased else "released mean, denoised already"
-    _draw_bands(ax, x, release.mean[order], release.noise_std[order], label)
+    steps: Sequence[Any] = _STEPS
+    if isinstance(release, StagedRelease):
+        label, steps = "prediction", _STEPS[:1]
+    _draw_bands(ax, x, release.mean[order], release.noise_std[order], label, steps)
     if denoised:
         _draw_denoised(ax, release, np.linspace(x[0], x[-1], 300))
     if private_data is not None:
@@ -131,6 +153,9 @@ def plot_noise_samples(plan: Plan, ax: Axes | None = None, n: int = 5, seed: int
     -------
     matplotlib Axes
     """
+    if not isinstance(plan, Plan):
+        remedy = "Of a plan in stages, whose noise depends on what comes out, draw plot_plan."
+        raise ArgumentTypeError("plan", "must be a Plan, made by GP.plan", type(plan).__name__, remedy)
     x, order = _test_inputs(plan)
     ax = _axes(ax)
     m = plan.measurement
@@ -167,7 +192,7 @@ def plot_function(plan_or_release: FunctionPlan | FunctionRelease, X: Any, ax: A
     -------
     matplotlib Axes
     """
-    plan = _plan_of(plan_or_release)
+    plan = plan_of(plan_or_release)
     _expect_columns(plan.points, 1, "plot_function")
     X = np.sort(checks.matrix(X, "X", columns=1), axis=0)
     ax = _axes(ax)
@@ -183,7 +208,7 @@ def plot_function(plan_or_release: FunctionPlan | FunctionRelease, X: Any, ax: A
     return ax
 
 
-def plot_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
+def plot_map(plan_or_release: Predicted, ax: Axes | None = None) -> Axes:
     """Draw a map of predictions: large circles are large values, faint ones are noisy.
 
     A circle's area grows with the released mean, from the lower to the upper bound of the
@@ -193,7 +218,7 @@ def plot_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    plan_or_release : Plan or Release
+    plan_or_release : Plan, StagedPlan, Release or StagedRelease
         With inputs of two columns.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if absent.
@@ -204,19 +229,19 @@ def plot_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
     """
     from matplotlib.colors import to_rgb
 
-    plan = _plan_of(plan_or_release)
+    plan = plan_of(plan_or_release)
     _expect_columns(plan.X_star, 2, "plot_map")
     ax = _axes(ax)
-    low, high = plan.gp.bounds
+    low, high = plan.gp.limits
     shares = np.full(len(plan.X_star), 0.5)
-    if isinstance(plan_or_release, Release):
+    if isinstance(plan_or_release, Release | StagedRelease):
         shares = (plan_or_release.mean - low) / (high - low)
-    opacity = np.clip(1 - plan.noise_std / (FADED * (high - low)), 0.0, 1.0)
+    opacity = np.clip(1 - plan_or_release.noise_std / (FADED * (high - low)), 0.0, 1.0)
     colours = np.column_stack([np.tile(to_rgb(_BLUE), (len(opacity), 1)), opacity])
     _draw_dots(ax, plan)
     east, north = plan.X_star.T
     ax.scatter(east, north, s=_areas(shares), c=colours, linewidths=0, zorder=3)
-    if isinstance(plan_or_release, Release):
+    if isinstance(plan_or_release, Release | StagedRelease):
         for value in np.linspace(low, high, 3):
             _key(ax, _areas((value - low) / (high - low)), 1.0, f"value {value:.4g}")
     for share in (0.0, 0.1, 0.2, 0.3):
@@ -226,14 +251,14 @@ def plot_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_noise_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> Axes:
+def plot_noise_map(plan_or_release: Predicted, ax: Axes | None = None) -> Axes:
     """Draw a map of the privacy noise's std, by contours between the test points.
 
     The dots are the training inputs, which are public; those beyond the test points are left out.
 
     Parameters
     ----------
-    plan_or_release : Plan or Release
+    plan_or_release : Plan, StagedPlan, Release or StagedRelease
         With inputs of two columns, and test points that are not all on one line.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if absent.
@@ -242,11 +267,11 @@ def plot_noise_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> A
     -------
     matplotlib Axes
     """
-    plan = _plan_of(plan_or_release)
+    plan = plan_of(plan_or_release)
     _expect_columns(plan.X_star, 2, "plot_noise_map")
     ax, (east, north) = _axes(ax), plan.X_star.T
     try:
-        contours = ax.tricontourf(east, north, plan.noise_std, levels=10, cmap="Blues")
+        contours = ax.tricontourf(east, north, plan_or_release.noise_std, levels=10, cmap="Blues")
     except (RuntimeError, ValueError):
         raise ValueError(
             "plot_noise_map needs at least three test points, not all on one line. Use plot_map."
@@ -259,25 +284,176 @@ def plot_noise_map(plan_or_release: Plan | Release, ax: Axes | None = None) -> A
     return ax
 
 
-def _draw_bands(ax: Axes, x: FloatArray, mean: FloatArray, std: FloatArray, label: str) -> None:
+def plot_stages(
+    release: StagedRelease,
+    figure: Figure | None = None,
+    private_data: Any = None,
+    labels: tuple[str, str] = ("x", "y"),
+) -> Figure:
+    """Draw how a release in stages came about: windows that close in, one panel for each stage.
+
+    Outcomes count only within a stage's window, the shaded band, which was chosen from what came out of the
+    stages before: the narrower it is, the less noise is needed. The line is the prediction after the stage,
+    at the training inputs.
+
+    Parameters
+    ----------
+    release : StagedRelease
+        With inputs of one column.
+    figure : matplotlib Figure, optional
+        Where to draw; a new one if absent.
+    private_data : (X, y), optional
+        As for :func:`plot_release`.
+    labels : (str, str)
+        Of the axes.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    if not isinstance(release, StagedRelease):
+        raise ArgumentTypeError("release", "must be a StagedRelease, made by AutoGP", type(release).__name__)
+    rule, n = release.plan.rule, len(release.stages)
+    _expect_columns(rule.X, 1, "plot_stages")
+    across = 2 if n == 4 else min(n, 3)
+    down = -(-n // across)
+    figure = _new_figure(figure, (3.1 * across + 0.4, 2.4 * down + 0.9))
+    axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
+    order = np.argsort(rule.inputs.X[:, 0], kind="stable")
+    x, walk = rule.inputs.X[order, 0], Walk(rule, release.plan.start)
+    for number, (ax, stage) in enumerate(zip(axes, release.stages, strict=False)):
+        walk.take(stage)
+        lower, upper = (np.broadcast_to(edge, x.shape)[order] for edge in (stage.lower, stage.upper))
+        ax.fill_between(
+            x, lower, upper, color=_BLUE, alpha=0.2, linewidth=0, label="window: outcomes count within"
+        )
+        ax.plot(x, rule.middle + walk.state.mean[order], color=_BLUE, linewidth=2, label="prediction so far")
+        if private_data is not None:
+            _draw_private(ax, private_data, at=(0.98, 0.04), fontsize=7)
+        share = f"{100 * release.plan.shares[number]:.0f} % of the promise"
+        ax.set_title(f"Stage {number + 1}: {share}", loc="left", fontsize="medium")
+        for side in ("top", "right"):
+            ax.spines[side].set_visible(False)
+    for ax in axes[n - across : n]:  # the lowest of each column
+        ax.tick_params(labelbottom=True)
+        ax.set_xlabel(labels[0])
+    for ax in axes[::across]:
+        ax.set_ylabel(labels[1])
+    for ax in axes[n:]:
+        ax.set_visible(False)
+    low, high = rule.bounds
+    axes[0].set_ylim(low - 0.03 * (high - low), high + 0.03 * (high - low))
+    _finish_panels(figure, release, private_data is not None)
+    keys = axes[0].get_legend_handles_labels()
+    figure.legend(*keys, loc="outside lower right", ncols=3, frameon=False, fontsize="small")
+    return figure
+
+
+def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | None = None) -> Figure:
+    """Draw which models were learned, by lengthscale and noise: one panel for each input column.
+
+    A circle is a model, or several that differ only in their signal; its area is their weight. Of a release
+    in stages, the frame is what was thought possible beforehand.
+
+    Parameters
+    ----------
+    release_or_learned : StagedRelease or Learned
+        Such as ``release.learn()`` gives.
+    figure : matplotlib Figure, optional
+        Where to draw; a new one if absent.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    release = release_or_learned if isinstance(release_or_learned, StagedRelease) else None
+    if release is None and not isinstance(release_or_learned, Learned):
+        expected = "must be a StagedRelease or what learn() gives"
+        raise ArgumentTypeError("release_or_learned", expected, type(release_or_learned).__name__)
+    settings, weights = learned_settings(release_or_learned), release_or_learned.weights
+    if not settings:
+        raise ArgumentError(
+            "release_or_learned", "must have learned a model; the one of this release was known"
+        )
+    columns = len(settings[0].lengthscale)
+    across = min(columns, 3)
+    down = -(-columns // across)
+    figure = _new_figure(figure, (3.6 * across + 1.4, 3.2 * down + 0.6))
+    axes = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
+    for column, ax in enumerate(axes[:columns]):
+        _draw_weights(ax, settings, weights, column)
+        ax.set(xscale="log", yscale="log", xlabel="lengthscale")
+        if columns > 1:
+            ax.set_xlabel(f"lengthscale of column {column + 1}")
+        if column % across == 0:
+            ax.set_ylabel("noise std, in y's unit")
+        if release is not None:
+            rule = release.plan.rule
+            assert isinstance(rule.prior, Hyperprior)
+            span = float(np.ptp(rule.X[:, column])) or 1.0
+            ax.set_xlim(*_around(span * end for end in rule.prior.lengthscale))
+            ax.set_ylim(*_around((rule.bounds[1] - rule.bounds[0]) * end for end in rule.prior.noise))
+        _plain_ticks(ax)
+    for ax in axes[columns:]:
+        ax.set_visible(False)
+    for share in (0.05, 0.2, 0.5):
+        axes[0].scatter([], [], s=_HEAVIEST * share, color=_GREY, alpha=0.4, label=f"weight {share:.0%}")
+    keys = axes[0].get_legend_handles_labels()
+    figure.legend(*keys, loc="outside right upper", frameon=False, fontsize="small", labelspacing=1.2)
+    if release is not None:
+        _finish_panels(figure, release, False)
+    return figure
+
+
+def learned_settings(release_or_learned: StagedRelease | Learned) -> list[Setting]:
+    """The models that hold the weight; none if the model was known."""
+    return [setting for setting in release_or_learned.settings if isinstance(setting, Setting)]
+
+
+def _draw_weights(ax: Axes, settings: Sequence[Setting], weights: FloatArray, column: int) -> None:
+    """Circles at (lengthscale, noise std), a colour for each family."""
+    from matplotlib.colors import to_rgba
+
+    for colour, family in zip((_BLUE, _ORANGE, _GREEN), FAMILIES, strict=True):
+        found: dict[tuple[float, float], float] = {}
+        for setting, weight in zip(settings, weights.tolist(), strict=True):
+            if setting.family == family:
+                place = (setting.lengthscale[column], setting.noise**0.5)
+                found[place] = found.get(place, 0.0) + weight
+        if found:
+            places, area = np.array(list(found)), _HEAVIEST * np.array(list(found.values()))
+            style: dict[str, Any] = {"facecolors": to_rgba(colour, 0.3), "edgecolors": colour}
+            ax.scatter(places[:, 0], places[:, 1], s=area, **style)
+            ax.scatter([], [], s=60, label=family, **style)
+
+
+_STEPS = ((1.0, _BLACK, "--", "±1"), (0.25, _GREY, ":", "±¼"))  # stds of the privacy noise
+
+
+def _draw_bands(
+    ax: Axes, x: FloatArray, mean: FloatArray, std: FloatArray, label: str, steps: Sequence[Any] = _STEPS
+) -> None:
     """A curve, and how far the privacy noise may have moved it."""
     ax.plot(x, mean, color=_BLUE, linewidth=2.2, zorder=3, label=label)
-    for share, colour, style, words in ((1.0, _BLACK, "--", "±1"), (0.25, _GREY, ":", "±¼")):
+    for share, colour, style, words in steps:
         label = f"{words} std of the privacy noise"
         ax.plot(x, mean + share * std, color=colour, linestyle=style, linewidth=1.2, label=label)
         ax.plot(x, mean - share * std, color=colour, linestyle=style, linewidth=1.2)
 
 
-def _draw_denoised(ax: Axes, release: Release, x: FloatArray) -> None:
+def _draw_denoised(ax: Axes, release: Release | StagedRelease, x: FloatArray) -> None:
     """The denoised prediction with its 95 % band; the band alone if the released mean is that."""
     mean, std = release.predict(x, return_std=True)
     low, high = mean - _TWO_SIDED_95 * std, mean + _TWO_SIDED_95 * std
     if release.unbiased:
         ax.plot(x, mean, color=_GREEN, linestyle="-.", linewidth=1.8, zorder=2, label="denoised prediction")
-    ax.fill_between(x, low, high, color=_GREEN, alpha=0.18, linewidth=0, label="denoised, 95 % band")
+    label = "95 % band" if isinstance(release, StagedRelease) else "denoised, 95 % band"
+    ax.fill_between(x, low, high, color=_GREEN, alpha=0.18, linewidth=0, label=label)
 
 
-def _draw_private(ax: Axes, private_data: Any) -> None:
+def _draw_private(
+    ax: Axes, private_data: Any, at: tuple[float, float] = (0.99, 1.03), fontsize: float = 13
+) -> None:
     """Scatter the custodian's own points, on the custodian's explicit word, and mark the picture."""
     try:
         X, y = private_data
@@ -290,10 +466,10 @@ def _draw_private(ax: Axes, private_data: Any) -> None:
     ax.scatter(
         X[:, 0], outcomes, s=12, color=_ORANGE, alpha=0.5, linewidths=0, zorder=1, label="private data"
     )
-    _stamp(ax, 0.99, 1.03, NOT_FOR_RELEASE, fontsize=13, ha="right", va="bottom")
+    _stamp(ax, *at, NOT_FOR_RELEASE, fontsize=fontsize, ha="right", va="bottom")
 
 
-def _test_inputs(plan: Plan) -> tuple[FloatArray, Any]:
+def _test_inputs(plan: Predicted) -> tuple[FloatArray, Any]:
     """The test inputs in increasing order, and that order."""
     if plan.X_star.shape[1] != 1:
         raise ValueError(
@@ -309,7 +485,8 @@ def _expect_columns(inputs: FloatArray, columns: int, name: str) -> None:
         raise ValueError(f"{name} draws inputs of {columns} column(s); this plan has {inputs.shape[1]}.")
 
 
-def _plan_of(thing: Any) -> Any:
+def plan_of(thing: Any) -> Any:
+    """The plan of a release; a plan is its own."""
     return getattr(thing, "plan", thing)
 
 
@@ -325,7 +502,7 @@ def _areas(shares: Any) -> Any:
     return smallest + (largest - smallest) * np.clip(shares, 0.0, 1.0)
 
 
-def _draw_dots(ax: Axes, plan: Plan) -> None:
+def _draw_dots(ax: Axes, plan: Plan | StagedPlan) -> None:
     inputs, words = _shown_inputs(plan)
     ax.plot(*inputs.T, ".", color=_BLACK, markersize=3.5, markeredgewidth=0, zorder=4, label=words)
 
@@ -352,7 +529,8 @@ def inducing_words(gp: GP) -> str | None:
 
 def title(plan: AnyPlan) -> str:
     """The promise of a plan, and its approximation if it is one."""
-    c, model = plan.certificate, inducing_words(plan.gp)
+    c = plan.certificate
+    model = None if isinstance(plan, StagedPlan) else inducing_words(plan.gp)
     promise = f"({c.epsilon:g}, {c.delta:g})-DP, unit: {c.unit}"
     return promise if model is None else f"{promise}; {model}"
 
@@ -363,7 +541,7 @@ def _key(ax: Axes, area: float, opacity: float, label: str) -> None:
     ax.plot([], [], "o", color=_BLUE, markersize=size, markeredgewidth=0, alpha=opacity, label=label)
 
 
-def _finish_map(ax: Axes, plan: Plan, **legend: Any) -> None:
+def _finish_map(ax: Axes, plan: Plan | StagedPlan, **legend: Any) -> None:
     ax.set(xlabel="first column of X", ylabel="second column of X")
     _finish(ax, plan, **legend)
 
@@ -405,10 +583,44 @@ def _stamp(ax: Axes, x: float, y: float, words: str, **style: Any) -> None:
 
 
 def _axes(ax: Axes | None) -> Axes:
+    return _new_figure(None, (7.0, 4.2)).subplots() if ax is None else ax
+
+
+def _new_figure(figure: Figure | None, size: tuple[float, float]) -> Figure:
+    """The figure given, or a new one of pyplot's, which notebooks show by themselves."""
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise ImportError(
             "pictures need matplotlib: install the extra cloakgp[plots] (in a clone: pip install '.[plots]')."
         ) from None
-    return plt.subplots(figsize=(7.0, 4.2), layout="constrained")[1] if ax is None else ax
+    if figure is None:
+        return plt.figure(figsize=size, layout="constrained")
+    figure.set_size_inches(*size)
+    return figure
+
+
+def _finish_panels(figure: Figure, release: StagedRelease, private: bool) -> None:
+    """The promise above several panels, and the marks of what must not be published."""
+    figure.suptitle(title(release.plan), x=0.01, ha="left", fontsize="medium")
+    marks = [INSECURE] * release.certificate.insecure + [NOT_FOR_RELEASE] * private
+    if marks:
+        words = "; ".join(marks)
+        figure.text(0.99, 0.99, words, color=_ORANGE, weight="bold", fontsize=12, ha="right", va="top")
+
+
+def _around(ends: Iterable[float]) -> tuple[float, float]:
+    """Limits of a logarithmic axis that leave room for circles at its ends."""
+    low, high = ends
+    room = (high / low) ** 0.08
+    return low / room, high * room
+
+
+def _plain_ticks(ax: Axes) -> None:
+    """A logarithmic axis with 2, 5, 10, 20 and so on, and not powers of ten."""
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    for axis in (ax.xaxis, ax.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))

@@ -293,7 +293,7 @@ def plan_selection(
         epsilon, "epsilon", above=1e-9, below=calibrate.EPSILON_LIMIT, remedy="0.3 is a common choice."
     )
     checks.choice(loss, "loss", LOSSES)
-    bounds = models[0].bounds
+    bounds = models[0].one_pair("a selection")
     clip = _clip(loss_clip, bounds[1] - bounds[0])
     pairs = as_folds(folds, X)
     _check_size(pairs, len(models))
@@ -306,7 +306,7 @@ def plan_selection(
         scores = make_scores(
             weights(models, X, pairs, progress.advance),
             pairs,
-            means=[gp.mean for gp in models],
+            means=[gp.level for gp in models],
             costs=costs,
             bounds=bounds,
             n_rows=len(X),
@@ -343,7 +343,7 @@ def _models(candidates: Any) -> tuple[GP, ...]:
             "release at once, and spend nothing here."
         )
     for number, gp in enumerate(models):
-        if gp.bounds != models[0].bounds:
+        if gp.one_pair("a selection") != models[0].bounds:
             raise ValueError(
                 f"candidates must share their bounds, which say what y can be; candidates[{number}] has "
                 f"{gp.bounds} and candidates[0] has {models[0].bounds}."

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from app_helpers import LOOSE, World, make_plan, release
 
+from cloakgp.accounting import Gaussian
 from cloakgp.app import create_app, open_state
 from cloakgp.app.releases import Releases
 from cloakgp.ledger import Ledger, LedgerError
@@ -37,8 +41,6 @@ def test_a_ledger_that_cannot_be_used_is_refused_at_the_start(tmp_path: Path, ur
 
 
 def test_a_ledger_that_was_tampered_with_is_told_on_its_page(world: World) -> None:
-    import sqlite3
-
     with sqlite3.connect(world.state.folder.path / "ledger.db") as database:
         database.execute("DROP TRIGGER cloakgp_ledger_no_update")
         database.execute("UPDATE cloakgp_ledger SET who = 'nobody' WHERE number = 1")
@@ -120,3 +122,60 @@ def test_the_app_opens_with_a_ledger_elsewhere(tmp_path: Path) -> None:
     Ledger(url).create("kung", epsilon=1.0, delta=0.01)
     state = open_state(tmp_path / "data", url, limits=LOOSE)
     assert create_app(state).state.cloakgp.ledger_url == url
+
+
+IN_STAGES = SimpleNamespace(cost=Gaussian(0.1, 2), digest="a" * 64, inputs_digest="b" * 64, stages=2)
+
+
+def go_on(ledger: Ledger, number: int) -> int:
+    """A stage of the release that entry 2 pays for; returns the number of its entry."""
+    with ledger.stage(2, number, IN_STAGES, b"a plan") as charge:
+        if charge.answer is None:
+            charge.answer = np.array([number])
+    assert charge.receipt is not None
+    return charge.receipt.entry
+
+
+def test_a_release_in_stages_is_shown_and_its_receipts_are_kept(world: World) -> None:
+    """One spend; its stages are listed at no cost, and everything is found again after a restart."""
+    ledger = world.state.releasing.ledger("a test")
+    paid = ledger.pay(IN_STAGES, "kung", "growth", "one")
+    assert ledger.paid
+    assert [go_on(ledger, number) for number in range(2)] == [4, 6]
+    again = world.state.releasing.ledger("a test")
+    assert again.pay(IN_STAGES, "kung", "growth", "one") == paid
+    assert not again.paid
+    restarted = world.restarted()
+    kept = restarted.state.releasing.receipts.everything()
+    assert [receipt.entry for receipt in kept] == [2, 4, 6]
+    book = restarted.client().get("/api/ledger").json()
+    assert book["verified"]
+    assert [entry["kind"] for entry in book["entries"][2:]] == ["spent", *["planned", "answered"] * 2]
+    assert {entry["why"] for entry in book["entries"][5:]} == {"stage 2 of 2, paid for in entry 2"}
+    assert [dataset["events"] for dataset in book["datasets"]] == [1]
+
+
+@pytest.mark.parametrize("left", [2, 3, 5, 6])
+def test_a_ledger_that_forgot_a_stage_sells_nothing(world: World, tmp_path: Path, left: int) -> None:
+    """Cut off before or after what paid, or after the first stage; a stage is not drawn a second time."""
+    ledger = world.state.releasing.ledger("a test")
+    ledger.pay(IN_STAGES, "kung")
+    go_on(ledger, 0)
+    go_on(ledger, 1)
+    with sqlite3.connect(world.state.folder.path / "ledger.db") as database:
+        database.execute("DROP TRIGGER cloakgp_ledger_no_delete")
+        database.execute("DELETE FROM cloakgp_ledger WHERE number >= ?", [left])
+    assert Ledger(world.state.ledger_url).verify().entries == left
+    for use in (lambda: go_on(ledger, 1), lambda: ledger.pay(IN_STAGES, "kung")):
+        with pytest.raises(LedgerError, match=r"does not know|does not pay"):
+            use()
+    assert world.client().get("/api/ledger").json()["read_only"]
+    assert Ledger(world.state.ledger_url).verify().entries == left
+
+
+def test_stages_that_were_paid_elsewhere_are_remembered_when_they_are_read(world: World) -> None:
+    outside = Ledger(world.state.ledger_url)
+    outside.pay(IN_STAGES, "kung")
+    go_on(outside, 0)
+    assert len(world.state.releasing.ledger("a test").stages(2, IN_STAGES)) == 1
+    assert [receipt.entry for receipt in world.state.releasing.receipts.everything()] == [4]

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from cli_helpers import LEDGER, PLAN, budget, good, run
+
+from cloakgp.accounting import Gaussian
+from cloakgp.ledger import Ledger
 
 VERIFY = f"ledger verify {LEDGER} --releases published"
 
@@ -90,3 +95,24 @@ def test_a_head_that_was_noted() -> None:
     result = run(f"ledger verify {LEDGER} --head {head}")
     assert result.code == 1
     assert "the head that was noted is not in it" in result.err
+
+
+def test_a_release_in_stages_is_one_spend() -> None:
+    """Its stages are listed with what they are, and cost nothing."""
+    before = good(f"ledger show {LEDGER} --json").data["datasets"][0]
+    plan = SimpleNamespace(cost=Gaussian(0.1, 2), digest="a" * 64, inputs_digest="b" * 64, stages=2)
+    ledger = Ledger(LEDGER.split()[-1])
+    paid = ledger.pay(plan, "kung", "growth").entry
+    spent = good(f"ledger show {LEDGER} --json").data["datasets"][0]
+    assert (before["spends"], spent["spends"]) == (2, 3)
+    for number in range(2):
+        with ledger.stage(paid, number, plan, b"a plan") as charge:
+            charge.answer = np.array([5])
+    shown = good(f"ledger show {LEDGER} --entries --json").data
+    assert shown["datasets"] == [spent]
+    assert [entry["kind"] for entry in shown["entries"][paid:]] == ["spent", *["planned", "answered"] * 2]
+    assert shown["entries"][-1]["what"] == {"paid": paid, "stage": 1, "stages": 2}
+    listed = good(f"ledger show {LEDGER} --entries").out.splitlines()
+    assert listed[-1].split()[1] == "answered"
+    assert listed[-1].endswith(f"stage 2 of 2, paid for in entry {paid}")
+    good(VERIFY)

@@ -12,6 +12,7 @@ from cloakgp.cli.exits import options_of
 MODELS = "select data.csv --inputs age --output height --bounds 50 170 --kernel EQ(5) --noise 1 --noise 2"
 SELECT = f"{MODELS} --epsilon 1 {LEDGER} --dataset kung --yes"
 THEN = f"{SELECT} --then-at grid:5 --then-epsilon 1 --then-delta 0.1"
+LEARN = "plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 --delta 0.1"
 CREATE = f"ledger create {LEDGER} --dataset mine --epsilon 1 --delta 0.1"
 
 REFUSED = {
@@ -28,6 +29,8 @@ REFUSED = {
         "inducing": f"{PLAN} --inducing 0",
         "approximation": f"{PLAN} --inducing 3 --approximation best",
         "device": f"{PLAN} --inducing 3 --device cpu",
+        "kernels": f"{LEARN} --kernels best",
+        "stages": f"{LEARN} --stages 0",
     },
     "release": {
         "ledger": f"{RELEASE} --yes --ledger nonsense",

@@ -29,7 +29,7 @@ def test_from_a_table_to_a_report():
     released = good(RELEASE, "y\n")
     assert "left for one more release" in released.err
     assert "afterwards" in released.err
-    assert "entry 2 of 'kung' paid for it" in released.out
+    assert "Paid for by entry 2 of 'kung'." in released.out
 
     Path("points.csv").write_text("age\n12.5\n30\n")
     assert "Nothing was spent" in good("predict heights.cloak points.csv -o out.csv").out

@@ -19,7 +19,11 @@ KINDS = ["opened", "created", "spent"] + ["planned", "answered"] * 3
 
 
 def unwanted():
-    raise AssertionError("drawn though it is on record")
+    raise AssertionError("y was read for nothing")
+
+
+def nothing():
+    """All is in order."""
 
 
 def kinds(ledger):
@@ -94,6 +98,23 @@ def test_what_does_not_fit_is_refused(ledger):
         with pytest.raises(ValueError, match="whole number of stages"):
             ledger.pay(StagedPlan(stages=number), "people")
     assert kinds(ledger) == KINDS[:2]
+
+
+def test_what_cannot_be_used_is_not_paid_for(ledger):
+    """y is looked at when the budget allows it, before it is paid; not where it is refused or was paid."""
+    looked = []
+
+    def fail():
+        looked.append(1)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        ledger.pay(PLAN, "people", request="one", ready=fail)
+    assert (len(looked), kinds(ledger)) == (1, KINDS[:2])
+    with pytest.raises(BudgetExceeded):
+        ledger.pay(StagedPlan(mu=3.0), "people", ready=unwanted)
+    first = ledger.pay(PLAN, "people", request="one", ready=nothing)
+    assert ledger.pay(PLAN, "people", request="one", ready=unwanted) == first
 
 
 def test_a_charge_and_a_payment_are_not_mixed_up(ledger):
@@ -232,19 +253,19 @@ def test_releases_side_by_side(ledger):
 def test_through_charging(ledger):
     """As plans use it: with a ledger, without one, and not with a seed."""
     account = Account(ledger, "people", request="one")
-    entry = paid(PLAN, account)
-    assert entry == paid(PLAN, account) == 2
+    entry = paid(PLAN, account, nothing)
+    assert entry == paid(PLAN, account, unwanted) == 2
     for _ in range(2):
         with staged(PLAN, ledger, entry, 0, b"") as charge:
             if charge.answer is None:
                 charge.answer = np.array([5])
     assert charge.receipt == Receipt("people", 4, ledger.head)
-    assert paid(PLAN, Account()) is None
+    assert paid(PLAN, Account(), unwanted) is None
     with staged(PLAN, None, None, 0, b"") as charge:
         assert charge.answer is None
     with insecure_seed(1):
         with pytest.raises(ValueError, match="insecure_seed"):
-            paid(PLAN, Account(ledger, "people"))
+            paid(PLAN, Account(ledger, "people"), unwanted)
         with pytest.raises(ValueError, match="insecure_seed"):
             staged(PLAN, ledger, entry, 1, b"").__enter__()
     assert len(ledger.entries()) == 5

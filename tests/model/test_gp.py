@@ -141,7 +141,14 @@ BAD = [
     ({"mean": math.inf}, ValueError, "mean must be finite"),
     ({"mean": "0"}, TypeError, "mean must be a number"),
     ({"mean": False}, TypeError, "mean must be a number"),
-    ({"mean": np.zeros(3)}, TypeError, "mean must be a number"),
+    ({"mean": np.zeros((3, 2))}, ValueError, "mean must be one-dimensional"),
+    ({"mean": [0.0, np.nan]}, ValueError, "mean must be finite"),
+    ({"bounds": (np.zeros(3), [1.0, 0.0, 2.0])}, ValueError, "lo < hi in every row; row 1 has not"),
+    ({"bounds": (np.zeros(3), np.ones(2))}, ValueError, "as many lower as upper limits; got 3 and 2"),
+    ({"bounds": (0.0, [1.0, 1e-9])}, ValueError, "a million times narrower"),
+    ({"bounds": (1e12, [1e12 + 1, 1e13])}, ValueError, "tiny share of their own size"),
+    ({"bounds": np.zeros((3, 2))}, ValueError, "bounds must be two numbers"),
+    ({"bounds": lambda X: X}, ValueError, "bounds must be two numbers"),
 ]
 
 

@@ -207,9 +207,9 @@ def made(monkeypatch):
     """How many rows columns were made for."""
     rows, columns = [], Recipe.columns
 
-    def counted(recipe, X, noise):
+    def counted(recipe, X, *more):
         rows.append(len(X))
-        return columns(recipe, X, noise)
+        return columns(recipe, X, *more)
 
     monkeypatch.setattr(Recipe, "columns", counted)
     return rows

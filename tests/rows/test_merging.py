@@ -46,6 +46,10 @@ every_noise = pytest.mark.parametrize("noise", NOISE.values(), ids=NOISE)
 every_prior = pytest.mark.parametrize("prior", PRIORS.values(), ids=PRIORS)
 
 
+def as_they_are(X: Any, noise: Any, windows: Any) -> Inputs:
+    return Inputs(X, noise, None, windows)
+
+
 def model(noise: Any = 0.4, **prior: Any) -> GP:
     return GP(Matern32([3.0, 5.0], variance=1.5), noise, BOUNDS, 0.7, **prior)
 
@@ -60,7 +64,7 @@ def unmerged(monkeypatch):
 
     def plan(*arguments: Any, **options: Any) -> cloakgp.Plan:
         with monkeypatch.context() as patch:
-            patch.setattr("cloakgp.plans.planner.distinct", lambda X, noise: Inputs(X, noise, None))
+            patch.setattr("cloakgp.plans.planner.distinct", as_they_are)
             made = make(*arguments, **options)
         assert made.measurement.groups is None
         assert made.measurement.matrix.shape[1] == len(X)
@@ -288,7 +292,7 @@ def test_merged_and_unmerged_plans_measure_the_same_of_the_same_design(unmerged,
     merged = gp.plan(X, X_STAR[:1], epsilon=1.0, delta=0.01)
     assert merged.measurement.matrix.shape == (1, 7)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("cloakgp.plans.planner.distinct", lambda X, noise: Inputs(X, noise, None))
+        patch.setattr("cloakgp.plans.planner.distinct", as_they_are)
         plain = gp.plan(X, X_STAR[:1], epsilon=1.0, delta=0.01)
     one, other = expanded(merged.measurement), expanded(plain.measurement)
     sign = int(np.sign(one[0, 0] * other[0, 0]))

@@ -43,6 +43,16 @@ def shared_columns() -> Any:
     return gp.plan(REPEATED, X_STAR, **PROMISE)
 
 
+def curve(X: Any) -> Any:
+    return 0.7 + 0.1 * X[:, 0]
+
+
+WINDOWED = GP(
+    EQ(2.0, variance=1.5), 0.4, (lambda X: curve(X) - 1, lambda X: curve(X) + 2 + X[:, 0] / 9), curve
+)
+SPARSE_WINDOWED = GP(WINDOWED.kernel, 0.4, WINDOWED.bounds, curve, X_STAR + 0.1, "fitc")
+
+
 def recipe(gp: GP = SPARSE) -> Any:
     kept, out_of_core.DENSE = out_of_core.DENSE, 1
     try:
@@ -59,6 +69,8 @@ PLANS = {
     "shared columns": shared_columns,
     "inducing": lambda: SPARSE.plan(X, X_STAR, **PROMISE),
     "recipe": recipe,
+    "windows": lambda: WINDOWED.plan(REPEATED, X_STAR, **PROMISE),
+    "recipe with windows": lambda: recipe(SPARSE_WINDOWED),
     "function": function(),
     "paper": function(bound="paper"),
     "hidden": function(bound="input-free", basis=BASIS),
@@ -68,11 +80,12 @@ PLANS = {
         X, X_STAR, given=[design("mse")().release(Y)], windows=2.0, **PROMISE
     ),
 }
+WITH_WINDOWS = ("windows", "recipe with windows")
 STAGED = ("staged", "after another")
 PREDICTIONS = ("mse", "max", "posterior", "volume", "shared columns", "inducing", "recipe")
 FUNCTIONS = ("function", "paper", "hidden")
 SHOWN = tuple(kind for kind in PLANS if kind not in ("hidden", *STAGED))
-WITH_MATRIX = tuple(kind for kind in SHOWN if kind != "recipe")
+WITH_MATRIX = tuple(kind for kind in SHOWN if "recipe" not in kind)
 _made: dict[str, bytes] = {}
 
 
@@ -112,8 +125,10 @@ def rewrite(path: Path, change: Any) -> None:
 def settle(manifest: dict[str, Any], **changes: Any) -> None:
     """Change a certificate, and every number in it that follows."""
     c, bounds = manifest["certificate"], manifest["model"]["bounds"]
+    step = c["noise_scale"] / c["sigma"]
     c.update(changes)
-    step = math.ldexp(bounds[1] - bounds[0], -(c["y_bits"] + c["matrix_bits"]))
+    if bounds != "per row":
+        step = math.ldexp(bounds[1] - bounds[0], -(c["y_bits"] + c["matrix_bits"]))
     exact = Fraction(c["sensitivity_steps"], c["sigma"])
     c["mu"] = float(exact) if Fraction(float(exact)) >= exact else math.nextafter(float(exact), 9)
     c["sensitivity"], c["noise_scale"] = c["sensitivity_steps"] * step, c["sigma"] * step

@@ -38,6 +38,7 @@ from cloakgp.files import reading
 from cloakgp.kernels import EQ, Matern32
 from cloakgp.measurements import lattice
 from cloakgp.measurements.certificate import DIGITS, short
+from cloakgp.measurements.lattice import exact_product
 from cloakgp.measurements.recipes import bias
 from cloakgp.model.inducing import SparseGP
 from cloakgp.plans import function_planner, opening, out_of_core, stages
@@ -538,6 +539,50 @@ def test_longer_columns_of_a_recipe_read_with_less_weight(tmp_path):
     assert caught.value.reason == Reason.SENSITIVITY
 
 
+def moved_sums(manifest, arrays):
+    """Another sum of how far windows are from their means, and the offset that follows from it."""
+    arrays["middle_less_mean"] *= 1.01
+    arrays["offset"] = arrays["mean_star"] + exact_product(
+        arrays["reconstruction"], arrays["middle_less_mean"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "lie", "reason"),
+    [
+        ("windows", entry("upper", 3, lambda v: v + 0.1), Reason.PREDICTIONS),
+        ("windows", entry("mean_rows", 3, lambda v: v + 0.1), Reason.OFFSET),
+        ("windows", array("mean_star", lambda v: v + 0.1), Reason.OFFSET),
+        ("recipe with windows", entry("upper", 3, lambda v: v + 0.1), Reason.DIGEST),
+        ("recipe with windows", entry("mean_rows", 3, lambda v: v + 0.1), Reason.DIGEST),
+        ("recipe with windows", moved_sums, Reason.SUMS),
+    ],
+)
+def test_windows_that_are_not_those_of_the_measurements(tmp_path, kind, lie, reason):
+    path = forging.honest(kind, tmp_path)
+    verify(path)
+    rewrite(path, lie)
+    with pytest.raises(VerificationError) as caught:
+        verify(path)
+    assert caught.value.reason == reason
+
+
+@pytest.mark.parametrize("name", ["lower", "upper", "mean_rows", "mean_star"])
+@pytest.mark.parametrize("kind", forging.WITH_WINDOWS)
+def test_windows_are_in_a_file_or_not(tmp_path, kind, name):
+    for honest, lie in (
+        (kind, lambda manifest, arrays: arrays.pop(name)),
+        ("mse", lambda manifest, arrays: arrays.update({name: arrays["X"][:, 0]})),
+        (kind, forging.model(bounds=[0.0, 1.0], mean=0.5)),
+        ("function", forging.model(bounds="per row", mean="per row")),
+        (kind, array("upper", lambda v: v - 100)),
+    ):
+        path = forging.honest(honest, tmp_path)
+        rewrite(path, lie)
+        with pytest.raises(ReleaseFileError):
+            verify(path)
+
+
 def test_squares_that_would_wrap(tmp_path, monkeypatch):
     """256 entries of 2^28 - 1, each counted a unit larger: their squares sum to 2^64, which is 0 in 64 bits.
 
@@ -562,7 +607,7 @@ def test_squares_that_would_wrap(tmp_path, monkeypatch):
 
     rewrite(tmp_path / "file", forge)
     plan = opening.plan_of(*reading.read(tmp_path / "file")[:2])[0]
-    made, _ = recipe._columns(plan.gp, plan.measurement, inputs, gp.noise)
+    made, _ = recipe._columns(plan.gp, plan.measurement, inputs, gp.noise, None)
     assert (made[:, 0] == 2**28 - 1).all()
     with pytest.raises(VerificationError) as caught:  # whatever the liar does to the other numbers
         recipe.check_columns(plan.gp, plan.measurement, plan.measurement.inputs)

@@ -16,6 +16,7 @@ from cloakgp.ledger.charge import Receipt
 from cloakgp.workflow import pictures, report, words
 
 GP = cloakgp.GP(EQ(3.0, variance=1.0), noise=0.5, bounds=(0.0, 4.0))
+LEARNING = cloakgp.AutoGP(bounds=(0.0, 4.0), stages=2)
 PROMISE = {"epsilon": 1.0, "delta": 0.01}
 
 
@@ -39,8 +40,13 @@ def releases():
         "function of two": GP.plan_function(inputs(2), **PROMISE),
         "hidden": GP.plan_function(inputs(1), bound="input-free", basis=np.arange(0.0, 9.0, 3.0), **PROMISE),
         "hidden, two": GP.plan_function(inputs(2), bound="input-free", basis=inputs(2)[:5], **PROMISE),
+        "learned": LEARNING.plan(inputs(1), inputs(1)[:6], **PROMISE),
+        "learned, two": LEARNING.plan(inputs(2), inputs(2)[:6], **PROMISE),
+        "learned, four": LEARNING.plan(inputs(4), inputs(4)[:6], **PROMISE),
     }
-    return {name: plan.release(np.ones(25)) for name, plan in made.items()}
+    found = {name: plan.release(np.ones(25)) for name, plan in made.items()}
+    after = GP.plan(inputs(1), inputs(1)[:6], given=[found["curve"]], **PROMISE)
+    return found | {"after another": after.release(np.ones(25))}
 
 
 RELEASES = releases()
@@ -88,6 +94,31 @@ def test_a_report_is_whole_and_asks_for_nothing(name, tmp_path):
     assert text == report.html(path)  # nothing in it depends on when it was made
 
 
+@pytest.mark.parametrize(("name", "figures"), [("learned", 3), ("learned, two", 4), ("learned, four", 2)])
+def test_what_was_learned_is_told_and_drawn(name, figures, tmp_path):
+    release = RELEASES[name]
+    release.save(tmp_path / "a.cloak")
+    names = [f"<{i}>" for i in range(release.plan.X.shape[1])]
+    text = report.html(tmp_path / "a.cloak", names, "height")
+    assert text.count("<figure>") == figures
+    assert "<h2>What was learned</h2>" in text
+    best, weight = release.settings[0], release.weights[0]
+    row = "".join(f"<td>{x:.3g}</td>" for x in (*best.lengthscale, best.signal**0.5, best.noise**0.5))
+    assert f"<td>{best.family}</td>{row}<td>{weight:.1%}</td>" in text
+    assert "verified</b>" in text
+    assert "2, under one promise" in text
+    (least,) = re.findall(r"<td>smallest</td><td>([0-9.e+-]+)</td>", text)
+    assert float(least) == pytest.approx(release.noise_std.min(), rel=1e-3)  # not that of the plan
+
+
+def test_nothing_is_said_to_be_learned_of_a_model_that_was_known(tmp_path):
+    RELEASES["after another"].save(tmp_path / "a.cloak")
+    text = report.html(tmp_path / "a.cloak")
+    assert "What was learned" not in text
+    assert "1 earlier release(s) of the same outcomes" in text
+    assert repr(GP.kernel) in text
+
+
 def test_names_and_titles_are_escaped(tmp_path):
     path = tmp_path / "<a>.cloak"
     RELEASES["curve"].save(path)
@@ -131,16 +162,16 @@ def test_a_part_is_not_shown_as_the_whole(tmp_path):
 
 def test_an_insecure_release_is_marked(tmp_path, seeded):
     with seeded(1):
-        for name in ("curve", "four inputs"):
+        for name in ("curve", "four inputs", "learned"):
             release = RELEASES[name].plan.release(np.ones(25))
             release.save(tmp_path / "a.cloak")
             assert "INSECURE" in report.html(tmp_path / "a.cloak")
 
 
-@pytest.mark.parametrize("name", ["curve", "map", "map on a line", "four inputs"])
+@pytest.mark.parametrize("name", ["curve", "map", "map on a line", "four inputs", "learned", "learned, two"])
 def test_plans_are_drawn_whatever_their_inputs(name):
     plan = RELEASES[name].plan
-    figure = pictures.plan_picture(plan, [f"x{i}" for i in range(plan.X.shape[1])], "height")
+    figure = pictures.noise_picture(plan, [f"x{i}" for i in range(plan.X.shape[1])], "height")
     assert pictures.png(figure).startswith(b"\x89PNG")
 
 

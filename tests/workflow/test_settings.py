@@ -11,6 +11,7 @@ pytest.importorskip("pyarrow")
 from cloakgp.errors import InputError, Refused
 from cloakgp.kernels import EQ, Constant
 from cloakgp.workflow import points, spending
+from cloakgp.workflow.learned_settings import LearnedSettings, settings_from
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.settings import Settings
 
@@ -181,3 +182,88 @@ def test_a_request_has_one_name_whenever_it_is_asked(file):
     other = PlanFile.of(replace(SETTINGS, output="weight"), SETTINGS.plan(X))
     assert other.question != file.question
     assert replace(file, plan_sha256="0" * 64).question == file.question  # another machine, the same question
+
+
+LEARNED = LearnedSettings(
+    ("age",), "height", (0, 250), 1.0, 0.01, at="grid:4", kernels=("EQ", "Matern32"), stages=2
+)
+
+
+@pytest.fixture(scope="module")
+def learned_plan():
+    return LEARNED.plan(X)
+
+
+def test_a_plan_file_of_a_model_to_be_learned_comes_back_as_it_was(learned_plan, tmp_path):
+    file = PlanFile.of(LEARNED, learned_plan)
+    file.write(tmp_path / "plan.json", learned_plan)
+    again = PlanFile.read(tmp_path / "plan.json")
+    assert isinstance(again.settings, LearnedSettings)
+    assert again.kept(tmp_path / "plan.json", X).digest == learned_plan.digest
+    assert (again.encode(), again.question) == (file.encode(), file.question)
+    assert again.settings.plan(X).digest == learned_plan.digest == again.plan_sha256
+    assert again.check_plan(learned_plan) is None
+
+
+def test_a_plan_for_other_settings_is_not_taken_for_it(learned_plan, plan, tmp_path):
+    file = PlanFile.of(LEARNED, learned_plan)
+    file.write(tmp_path / "plan.json", learned_plan)
+    for other in (replace(LEARNED, stages=3), replace(LEARNED, epsilon=2.0)):
+        fresh = other.plan(X)
+        with pytest.raises(Refused, match="another plan"):
+            file.check_plan(fresh)
+        fresh.save(tmp_path / "plan.plan")
+        assert file.kept(tmp_path / "plan.json", X) is None
+    plan.save(tmp_path / "plan.plan")
+    assert file.kept(tmp_path / "plan.json", X) is None
+    with pytest.raises(Refused, match="another plan"):
+        file.check_plan(plan)
+    other = replace(LEARNED, kernels=("Matern52",)).plan(X)  # as if another machine rounded otherwise
+    assert "The promise is the same" in file.check_plan(other)
+
+
+def test_learned_settings_come_back_from_json():
+    where, placed = np.random.default_rng(0).normal(size=(2, 7, 1))
+    settings = replace(LEARNED, at=where, inducing=placed)
+    again = settings_from(json.loads(json.dumps(settings.to_dict())))
+    assert isinstance(again, LearnedSettings)
+    assert np.array_equal(again.points(X), where)
+    assert np.array_equal(again.inducing, placed)
+    assert again.to_dict() == settings.to_dict()
+    assert isinstance(settings_from(json.loads(json.dumps(SETTINGS.to_dict()))), Settings)
+
+
+def test_points_that_nobody_gave_cover_the_inputs():
+    from cloakgp.model.cover import cover
+
+    assert np.array_equal(replace(LEARNED, at=None).points(X), cover(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "said"),
+    [
+        ("inputs", [], "inputs must be a list"),
+        ("output", "age", "must not be an input"),
+        ("bounds", [3.0, 1.0], "bounds"),
+        ("epsilon", "1", "epsilon must be a number"),
+        ("delta", 2.0, "delta"),
+        ("at", 5, "at must be grid:n, a list of points, or null"),
+        ("kernels", "EQ", "kernels must be a list"),
+        ("kernels", ["Nice"], "kernels must be one of"),
+        ("stages", 40, "stages must be a whole number"),
+        ("stages", 2.0, "stages must be a whole number"),
+        ("inducing", 2.5, "inducing must be a whole number"),
+        ("more", 1, r"one too many \(more\)"),
+    ],
+)
+def test_learned_settings_are_strict(name, wrong, said):
+    values = json.loads(json.dumps(LEARNED.to_dict())) | {name: wrong}
+    with pytest.raises(InputError, match=said):
+        settings_from(values)
+
+
+def test_a_certificate_of_another_kind_is_refused(file, learned_plan):
+    other = PlanFile.of(LEARNED, learned_plan).certificate
+    mixed = edited(file, lambda body: body.update(certificate=other), seal=True)
+    with pytest.raises(InputError, match="a key is absent or one too many"):
+        PlanFile.decode(mixed)

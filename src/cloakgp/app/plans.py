@@ -19,11 +19,13 @@ from cloakgp.app import models
 from cloakgp.app.errors import bad_input, not_found, public_work
 from cloakgp.app.folder import Folder
 from cloakgp.app.people import Person, stamp, utc_now
-from cloakgp.app.planning import Planning, noise_of
+from cloakgp.app.planning import Planning
 from cloakgp.app.uploads import Uploads
 from cloakgp.files.container import ReleaseFileError
-from cloakgp.plans import encoding, opening
+from cloakgp.plans import opening
+from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
+from cloakgp.plans.predictions import Plan
 from cloakgp.workflow import tables, words
 from cloakgp.workflow.inputs import digest_of
 
@@ -67,29 +69,28 @@ class Plans:
         with public_work():
             checks.text(name, "name")
             tables.check_columns(self._uploads.path(asked.data), [*asked.inputs, asked.output])
-        settings, inputs = asked.model_dump(), digest_of(self._planning.inputs(asked))
+        settings, inputs = asked.plain(), digest_of(self._planning.inputs(asked))
         plan_id = _digest({"settings": settings, "inputs": inputs})[:16]
         if plan_id in self._plans:
             return self._plans[plan_id], False
         with self._planning.heavy():
-            plan, planner = self._planning.plan(asked)
-        with public_work():
-            noise = noise_of(plan, planner.X_star)
+            plan, noise = self._planning.plan(asked)
         kept = {
             "id": plan_id,
             "name": name,
             "settings": settings,
             "certificate": plan.certificate.to_dict(),
-            "summary": words.noise_summary(noise, plan.gp.bounds),
+            "summary": words.noise_summary(noise, plan.gp.limits),
             "created": stamp(utc_now()),
             "by": person.name,
             "inputs_sha256": inputs,
             "plan_sha256": plan.digest,
+            "payer": self._planning.payer(asked),
         }
         with self._lock:
             if plan_id in self._plans:
                 return self._plans[plan_id], False
-            stored.write(self._bits(plan_id), encoding.encode_plan(plan))
+            stored.write(self._bits(plan_id), opening.encode_plan(plan))
             stored.write_json(self._folder.plan(plan_id), kept)
             self._plans = {**self._plans, plan_id: kept}
         return kept, True
@@ -100,6 +101,7 @@ class Plans:
             return opening.load_plan(self._bits(plan_id))
         except ReleaseFileError:  # kept by an earlier version: as a release of nothing, marked insecure
             plan, _, _ = opening.load(self._bits(plan_id))
+            assert isinstance(plan, Plan | FunctionPlan)  # that version knew no other kind
             return replace(plan, certificate=replace(plan.certificate, insecure=False))
 
     def _bits(self, plan_id: str) -> Any:

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 
 from cloakgp.app import folder as stored
-from cloakgp.app import limits
+from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, conflict, not_found, public_work
 from cloakgp.app.folder import Folder
+from cloakgp.app.learned import learned_tables
 from cloakgp.app.receipts import receipt_of
 from cloakgp.ledger.charge import Receipt
-from cloakgp.plans import encoding, opening
+from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plots import FADED
 from cloakgp.verification import verify
@@ -95,6 +96,10 @@ class Releases:
         if known is None or known["state"] != DONE:
             self._keep({**record, "state": ASKED})
 
+    def noted(self, release_id: str) -> dict[str, Any] | None:
+        """What was noted of a release, finished or not."""
+        return self._records.get(release_id)
+
     def forget(self, record: dict[str, Any]) -> None:
         """Nothing came of it."""
         with self._lock:
@@ -106,11 +111,10 @@ class Releases:
     def finish(self, record: dict[str, Any], release: AnyRelease) -> dict[str, Any]:
         """Write the release file, then what is known about it."""
         assert release.receipt is not None
-        where = release_files.default_points(release)
         path = self._file(record)
         if not path.exists():
-            stored.write(path, encoding.encode(release.plan, release.z, release.receipt))
-        elif not _same(path, release):
+            stored.write(path, opening.encode_release(release))
+        elif not release_files.holds(path, release):
             raise conflict(
                 f"{path.name} in the folder of releases holds another answer, and is not overwritten. Move "
                 "it away and ask again: what was paid for is on record, and costs nothing."
@@ -119,7 +123,7 @@ class Releases:
             **record,
             "state": DONE,
             "certificate": release.certificate.to_dict(),
-            "summary": words.noise_summary(release.plan.released_noise(where), release.plan.gp.bounds),
+            "summary": words.noise_summary(release_files.noise_of(release), release.plan.gp.limits),
             "promise": words.promise(release.certificate),
             "limits": words.limits(release_files.hides_inputs(release), release_files.lists_inputs(release)),
             "receipt": {
@@ -153,6 +157,24 @@ class Releases:
         path = self._file(self.get(release_id))
         return self._loaded.get(release_id, lambda: release_files.load(path))
 
+    def given(self, asked: models.Settings) -> list[AnyRelease]:
+        """Releases that a plan takes into account: of the same column, and paid for by the same data set."""
+        records = [self.get(release_id) for release_id in asked.given or ()]
+        for record in records:
+            settings = record["settings"]
+            if (settings["data"], settings["output"]) != (asked.data, asked.output):
+                raise bad_input(
+                    f"given: {record['name']} is about {settings['output']!r} of {settings['data']}, and not "
+                    "about the same outcomes."
+                )
+        if len({record["dataset"] for record in records}) > 1:
+            raise bad_input("given: these releases were paid for by different data sets.")
+        return [self.load(record["id"]) for record in records]
+
+    def dataset_of(self, asked: models.Settings) -> str | None:
+        """The data set that paid for what a plan takes into account, if it does."""
+        return str(self.get(asked.given[0])["dataset"]) if asked.given else None
+
     def loaded(self) -> list[AnyRelease]:
         """Every release, for an audit."""
         return [self.load(record["id"]) for record in self._done() if self._file(record).exists()]
@@ -164,6 +186,7 @@ class Releases:
             where = release_files.default_points(release)
             columns = release_files.released_table(release, record["settings"]["inputs"], where)
             X = release_files.inputs_of(release)
+            learned = learned_tables(release, record["settings"]["inputs"], record["settings"]["output"])
         picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
         numbers = {name: columns[name].tolist() for name in ("released", "noise_std")}
         for name in ("denoised", "denoised_std"):
@@ -172,6 +195,7 @@ class Releases:
         return {
             **shown(record),
             **numbers,
+            **learned,
             "fades_at": FADED * (high - low),
             "points": where.tolist(),
             "inputs_sample": X[picked].tolist(),
@@ -247,15 +271,6 @@ class Releases:
         with self._lock:
             stored.write_json(self._folder.record(record["id"]), record)
             self._records = {**self._records, record["id"]: record}
-
-
-def _same(path: Path, release: AnyRelease) -> bool:
-    """Whether a file holds this very release."""
-    try:
-        plan, z, receipt = opening.load(path)
-    except ValueError:
-        return False
-    return (plan.digest, receipt) == (release.plan.digest, release.receipt) and np.array_equal(z, release.z)
 
 
 def release_id(plan_id: str, dataset: str, number: int) -> str:

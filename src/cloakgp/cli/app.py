@@ -52,8 +52,7 @@ def cloakgp_command(
     output column; everything else can be run as often as you like.
 
     \b
-      cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
-          --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --delta 0.01 -o plan.json
+      cloakgp plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 --delta 0.01 -o plan.json
       cloakgp ledger create --ledger sqlite:///budget.db --dataset kung --epsilon 1 --delta 0.01
       cloakgp release plan.json data.csv --ledger sqlite:///budget.db --dataset kung -o heights.cloak
       cloakgp verify heights.cloak

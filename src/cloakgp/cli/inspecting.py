@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import textwrap
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,12 +15,15 @@ from cloakgp.cli import options
 from cloakgp.cli.exits import OK, PARTIAL, Answer, command, pairs, table
 from cloakgp.errors import InputError, Refused
 from cloakgp.files import atomic, schema
+from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
-from cloakgp.plans.predictions import Release
-from cloakgp.plots import inducing_words
+from cloakgp.plans.staged import StagedRelease
+from cloakgp.plots import inducing_words, learned_settings
 from cloakgp.workflow import pictures, points, releases, report, tables, words
 from cloakgp.workflow.inputs import open_inputs
+from cloakgp.workflow.learned_settings import LearnedSettings
 from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.settings import Settings
 from cloakgp.workflow.shell_words import in_shell_words
 
 
@@ -43,20 +47,12 @@ def show(
     if not start.startswith(b"PK"):
         raise InputError(f"{file}: neither a release file (.cloak) nor a plan file (.json).")
     release = releases.load(file)
-    where = releases.default_points(release)
-    summary = words.noise_summary(release.plan.released_noise(where), release.plan.gp.bounds)
-    gp, receipt = release.plan.gp, release.receipt
+    receipt = release.receipt
+    summary = words.noise_summary(releases.noise_of(release), release.plan.gp.limits)
     found = {
         "kind": release.kind,
         "certificate": release.certificate.to_dict(),
-        "model": {
-            "kernel": repr(gp.kernel),
-            "noise": gp.noise,
-            "bounds": list(gp.bounds),
-            "mean": gp.mean,
-            "inducing": None if gp.inducing is None else len(np.atleast_1d(gp.inducing)),
-            "approximation": None if gp.inducing is None else gp.approximation,
-        },
+        "model": _model(release),
         "inputs": releases.n_inputs(release),
         "shows_inputs": releases.lists_inputs(release),
         "noise_std": summary,
@@ -65,36 +61,57 @@ def show(
     rows = [["std of the privacy noise", "in y's unit", "of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     parts = [
-        f"{file.name}: {release.kind}, {releases.n_inputs(release)} input column(s)",
+        f"{file.name}: {words.KINDS[release.kind]}, {releases.n_inputs(release)} input column(s)",
         pairs(words.settings_rows(release.plan)),
         "",
         table(rows),
         "",
         *words.promise(release.certificate),
     ]
+    if isinstance(release, StagedRelease) and learned_settings(release):
+        parts[2:2] = ["", "what was learned:", textwrap.indent(str(release.learned), "  ")]
     if receipt is not None:
-        parts.append(f"Paid for by entry {receipt.entry} of data set {receipt.dataset!r}.")
+        parts.append(
+            f"{words.on_record(release.kind)} entry {receipt.entry} of data set {receipt.dataset!r}."
+        )
     return Answer(found, "\n".join([*parts, "This was not checked. cloakgp verify does that."]))
+
+
+def _model(release: AnyRelease) -> dict[str, Any]:
+    if isinstance(release, StagedRelease) and (settings := learned_settings(release)):
+        rule = release.plan.rule
+        return {
+            "bounds": list(rule.bounds),
+            "stages": len(release.stages),
+            "inducing": None if rule.support is None else len(rule.support),
+            "learned": [
+                {**asdict(one), "weight": weight}
+                for one, weight in zip(settings, release.weights.tolist(), strict=True)
+            ],
+        }
+    gp = release.plan.gp
+    return {
+        "kernel": repr(gp.kernel),
+        "noise": gp.noise,
+        "bounds": list(gp.limits) if isinstance(gp.bounds[0], float) else schema.PER_ROW,
+        "mean": gp.mean if isinstance(gp.mean, float) else schema.PER_ROW,
+        "inducing": None if gp.inducing is None else len(np.atleast_1d(gp.inducing)),
+        "approximation": None if gp.inducing is None else gp.approximation,
+    }
 
 
 def _show_plan(file: Path) -> Answer:
     stored = PlanFile.read(file)
     settings = stored.settings
-    at = settings.at if isinstance(settings.at, str) else f"{len(settings.at)} points"
-    model = inducing_words(settings.gp())
+    model = _learned_rows(settings) if isinstance(settings, LearnedSettings) else _set_rows(settings)
+    at = f"{len(settings.at)} points" if isinstance(settings.at, np.ndarray) else settings.at
     rows = [
         ("public inputs", ", ".join(settings.inputs)),
         ("private output", settings.output),
         ("promise", f"epsilon {settings.epsilon:g}, delta {settings.delta:g}"),
-        ("kernel", repr(settings.kernel)),
-        ("observation noise", f"variance {settings.noise:g}"),
         ("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}"),
-        ("prior mean", f"{settings.mean:g}"),
-        *([] if model is None else [("approximation", model)]),
-        *([] if settings.device is None else [("device", settings.device)]),
-        ("predictions at", at),
-        ("design", settings.design),
-        ("calibration", settings.calibration),
+        *model,
+        ("predictions at", at or "points that cover the inputs"),
         ("rows", str(stored.rows)),
         ("inputs' SHA-256", stored.inputs_sha256),
         ("plan's SHA-256", stored.plan_sha256),
@@ -108,6 +125,29 @@ def _show_plan(file: Path) -> Answer:
         "certificate": stored.certificate,
     }
     return Answer(found, f"{file.name}: a plan. Nothing was spent for it.\n{pairs(rows)}")
+
+
+def _learned_rows(settings: LearnedSettings) -> list[tuple[str, str]]:
+    rows = [("model", words.learned_words(settings.kernels))]
+    if settings.stages is not None:
+        rows.append(("stages", str(settings.stages)))
+    if settings.inducing is not None:
+        given = settings.inducing
+        rows.append(("inducing inputs", str(given if isinstance(given, int) else len(given))))
+    return rows
+
+
+def _set_rows(settings: Settings) -> list[tuple[str, str]]:
+    approximation = inducing_words(settings.gp())
+    return [
+        ("kernel", repr(settings.kernel)),
+        ("observation noise", f"variance {settings.noise:g}"),
+        ("prior mean", f"{settings.mean:g}"),
+        *([] if approximation is None else [("approximation", approximation)]),
+        *([] if settings.device is None else [("device", settings.device)]),
+        ("design", settings.design),
+        ("calibration", settings.calibration),
+    ]
 
 
 @command
@@ -175,9 +215,9 @@ def plot(
     release = releases.load(release_file)
     names = releases.input_names(release, options.optional_names(inputs))
     if noise:
-        if not isinstance(release, Release):
+        if isinstance(release, FunctionRelease):
             raise InputError("--noise draws the noise of predictions; this file holds a function.")
-        figure = pictures.plan_picture(release.plan, names, output or "y")
+        figure = pictures.noise_picture(release, names, output or "y")
         caption = "The std of the privacy noise."
     else:
         caption, figure = pictures.release_pictures(release, names, output or "y")[0]
@@ -236,6 +276,6 @@ def _beside(release_file: Path, suffix: str) -> Path:
 def _table(release: AnyRelease, names: list[str], at: str | None) -> dict[str, Any]:
     if at is None:
         return releases.released_table(release, names, releases.default_points(release))
-    if release.kind == schema.PREDICTIONS:
+    if release.kind != schema.FUNCTION:
         raise InputError("--at is for functions. For other points of this release use cloakgp predict.")
     return releases.released_table(release, names, points.resolve(at, names, releases.inputs_of(release)))

@@ -7,12 +7,11 @@ import sys
 from collections.abc import Callable
 
 from cloakgp import checks
-from cloakgp.accounting import Event
 from cloakgp.cli.exits import note
 from cloakgp.errors import InputError, Refused
 from cloakgp.ledger import BudgetExceeded, Entry, Ledger
-from cloakgp.ledger.charge import Account
-from cloakgp.workflow.spending import Quote, quote
+from cloakgp.ledger.charge import Account, Chargeable
+from cloakgp.workflow.spending import Quote, is_unfinished, quote
 
 
 def open_account(
@@ -41,9 +40,9 @@ def open_account(
 
 
 def confirm(
-    account: Account, cost: Event, what: str, yes: bool, before: Callable[[], None] = lambda: None
+    account: Account, plan: Chargeable, what: str, yes: bool, before: Callable[[], None] = lambda: None
 ) -> Entry | None:
-    """Show what will be spent and left, and ask. The ledger's entry, if it was answered before.
+    """Show what will be spent and left, and ask. The ledger's entry, if it was paid for before.
 
     `before` is called once it is clear that something would be spent.
     """
@@ -51,15 +50,10 @@ def confirm(
         before()
         note(f"{what}. No ledger keeps count of it.")
     else:
-        asked = quote(account.ledger, str(account.dataset), cost, str(account.request))
+        asked = quote(account.ledger, str(account.dataset), plan.cost, str(account.request))
         if asked.known is not None:
-            entry = asked.known
-            note(
-                f"{what}.\nThis was answered before: entry {entry.number}, {entry.when}, by {entry.who}. "
-                "That answer is given again, the output column is not read, and nothing is spent. If the "
-                "outcomes changed since, or for a new answer, use --again LABEL."
-            )
-            return entry
+            note(f"{what}.\n{_known(asked.known, is_unfinished(account.ledger, asked.known, plan))}")
+            return asked.known
         before()
         if not asked.fits:
             raise BudgetExceeded(
@@ -70,6 +64,19 @@ def confirm(
     if not yes and not _agreed("Read the output column and spend this? [y/N]"):
         raise Refused("declined. The output column was not read, and nothing was spent.")
     return None
+
+
+def _known(entry: Entry, unfinished: bool) -> str:
+    paid = f"entry {entry.number}, {entry.when}, by {entry.who}"
+    if unfinished:
+        return (
+            f"This was paid for before, and not finished: {paid}. It goes on where it stopped: the output "
+            "column is read, and nothing more is spent. If the outcomes changed since, use --again LABEL."
+        )
+    return (
+        f"This was answered before: {paid}. That answer is given again, the output column is not read, and "
+        "nothing is spent. If the outcomes changed since, or for a new answer, use --again LABEL."
+    )
 
 
 def _shown(what: str, asked: Quote) -> str:

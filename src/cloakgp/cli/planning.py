@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,10 +13,12 @@ from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.kernels.words import parse
 from cloakgp.plans.predictions import Plan
+from cloakgp.plans.staged import StagedPlan
 from cloakgp.plots import inducing_words
 from cloakgp.workflow import pictures, points, words
 from cloakgp.workflow.cluster import check_cluster, connected
 from cloakgp.workflow.inputs import check_columns, open_inputs
+from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
 from cloakgp.workflow.plan_file import PlanFile, beside
 from cloakgp.workflow.settings import Settings, check_output
 
@@ -27,30 +29,52 @@ def plan(
     inputs: options.Inputs,
     output: options.Output,
     bounds: options.Bounds,
-    kernel: Annotated[
-        str, typer.Option(help='Written as in Python: "EQ(25, variance=660)".', show_default=False)
-    ],
-    noise: Annotated[float, typer.Option(help="Variance of outcomes at one input.", show_default=False)],
-    at: Annotated[
-        str,
-        typer.Option(
-            help="Where predictions are wanted: grid:200 (per axis), or a file of points.", show_default=False
-        ),
-    ],
     epsilon: options.Epsilon,
     delta: options.Delta,
-    design: Annotated[str, typer.Option(help="mse, posterior, max or volume.")] = "mse",
-    calibration: Annotated[str, typer.Option(help="analytic, or the paper's: classic.")] = "analytic",
-    mean: options.Mean = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            help="Where predictions matter: grid:200 (per axis), or a file of points. If absent, points that "
+            "cover the inputs; with --kernel it must be given."
+        ),
+    ] = None,
+    kernels: Annotated[
+        str | None, typer.Option(help="Families to learn among: EQ, Matern32, Matern52; EQ if absent.")
+    ] = None,
+    stages: Annotated[
+        int | None, typer.Option(help="In how many stages to learn; by a public rule if absent.")
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(help='Instead of learning a model: its kernel, as in Python: "EQ(25, variance=660)".'),
+    ] = None,
+    noise: Annotated[
+        float | None, typer.Option(help="With --kernel: the variance of outcomes at one input.")
+    ] = None,
+    design: Annotated[
+        str | None, typer.Option(help="With --kernel: mse, posterior, max or volume; mse if absent.")
+    ] = None,
+    calibration: Annotated[
+        str | None,
+        typer.Option(help="With --kernel: analytic, or the paper's: classic; analytic if absent."),
+    ] = None,
+    mean: Annotated[
+        float | None, typer.Option(help="With --kernel: prior mean; the middle of the bounds if absent.")
+    ] = None,
     inducing: Annotated[
         str | None,
         typer.Option(
             help="For many rows: how many inducing inputs, such as 500, or a file of them.", metavar="N|FILE"
         ),
     ] = None,
-    approximation: Annotated[str, typer.Option(help="With --inducing: dtc or fitc.")] = "dtc",
+    approximation: Annotated[
+        str | None, typer.Option(help="With --kernel and --inducing: dtc or fitc; dtc if absent.")
+    ] = None,
     device: Annotated[
-        str | None, typer.Option(help="Without --inducing: where to compute, such as cuda. Needs PyTorch.")
+        str | None,
+        typer.Option(
+            help="With --kernel, without --inducing: where to compute, such as cuda. Needs PyTorch."
+        ),
     ] = None,
     dask: options.Dask = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Plan file to write (.json).")] = None,
@@ -64,10 +88,12 @@ def plan(
     Prints how much privacy noise there will be, and the certificate. Compare as many plans as you like, then
     keep one with -o and release from it. Every number given here must be public knowledge.
 
-    More than some thousand rows need --inducing: inducing inputs, on which the model then stands, chosen
-    by k-means or given in a file.
+    The model is learned by the release itself, in stages. If it is known, --kernel and --noise set it; then
+    more than some thousand rows need --inducing: inducing inputs, on which the model then stands, chosen by
+    k-means or given in a file.
 
     \b
+      cloakgp plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 --delta 1e-3 -o plan.json
       cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
           --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --delta 0.01 \\
           --design posterior --plot plan.png -o plan.json
@@ -79,43 +105,47 @@ def plan(
           --epsilon 1 --delta 1e-8 --dask tcp://10.0.0.5:8786 -o plan.json
     """
     columns = options.names(inputs)
-    model = parse(kernel)
+    for_set: dict[str, Any] = {"design": design, "calibration": calibration, "mean": mean, "device": device}
+    for_set |= {"approximation": approximation, "dask": dask}
+    _check_model(kernel, noise, at, for_set, {"kernels": kernels, "stages": stages})
+    model = None if kernel is None else parse(kernel)
     check_output(columns, output)
     kept = None if out is None else beside(out)
-    options.check_writable(out, kept, picture, reads=[data, at, *([] if inducing is None else [inducing])])
+    options.check_writable(out, kept, picture, reads=[data, *(file for file in (at, inducing) if file)])
     check_cluster(dask, inducing is not None)
     check_columns(data, columns, output, dask is not None)
-    where = at if points.is_grid(at) else points.from_file(at, columns)
-    if inducing is None and approximation != "dtc":
+    where = at if at is None or points.is_grid(at) else points.from_file(at, columns)
+    if inducing is None and approximation not in (None, "dtc"):
         raise InputError(f"--approximation {approximation} needs --inducing.")
-    settings = Settings(
-        inputs=tuple(columns),
-        output=output,
-        bounds=bounds,
-        kernel=model,
-        noise=noise,
-        mean=mean,
-        at=where,
-        epsilon=epsilon,
-        delta=delta,
-        design=design,
-        calibration=calibration,
-        inducing=points.inducing_inputs(inducing, columns),
-        approximation=approximation,
-        device=device,
-    )
+    asked: dict[str, Any] = {
+        "inputs": tuple(columns),
+        "output": output,
+        "bounds": bounds,
+        "at": where,
+        "epsilon": epsilon,
+        "delta": delta,
+        "inducing": points.inducing_inputs(inducing, columns),
+    }
+    settings: AnySettings
+    if model is None:
+        if kernels is not None:
+            asked["kernels"] = tuple(options.names(kernels))
+        settings = LearnedSettings(**asked, stages=stages)
+    else:
+        asked |= {name: value for name, value in for_set.items() if value is not None and name != "dask"}
+        settings = Settings(**asked | {"kernel": model, "noise": noise})
     if picture is not None:
         pictures.check_path(picture)
     with connected(dask), working("planning"):
-        made = settings.plan(open_inputs(data, columns, inducing is not None, dask is not None))
+        made = settings.plan(open_inputs(data, columns, settings.may_stream, dask is not None))
         file = PlanFile.of(settings, made)
-        drawn = None if picture is None else pictures.png(pictures.plan_picture(made, columns, output))
+        drawn = None if picture is None else pictures.png(pictures.noise_picture(made, columns, output))
     if out is not None:
         file.write(out, made)
     if picture is not None and drawn is not None:
         atomic.write(picture, drawn)
     found = {
-        "noise_std": words.noise_summary(made.noise_std, made.gp.bounds),
+        "noise_std": words.noise_summary(made.noise_std, made.gp.limits),
         "test_points": len(made.X_star),
         "rows": file.rows,
         "certificate": made.certificate.to_dict(),
@@ -127,7 +157,49 @@ def plan(
     return Answer(found, _text(made, columns, output, out, picture))
 
 
-def _text(plan: Plan, inputs: list[str], output: str, out: Path | None, picture: Path | None) -> str:
+def _check_model(
+    kernel: str | None,
+    noise: float | None,
+    at: str | None,
+    for_set: dict[str, Any],
+    for_learned: dict[str, Any],
+) -> None:
+    """Raise, with what to do, if options do not go together: some are for a model that is set, or learned."""
+    learn = "or leave both out, and the model is learned"
+    if noise is not None and kernel is None:
+        raise InputError(f'--noise needs --kernel, such as --kernel "EQ(25, variance=660)"; {learn}.')
+    if kernel is not None and noise is None:
+        raise InputError(f"--kernel needs --noise, the variance of outcomes at one input; {learn}.")
+    if kernel is not None and at is None:
+        raise InputError("--kernel needs --at: where predictions are wanted, such as --at grid:200.")
+    if kernel is None:
+        for name, given in for_set.items():
+            if given is not None:
+                raise InputError(
+                    f"--{name} needs --kernel and --noise. A model that is learned does without it: "
+                    f"{_WHY[name]}. Leave it out, or set the model."
+                )
+        return
+    for name, given in for_learned.items():
+        if given is not None:
+            raise InputError(
+                f"--{name} is for a model that is learned, and --kernel sets it. Leave out one of them."
+            )
+
+
+_WHY = {
+    "design": "each stage has one of its own, for what came out before",
+    "calibration": "its calibration is analytic",
+    "mean": "the level of outcomes is learned, too",
+    "device": "it is worked out on this machine's processor",
+    "approximation": "it has one of its own",
+    "dask": "it is worked out on this machine",
+}
+
+
+def _text(
+    plan: Plan | StagedPlan, inputs: list[str], output: str, out: Path | None, picture: Path | None
+) -> str:
     parts = [noise_text(plan, inputs, output), "", str(plan.certificate), ""]
     if out is None:
         parts.append("Nothing was written. With -o plan.json this plan can be released.")
@@ -138,9 +210,10 @@ def _text(plan: Plan, inputs: list[str], output: str, out: Path | None, picture:
     return "\n".join(parts)
 
 
-def noise_text(plan: Plan, inputs: list[str], output: str) -> str:
+def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
     """How much noise, in all and at some of the test points."""
-    summary, model = words.noise_summary(plan.noise_std, plan.gp.bounds), inducing_words(plan.gp)
+    summary = words.noise_summary(plan.noise_std, plan.gp.limits)
+    model = None if isinstance(plan, StagedPlan) else inducing_words(plan.gp)
     rows = [["std of the privacy noise", f"in {output}'s unit", "of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     through = "" if model is None else f" through {model}"
@@ -155,4 +228,9 @@ def noise_text(plan: Plan, inputs: list[str], output: str) -> str:
             [f"{plan.X_star[i, 0]:.5g}", f"{plan.noise_std[i]:.4g}", f"{plan.gp_std[i]:.4g}"] for i in order
         ]
         text += f"\n\n{table(some)}"
+    if isinstance(plan, StagedPlan):
+        text += (
+            f"\n\nThis is what to expect at most, with nothing known but bounds. In {plan.stages} stages the "
+            "release learns where\noutcomes lie and how they scatter: the less, the less noise there will be."
+        )
     return text

@@ -13,9 +13,10 @@ from cloakgp.cli.paying import confirm, open_account
 from cloakgp.errors import InputError, Refused
 from cloakgp.files import atomic
 from cloakgp.ledger.charge import Account
-from cloakgp.plans import encoding
-from cloakgp.plans.predictions import Plan, Release
-from cloakgp.workflow import private_step, words
+from cloakgp.plans.opening import AnyRelease, encode_release
+from cloakgp.plans.predictions import Plan
+from cloakgp.plans.staged import StagedPlan
+from cloakgp.workflow import private_step, releases, words
 from cloakgp.workflow.cluster import check_cluster, connected
 from cloakgp.workflow.inputs import check_columns, open_inputs
 from cloakgp.workflow.plan_file import PlanFile
@@ -46,7 +47,8 @@ def release(
     read.
 
     A command that died can be run again: the ledger knows the request, and gives the same answer for
-    nothing. So a second, different release from one plan must be asked for: --again 2.
+    nothing; a release in stages goes on where it stopped. So a second, different release from one plan must
+    be asked for: --again 2.
 
     \b
       cloakgp release plan.json data.csv --ledger sqlite:///budget.db --dataset kung -o heights.cloak
@@ -56,7 +58,7 @@ def release(
     """
     stored = PlanFile.read(plan_file)
     settings = stored.settings
-    check_cluster(dask, settings.inducing is not None)
+    check_cluster(dask, settings.may_stream)
     check_columns(data, settings.inputs, settings.output, dask is not None)
     options.check_writable(out, reads=[data, plan_file, *options.ledger_file(ledger)])
     request = request_name("release", again, question=stored.question, data=data.name)
@@ -66,22 +68,26 @@ def release(
             plan = _planned(stored, plan_file, data, dask is not None)
         known = confirm(
             account,
-            plan.cost,
+            plan,
             f"Release {settings.output!r} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP",
             yes,
             before=lambda: None if overwrite else _absent(out),
         )
-        take = private_step.release if dask is None else private_step.release_on_cluster
+        column = (str(data), settings.output, missing.value, account)
         with working("releasing"):
-            made = take(plan, str(data), settings.output, missing.value, account)
+            if dask is None:
+                made = private_step.release(plan, *column)
+            else:
+                assert isinstance(plan, Plan)  # no other kind may be streamed
+                made = private_step.release_on_cluster(plan, *column)
     _save(made, out, overwrite or known is None)
     return _answer(made, out, account, known is not None)
 
 
-def _planned(stored: PlanFile, plan_file: Path, data: Path, dask: bool) -> Plan:
+def _planned(stored: PlanFile, plan_file: Path, data: Path, dask: bool) -> Plan | StagedPlan:
     """The plan that was kept, or that of the settings and the data; refused if the inputs or it changed."""
     settings = stored.settings
-    X = open_inputs(data, settings.inputs, settings.inducing is not None, dask)
+    X = open_inputs(data, settings.inputs, settings.may_stream, dask)
     stored.check_inputs(X, data.name)
     plan = stored.kept(plan_file, X)
     if plan is not None:
@@ -94,12 +100,12 @@ def _planned(stored: PlanFile, plan_file: Path, data: Path, dask: bool) -> Plan:
     return plan
 
 
-def _answer(release: Release, out: Path, account: Account, known: bool) -> Answer:
+def _answer(release: AnyRelease, out: Path, account: Account, known: bool) -> Answer:
     found = {
         "release": str(out),
         "spent": not known,
         "certificate": release.certificate.to_dict(),
-        "noise_std": words.noise_summary(release.noise_std, release.plan.gp.bounds),
+        "noise_std": words.noise_summary(releases.noise_of(release), release.plan.gp.limits),
         "ledger": None,
     }
     text = [f"release file: {out}"]
@@ -112,8 +118,10 @@ def _answer(release: Release, out: Path, account: Account, known: bool) -> Answe
             "left_for_release": balance.left_for_release(),
             "left_for_selection": balance.left_for_selection(),
         }
-        verb = "was on record already; nothing was spent now" if known else "paid for it"
-        text.append(f"entry {release.receipt.entry} of {release.receipt.dataset!r} {verb}.")
+        where = (
+            f"{words.on_record(release.kind)} entry {release.receipt.entry} of {release.receipt.dataset!r}"
+        )
+        text.append(f"{where}; nothing was spent now." if known else f"{where}.")
         text.append(str(balance))
     else:
         text.append("No ledger keeps count: note that this was spent.")
@@ -128,16 +136,15 @@ def _absent(out: Path) -> None:
         )
 
 
-def _save(release: Release, out: Path, replace: bool) -> None:
+def _save(release: AnyRelease, out: Path, replace: bool) -> None:
     """Write the file; one that exists is replaced only by itself, unless that was asked for."""
-    contents = encoding.encode(release.plan, release.z, release.receipt)
-    if out.exists() and not replace and out.read_bytes() != contents:
+    if out.exists() and not replace and not releases.holds(out, release):
         raise Refused(
             f"{out} exists and holds something else. The release was made before and is on record; name "
             "another file, or say --overwrite. Nothing was spent."
         )
     try:
-        atomic.write(out, contents)
+        atomic.write(out, encode_release(release))
     except OSError as error:
         after = (
             "The release is lost, and was spent."

@@ -99,7 +99,7 @@ def select(
         text = f"{plan.certificate}\nNothing was spent, and {output!r} was not read."
         return Answer({"certificate": plan.certificate.to_dict(), "choice": None}, text)
     what = f"Select by {output!r} of {data.name} among {len(candidates)} models: {epsilon:g}-DP"
-    known = confirm(account, plan.cost, what, yes)
+    known = confirm(account, plan, what, yes)
     with working("selecting"):
         chosen = private_step.select(plan, str(data), output, missing.value, account)
     return _answer(plan, chosen, out, spent=known is None)

@@ -26,6 +26,8 @@ FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-plan", 2
 """Of a release file; of a plan's, which is the same without an answer; the number of the schema of both."""
 PREDICTIONS, FUNCTION, STAGED = "predictions", "function", staged_schema.STAGED
 DENSE, FACTORED, WITHHELD = "dense", "factored", "withheld"
+PER_ROW = "per row"
+"""In place of a model's number: there is an array with one for each row of X."""
 CUSTODIANS_WORDS = "custodians_words_unchecked"
 """The manifest's one member with words that the custodian chose: bounded, and checked by nobody."""
 LONGEST_WORDS = 4096  # bytes of all of them
@@ -36,6 +38,11 @@ DTYPES = {  # little-endian whatever the machine; the number of dimensions
     "points": ("<f8", 2),
     "weights": ("<f8", 1),
     "noise": ("<f8", 1),
+    "lower": ("<f8", 1),
+    "upper": ("<f8", 1),
+    "mean_rows": ("<f8", 1),
+    "mean_star": ("<f8", 1),
+    "middle_less_mean": ("<f8", 1),
     "inducing": ("<f8", 2),
     "features": ("<f8", 2),
     "factors": ("<i8", 2),
@@ -52,12 +59,14 @@ DTYPES = {  # little-endian whatever the machine; the number of dimensions
 _PREDICTED = {"X_star", "weights", "z", "reconstruction", "offset", "gp_std"}
 _FUNCTION = {"points", "z", "reconstruction", "centre"}
 _RECIPE = {"inducing", "features", "factors", "information", "sums"}
+_WINDOWS = {"lower", "upper", "mean_rows", "mean_star"}
 _ARRAYS = {  # for each release and kind of measurement: which arrays there must be, and may be
-    (PREDICTIONS, DENSE): (_PREDICTED | {"X", "matrix"}, {"noise", "inducing", "labels"}),
-    (PREDICTIONS, FACTORED): (_PREDICTED | _RECIPE, {"X", "noise"}),
+    (PREDICTIONS, DENSE): (_PREDICTED | {"X", "matrix"}, {"noise", "inducing", "labels"} | _WINDOWS),
+    (PREDICTIONS, FACTORED): (_PREDICTED | _RECIPE, {"X", "noise", "middle_less_mean"} | _WINDOWS),
     (FUNCTION, DENSE): (_FUNCTION | {"X", "matrix"}, {"noise"}),
     (FUNCTION, WITHHELD): (_FUNCTION, {"noise"}),
 }
+_OF_EACH = {"noise": {"noise"}, "bounds": {"lower", "upper"}, "mean": {"mean_rows", "mean_star"}}
 _SHA256 = re.compile("[0-9a-f]{64}")
 _MANIFEST = {
     "format",
@@ -113,10 +122,10 @@ def _checked_stages(
     expected = staged_schema.keys(plan) | (set() if plan else {"ledger", CUSTODIANS_WORDS})
     if set(manifest) != expected:
         raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
-    if not {"X", "X_star", "matrix_0"} <= set(arrays):
+    if not {"X_star", "matrix_0"} <= set(arrays):
         raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
-    if any(arrays[name].ndim != 2 for name in ("X", "X_star", "matrix_0")):
-        raise ReleaseFileError("release file: X, X_star and matrix_0 must have two dimensions.")
+    if any(arrays[name].ndim != 2 for name in ("X_star", "matrix_0")):
+        raise ReleaseFileError("release file: X_star and matrix_0 must have two dimensions.")
     staged_schema.check(manifest, arrays, plan)
     if "kernel" in manifest["model"]:
         _check_kernel(manifest["model"]["kernel"])
@@ -129,6 +138,8 @@ def _upgraded(manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[
     """A file of schema 1 in today's form: what it had room to hide is cut off."""
     try:
         manifest = {**manifest, "model": dict(manifest["model"]), "schema": SCHEMA}
+        if PER_ROW in (manifest["model"]["bounds"], manifest["model"]["mean"]):
+            raise ValueError
         receipt = manifest["ledger"]
         manifest[CUSTODIANS_WORDS] = {} if receipt is None else {"dataset": receipt["dataset"]}
         if receipt is not None:
@@ -196,10 +207,9 @@ def _check_certificate(manifest: dict[str, Any]) -> None:
 def _check_model(model: Any) -> None:
     if not isinstance(model, dict) or set(model) != {"kernel", "noise", "bounds", "mean", "approximation"}:
         raise ReleaseFileError("release file: the model lacks a key or has one too many.")
-    bounds = model["bounds"]
-    numbers = [*(bounds if isinstance(bounds, list) and len(bounds) == 2 else [None]), model["mean"]]
-    if model["noise"] != "per row":
-        numbers.append(model["noise"])
+    numbers = [model[name] for name in ("mean", "noise") if model[name] != PER_ROW]
+    bounds = [0.0, 1.0] if model["bounds"] == PER_ROW else model["bounds"]
+    numbers += bounds if isinstance(bounds, list) and len(bounds) == 2 else [None]
     if not all(type(number) is float for number in numbers) or not bounds[0] < bounds[1]:
         raise ReleaseFileError("release file: the model's bounds, mean and noise must be numbers.")
     if model["approximation"] not in (None, *APPROXIMATIONS):
@@ -259,8 +269,14 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
         needed = needed - {"z"}
     if not needed <= names <= needed | allowed:
         raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
-    if ("noise" in names) != (manifest["model"]["noise"] == "per row"):
-        raise ReleaseFileError("release file: noise per row must be an array, and only then.")
+    for setting, of_each in _OF_EACH.items():
+        if names & of_each != (of_each if manifest["model"][setting] == PER_ROW else set()):
+            raise ReleaseFileError(f"release file: {setting} per row must be an array, and only then.")
+    if not np.all(arrays.get("upper", 1.0) > arrays.get("lower", 0.0)):
+        raise ReleaseFileError("release file: a row's bounds hold nothing.")
+    differ = PER_ROW in (manifest["model"]["bounds"], manifest["model"]["mean"])
+    if ("middle_less_mean" in names) != (differ and manifest["measurement"]["kind"] == FACTORED):
+        raise ReleaseFileError("release file: middle_less_mean is for recipes of rows that differ.")
     if ("inducing" in names) != (manifest["model"]["approximation"] is not None):
         raise ReleaseFileError("release file: inducing inputs must come with an approximation.")
     if len(arrays.get("inducing", ())) > MOST_INDUCING:
@@ -294,6 +310,7 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
     }
     shapes |= {"sums": (q,), "inducing": (m, D), "features": (r, m), "factors": (q, m), "information": (r, r)}
     shapes |= {"X_star": (P, D), "points": (P, D), "weights": (P,), "offset": (P,), "gp_std": (P,)}
+    shapes |= {"lower": (N,), "upper": (N,), "mean_rows": (N,), "mean_star": (P,), "middle_less_mean": (q,)}
     shapes["z"] = (q,)
     for name, array in arrays.items():
         if array.shape != shapes[name]:

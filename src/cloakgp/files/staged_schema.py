@@ -29,7 +29,14 @@ STAGE_ARRAYS = {  # little-endian whatever the machine; the number of dimensions
     "centre": ("<f8", 1),
     "z": ("<i8", 1),
 }
-_PLAN_ARRAYS = {"X": ("<f8", 2), "X_star": ("<f8", 2), "weights": ("<f8", 1), "inducing": ("<f8", 2)}
+_PLAN_ARRAYS = {
+    "X": ("<f8", 2),
+    "X_star": ("<f8", 2),
+    "weights": ("<f8", 1),
+    "inducing": ("<f8", 2),
+    "cells": ("<f8", 2),
+    "counts": ("<i8", 1),
+}
 _WINDOWS = {"lower", "upper", "slope", "shift", "extra"}  # of a stage with windows
 _KEYS = {
     "format",
@@ -38,6 +45,7 @@ _KEYS = {
     "release",
     "certificate",
     "model",
+    "inputs_sha256",
     "kappa",
     "given",
     "stages",
@@ -56,10 +64,13 @@ def keys(plan: bool) -> set[str]:
 
 def check(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> None:
     """Raise unless manifest and arrays fit; `plan` tells whether it is a plan's file, without answers."""
+    digest = manifest["inputs_sha256"]
+    good = digest is None or (isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) is not None)
+    _expect(good, "its inputs' digest makes no sense")
+    before = _check_given(manifest["given"])
     _check_certificate(manifest)
     _check_model(manifest)
     stages = manifest["stages"]
-    before = _check_given(manifest["given"])
     _expect(isinstance(stages, list), "it must list its stages")
     own = len(stages) - before
     _expect(
@@ -110,7 +121,9 @@ def _check_certificate(manifest: dict[str, Any]) -> None:
     )
     for name in FIELDS:
         kind, value = StagedCertificate.__annotations__[name], certificate[name]
-        if name == "shares":
+        if name == "before":
+            good = value == [[one["epsilon"], one["delta"]] for one in manifest["given"]]
+        elif name == "shares":
             good = (
                 _numbers(value) and 1 <= len(value) <= MOST_STAGES and all(0 < share <= 1 for share in value)
             )
@@ -167,7 +180,8 @@ def _check_lattice(words: dict[str, Any]) -> None:
 
 
 def _check_learned(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
-    learned, known, columns = manifest["learned"], "prior" not in manifest["model"], arrays["X"].shape[1]
+    columns = arrays["X_star"].shape[1]
+    learned, known = manifest["learned"], "prior" not in manifest["model"]
     good = isinstance(learned, list) and (len(learned) == 0 if known else 1 <= len(learned) <= MOST_LEARNED)
     _expect(good, "it must list what was learned")
     for one in learned:
@@ -185,7 +199,7 @@ def _check_learned(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
 
 def wanted(manifest: dict[str, Any], answered: int) -> set[str]:
     """Names of the arrays that there must be, if so many stages were answered."""
-    names = {"X", "X_star", "weights"}
+    names = {"X_star", "weights"} | ({"X"} if manifest["inputs_sha256"] is None else {"cells", "counts"})
     for number, words in enumerate(manifest["stages"]):
         own = {"matrix"} | (_WINDOWS if words["windows"] else set())
         own |= ({"centre"} if words["spread"] else set()) | ({"z"} if number < answered else set())
@@ -196,7 +210,8 @@ def wanted(manifest: dict[str, Any], answered: int) -> set[str]:
 def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: int) -> None:
     needed = wanted(manifest, answered)
     _expect(
-        needed <= set(arrays) <= needed | {"inducing"}, "an array is missing, or one is not in the schema"
+        needed <= set(arrays) <= needed | {"inducing", "X"},
+        "an array is missing, or one is not in the schema",
     )
     _expect(not any(0 in array.shape for array in arrays.values()), "an array is empty")
     for name, array in arrays.items():
@@ -215,6 +230,11 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: 
         _expect(len(arrays["inducing"]) <= MOST_INDUCING, "there are too many inducing inputs")
         shapes["inducing"] = (len(arrays["inducing"]), D)
     U = arrays["matrix_0"].shape[1]
+    if "cells" in arrays:
+        shapes |= {"cells": (U, D), "counts": (U,)}
+        counts = arrays["counts"]
+        _expect(counts.shape == (U,) and bool((counts > 0).all()), "every cell must have a row")
+        _expect(sum(counts.tolist()) == N, "the cells' rows must add up to all rows")
     for number, words in enumerate(manifest["stages"]):
         q = len(arrays[f"matrix_{number}"])
         each = {"matrix": (q, U), "shift": (q,), "extra": (q, q), "z": (q + (words["spread"] is not None),)}

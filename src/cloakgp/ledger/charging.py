@@ -1,4 +1,4 @@
-"""Charge a ledger for an answer, in the one transaction in which the answer is recorded.
+"""Charge a ledger for an answer, in the one transaction in which the answer is recorded; or in stages.
 
     with charged(plan, Account(ledger, dataset)) as charge:
         if charge.answer is None:

@@ -30,7 +30,7 @@ class Columns(Protocol):
     @property
     def n_measurements(self) -> int: ...
 
-    def over(self, X: Any, noise: Any, counts: Any, seen: Seen) -> Iterator[tuple[slice, Any]]:
+    def over(self, X: Any, noise: Any, counts: Any, windows: Any, seen: Seen) -> Iterator[tuple[slice, Any]]:
         """Steps through the rows of a chunk, and their (q, n) columns; `seen` is filled on the way."""
 
 
@@ -44,7 +44,9 @@ class Stored:
     def n_measurements(self) -> int:
         return int(self.matrix.shape[0])
 
-    def over(self, labels: Any, noise: Any, counts: Any, seen: Seen) -> Iterator[tuple[slice, Any]]:
-        """Rows are labels: each names its column."""
+    def over(
+        self, labels: Any, noise: Any, counts: Any, windows: Any, seen: Seen
+    ) -> Iterator[tuple[slice, Any]]:
+        """Rows are labels: each names its column, and with it the bounds that are on the lattice."""
         for rows in steps(len(labels)):
             yield rows, self.matrix[:, labels[rows]]

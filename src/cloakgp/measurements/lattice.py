@@ -50,8 +50,10 @@ class Lattice(NamedTuple):
     """If given, what is rounded is how far y, clipped to the bounds, is from it: at most `limit`."""
     limit: float = 0.0
 
-    def at(self, labels: Labels) -> Lattice:
-        """The same for rows that have these columns."""
+    def at(self, labels: Labels, windows: FloatArray | None = None) -> Lattice:
+        """The same for rows that have these columns; or, if they are given, these limits."""
+        if windows is not None:
+            return self._replace(lower=windows[:, 0], upper=windows[:, 1])
         lower, upper = of_rows(self.lower, labels), of_rows(self.upper, labels)
         centre = None if self.centre is None else self.centre[labels]
         return Lattice(lower, upper, self.y_bits, centre, self.limit)
@@ -133,6 +135,16 @@ class Measured(ABC):
         result: IntArray = self.column_sum * 2 ** (self.y_bits - 1)
         return result
 
+    def middle_less(self, mean: Limits) -> FloatArray:
+        """(q,) what would be measured of how far the middle of the bounds is from a mean.
+
+        The mean is one number, or one for each column.
+        """
+        assert isinstance(mean, float)
+        assert not isinstance(self.lower, np.ndarray)
+        result: FloatArray = (self.lower + (self.upper - self.lower) / 2 - mean) * self.total
+        return result
+
     def mu(self) -> float:
         """Sensitivity over noise std, rounded up."""
         exact = Fraction(self.sensitivity(), self.sigma)
@@ -203,6 +215,18 @@ class Measurement(Measured):
     def total(self) -> FloatArray:
         """The measurements of y - lo = 1 everywhere."""
         return self.real_matrix() @ self.counts if isinstance(self.lower, np.ndarray) else super().total
+
+    def middle_less(self, mean: Limits) -> FloatArray:
+        """(q,) what would be measured of how far the middle of the bounds is from a mean.
+
+        Where rows differ, the same on every machine, to the last bit: each sum is rounded once.
+        """
+        if isinstance(mean, float) and not isinstance(self.lower, np.ndarray):
+            return super().middle_less(mean)
+        width = self.upper - self.lower
+        each = self.counts * ((self.lower + width / 2 - mean) * (self.width / width))
+        units = [math.fsum((row.astype(np.float64) * each).tolist()) for row in self.matrix]
+        return np.ldexp(units, -self.matrix_bits)
 
     def by_row(self) -> FloatArray:
         """(q, N) the same with a column for each row of y."""
@@ -287,10 +311,14 @@ def exact_offset(
 
     `total` is what the measurements of y = 1 everywhere would be. Each sum is rounded once.
     """
-    influence = np.array([math.fsum(row) for row in np.multiply(reconstruction, total).tolist()])
     middle = bounds[0] + (bounds[1] - bounds[0]) / 2
-    result: FloatArray = mean + influence * (middle - mean)
+    result: FloatArray = mean + exact_product(reconstruction, total) * (middle - mean)
     return result
+
+
+def exact_product(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+    """A matrix times a vector, each sum rounded once."""
+    return np.array([math.fsum(row) for row in np.multiply(matrix, vector).tolist()])
 
 
 def full_scale_sensitivity(q: int, y_bits: int, matrix_bits: int) -> int:

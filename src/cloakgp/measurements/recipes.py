@@ -4,9 +4,10 @@ With inducing inputs, the column of a row needs that row alone,
 
     column(x) = rint( 2^a R k(Z, x) / D(x) ),
 
-with R an integer matrix over a power of two, and D as in :mod:`cloakgp.model.inducing`. One pass over X, when
-the plan is made, finds the longest column, exactly. The pass that meets y makes the columns again, and
-refuses if one is longer, so that the promise rests on the very integers that are multiplied with y.
+with R an integer matrix over a power of two, and D as in :mod:`cloakgp.model.inducing`; times the width of
+the row's bounds over the widest, where they differ. One pass over X, when the plan is made, finds the longest
+column, exactly. The pass that meets y makes the columns again, and refuses if one is longer, so that the
+promise rests on the very integers that are multiplied with y.
 """
 
 from __future__ import annotations
@@ -27,11 +28,13 @@ from cloakgp.measurements.lattice import (
     HEADROOM,
     NOISE_SCALES,
     IntArray,
+    Limits,
     Measured,
     Part,
     largest_squared_norm,
 )
 from cloakgp.model.inducing import Features, SparseGP, unexplained
+from cloakgp.model.windows import distances
 from cloakgp.rows.chunks import steps
 from cloakgp.rows.merging import Chunk, Groups, Inputs, stacked
 from cloakgp.rows.passes import sweep
@@ -61,6 +64,8 @@ class Recipe:
     factors: IntArray  # (q, m): R times 2^factor_bits
     factor_bits: int
     matrix_bits: int
+    widest: float
+    """Width of the widest bounds of a row, where rows have their own."""
 
     @cached_property
     def _scaled(self) -> FloatArray:
@@ -76,49 +81,67 @@ class Recipe:
         R = np.ldexp(self.factors.astype(np.float64), -self.factor_bits)
         return np.asarray(np.linalg.lstsq(features.W.T, R.T, rcond=None)[0].T, dtype=np.float64)
 
-    def real_columns(self, X: FloatArray, noise: float | FloatArray) -> FloatArray:
+    def real_columns(
+        self, X: FloatArray, noise: float | FloatArray, windows: FloatArray | None = None
+    ) -> FloatArray:
         """(q, n) columns before rounding, in units."""
-        return self.evaluated(X, noise)[0]
+        return self.evaluated(X, noise, windows)[0]
 
-    def evaluated(self, X: FloatArray, noise: float | FloatArray) -> tuple[FloatArray, float]:
+    def evaluated(
+        self, X: FloatArray, noise: float | FloatArray, windows: FloatArray | None = None
+    ) -> tuple[FloatArray, float]:
         """(q, n) columns before rounding, in units; and at least the error of any of their entries.
 
-        See :func:`rounding_error`.
+        See :func:`rounding_error`. Narrower bounds make a column shorter, and its error with it.
         """
         K = self.features.kernel_rows(X)
         phi = self.features.W @ K.T if self.approximation == "fitc" else np.empty((0, len(X)))
         D = unexplained(self.features, self.approximation, X, phi, noise)
         columns: FloatArray = self._scaled @ K.T
         columns /= D
+        if windows is not None:
+            columns *= self.shares(windows)
         W = self.features.W if self.approximation == "fitc" else None
         return columns, rounding_error(self._scaled, W, K, phi, D)
 
-    def columns(self, X: FloatArray, noise: float | FloatArray) -> IntArray:
+    def shares(self, windows: FloatArray) -> FloatArray:
+        """(n,) the width of each row's bounds over the widest."""
+        shares: FloatArray = (windows[:, 1] - windows[:, 0]) / self.widest
+        return shares
+
+    def columns(
+        self, X: FloatArray, noise: float | FloatArray, windows: FloatArray | None = None
+    ) -> IntArray:
         """(q, n) integer columns."""
-        return np.rint(self.real_columns(X, noise)).astype(np.int64)
+        return np.rint(self.real_columns(X, noise, windows)).astype(np.int64)
 
     @property
     def n_measurements(self) -> int:
         return len(self.factors)
 
-    def over(self, X: FloatArray, noise: Any, counts: Any, seen: Seen) -> Iterator[tuple[slice, IntArray]]:
+    def over(
+        self, X: FloatArray, noise: Any, counts: Any, windows: Any, seen: Seen
+    ) -> Iterator[tuple[slice, IntArray]]:
         """The columns of a chunk of rows, made step by step; what they were like is noted in `seen`."""
-        seen.digest, seen.absolute_sums = chunk_digest(X, noise, counts), np.zeros(self.n_measurements)
-        chunk = Chunk(X, noise, counts)
+        chunk = Chunk(X, noise, counts, windows)
+        seen.digest = chunk_digest(X, noise, counts, windows)
+        seen.absolute_sums = np.zeros(self.n_measurements)
         for rows in steps(len(chunk)):
             step = chunk[rows]
-            columns = self.columns(step.X, step.noise)
+            columns = self.columns(step.X, step.noise, step.windows)
             seen.longest = max(seen.longest, largest_squared_norm(columns))
             seen.absolute_sums += np.abs(columns.astype(np.float64)) @ step.counts
             columns.setflags(write=False)  # what was looked at is what is multiplied
             yield rows, columns
 
 
-def recipe(features: Features, approximation: str, R: FloatArray, matrix_bits: int) -> Recipe:
+def recipe(
+    features: Features, approximation: str, R: FloatArray, matrix_bits: int, widest: float = 1.0
+) -> Recipe:
     """The recipe for R (q, m) in terms of kernel values."""
     bits = FACTOR_BITS - int(np.frexp(np.abs(R).max())[1])
     factors = frozen(np.rint(np.ldexp(R, bits)).astype(np.int64))
-    return Recipe(features, approximation, factors, bits, matrix_bits)
+    return Recipe(features, approximation, factors, bits, matrix_bits, widest)
 
 
 class Scan(NamedTuple):
@@ -136,12 +159,16 @@ class Scan(NamedTuple):
     """Rows with the longest columns of each chunk."""
     error: float
     """At least the error of any entry, in units: see :meth:`Recipe.evaluated`."""
+    moved: FloatArray
+    """(q,) in units: what would be measured of how far the middle of a row's bounds is from its mean."""
 
 
 def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
     """Look at every column once."""
     function = partial(_scan, recipe, margin)
-    parts = sweep(function, inputs.X, inputs.noise, inputs.group_counts, label="measuring columns")
+    parts = sweep(
+        function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="measuring columns"
+    )
     total = next(parts)
     worst = [total.worst]
     for part in parts:
@@ -152,19 +179,20 @@ def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
             total.rounding + part.rounding,
             total.worst,
             max(total.error, part.error),
+            total.moved + part.moved,
         )
         worst.append(part.worst)
     return total._replace(worst=stacked(worst))
 
 
-def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any) -> Scan:
-    q, chunk = len(recipe.factors), Chunk(X, noise, counts)
+def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any, windows: Any) -> Scan:
+    q, chunk = len(recipe.factors), Chunk(X, noise, counts, windows)
     longest, norms, most, error = 0, np.empty(len(X)), 0.0, 0.0  # exact; about; at least any sum; any error
     column_sum, absolute_sums = np.zeros(q, np.int64), np.zeros(q, np.int64)
-    rounding = np.zeros((q, q), np.float32)
+    rounding, moved = np.zeros((q, q), np.float32), np.zeros(q)
     for rows in steps(len(chunk)):
         step = chunk[rows]
-        real, off = recipe.evaluated(step.X, step.noise)
+        real, off = recipe.evaluated(step.X, step.noise, step.windows)
         error = max(error, off)
         norms[rows] = length = np.sqrt(np.einsum("ij,ij->j", real, real))
         weights = step.counts.astype(np.int64)
@@ -177,12 +205,23 @@ def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any) -
         longest = max(longest, largest_squared_norm(np.abs(rounded[:, near]).astype(np.int64) + margin))
         integers = rounded.astype(np.int64)
         column_sum += integers @ weights
+        if step.windows is not None:
+            moved += rounded @ (step.counts * middles(step.windows) / recipe.shares(step.windows))
         absolute_sums += np.abs(integers, out=integers) @ weights
         real -= rounded
         single = (real * np.sqrt(step.group_counts)).astype(np.float32)
         rounding += single @ single.T
     found = stacked([chunk[np.sort(np.argsort(-norms, kind="stable")[:_WORST])]])
-    return Scan(longest, column_sum, absolute_sums.astype(object), rounding.astype(float), found, error)
+    return Scan(
+        longest, column_sum, absolute_sums.astype(object), rounding.astype(float), found, error, moved
+    )
+
+
+def middles(windows: FloatArray) -> FloatArray:
+    """(n,) how far the middle of each row's bounds is from its prior mean."""
+    lower, upper, mean = windows.T
+    result: FloatArray = lower + (upper - lower) / 2 - mean
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -204,11 +243,13 @@ class FactoredMeasurement(Measured):
     """Largest sum of an entry's absolute values over all rows."""
     y_bits: int
     sigma: int
-    lower: float
-    upper: float
+    lower: Limits  # of each distinct row, where they differ
+    upper: Limits
     epsilon: float
     delta: float
     part: Part | None = None
+    moved: FloatArray | None = None
+    """(q,) :meth:`middle_less` the planned model's mean, where rows differ in bounds or mean."""
 
     @property
     def matrix_bits(self) -> int:  # type: ignore[override]
@@ -235,6 +276,9 @@ class FactoredMeasurement(Measured):
 
     def largest_sum(self) -> int:
         return self.extent << self.y_bits
+
+    def middle_less(self, mean: Limits) -> FloatArray:
+        return super().middle_less(mean) if self.moved is None else self.moved
 
     def confirm(self, chunks: Sequence[Seen], inputs: Inputs) -> None:
         """Raise unless the columns of these inputs, made again, keep the promise that the noise was made for.
@@ -301,7 +345,9 @@ def allowance(error: float, n_measurements: int, y_bits: int) -> int:
 
 def digest_of(inputs: Inputs) -> str:
     """SHA-256 over the chunks' own: what the rows and their noise are, in order."""
-    parts = sweep(chunk_digest, inputs.X, inputs.noise, inputs.group_counts, label="reading X")
+    parts = sweep(
+        chunk_digest, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="reading X"
+    )
     return combined_digest(parts, inputs.groups)
 
 
@@ -313,9 +359,9 @@ def combined_digest(parts: Iterable[bytes], groups: Groups | None) -> str:
     return whole.hexdigest()
 
 
-def chunk_digest(X: FloatArray, noise: Any, counts: Any) -> bytes:
+def chunk_digest(X: FloatArray, noise: Any, counts: Any, windows: Any = None) -> bytes:
     whole = hashlib.sha256()
-    for array in (X, noise, counts):
+    for array in (X, noise, counts, *([] if windows is None else [windows])):
         whole.update(np.ascontiguousarray(array, dtype="<f8").tobytes())
     return whole.digest()
 
@@ -345,11 +391,19 @@ def bias(
     `rounding` is that of a :class:`Scan`. What the measurements get wrong, they get wrong of y less the prior
     mean.
     """
-    width, n_rows = measurement.upper - measurement.lower, measurement.n_rows
+    width, n_rows = measurement.width, measurement.n_rows
     cut = summed(gp, model, reconstruction @ measurement.recipe.reduced - model.T, n_rows)
     squares = np.einsum("ij,ij->i", reconstruction @ rounding, reconstruction)
     rounded = np.sqrt(n_rows * np.maximum(squares, 0.0)) * 1.001 * 2.0**-measurement.matrix_bits
     influence = summed(gp, model, model.T, n_rows)
     off = width * 2.0 ** -(measurement.y_bits + 1)
-    result: FloatArray = (cut + rounded) * gp.farthest + influence * off
+    result: FloatArray = cut * gp.farthest + rounded * farthest_in_units(gp, width) + influence * off
     return result
+
+
+def farthest_in_units(gp: GP, widest: float) -> float:
+    """The same in units of each row's own bounds, times the widest's width: columns are rounded in these."""
+    windows = gp.windows
+    if windows is None or isinstance(gp.bounds[0], float):
+        return gp.farthest
+    return float(np.max(distances(windows.T) / (windows[:, 1] - windows[:, 0]))) * widest

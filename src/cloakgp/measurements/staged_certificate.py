@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cloakgp.calibration import delta_slack
-from cloakgp.measurements.certificate import DIGITS, NEIGHBOURS, SPEND, UNIT, short
+from cloakgp.measurements.certificate import DIGITS, NEIGHBOURS, SPEND, UNIT, Certificate, short
 
 DESIGN = "staged"
 
@@ -32,12 +32,14 @@ class StagedCertificate:
     design: str
     shares: tuple[float, ...]
     """Each stage's share of mu squared."""
+    before: tuple[tuple[float, float], ...] = ()
+    """(epsilon, delta) of each earlier release that is taken into account. They were spent, too."""
     unbiased: bool = False
     """Predictions are denoised, and so shrunk towards what is believed beforehand."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
-        return asdict(self) | {"shares": list(self.shares)}
+        return asdict(self) | {"shares": list(self.shares), "before": [list(pair) for pair in self.before]}
 
     def __str__(self) -> str:
         lines = ["INSECURE: noise from a seed, not private"] if self.insecure else []
@@ -50,13 +52,22 @@ class StagedCertificate:
             f"  measurements  at most {self.n_measurements} numbers from {self.n_rows} rows",
             f"  stages        {len(self.shares)}, with {parts} of mu squared",
         ]
+        if self.before:
+            pairs = ", ".join(f"({epsilon:g}, {delta:g})" for epsilon, delta in self.before)
+            lines.append(f"  given         earlier releases, which were spent before, too: {pairs}")
         return "\n".join(lines)
 
 
 def certify_stages(
-    epsilon: float, delta: float, mu: float, n_rows: int, most: int, shares: tuple[float, ...]
+    epsilon: float,
+    delta: float,
+    mu: float,
+    n_rows: int,
+    most: int,
+    shares: tuple[float, ...],
+    before: tuple[tuple[float, float], ...] = (),
 ) -> StagedCertificate:
-    """The certificate of stages with these shares of mu squared."""
+    """The certificate of stages with these shares of mu squared, after releases with these promises."""
     return StagedCertificate(
         epsilon=epsilon,
         delta=delta,
@@ -71,7 +82,9 @@ def certify_stages(
         n_measurements=most,
         design=DESIGN,
         shares=shares,
+        before=before,
     )
 
 
+AnyCertificate = Certificate | StagedCertificate
 FIELDS = tuple(field.name for field in fields(StagedCertificate))

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.gp import check_bounds
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.model.inducing import check_inducing
+from cloakgp.rows.sources import as_source
 
 if TYPE_CHECKING:
     from cloakgp.plans.staged import StagedPlan
@@ -113,7 +113,7 @@ class AutoGP:
         """
         from cloakgp.plans.staged_planner import make_staged_plan
 
-        X = checks.matrix(X, "X")
+        X = as_source(X, "X")
         return make_staged_plan(self, X, X_star, epsilon=epsilon, delta=delta, weights=weights, given=given)
 
     def __repr__(self) -> str:

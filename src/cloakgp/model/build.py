@@ -26,7 +26,8 @@ def smoother_for(gp: GP, inputs: Inputs, X_star: FloatArray, device: Any = None)
     """
     if gp.inducing is not None:
         return SparseRows(sparse_model(gp, inputs, X_star), inputs)
-    if inputs.groups is None and (isinstance(gp.noise, float) or group(inputs.X) is None):
+    all_alike = isinstance(gp.noise, float) and inputs.windows is None  # else an input may be there twice
+    if inputs.groups is None and (all_alike or group(inputs.X) is None):
         solver: Solver = ExactGP if device is None else partial(_on_device, device)
         return solver(gp.kernel, inputs.noise, inputs.X, X_star)
     return Merged(gp.kernel, inputs, X_star, ExactGP if device is None else partial(_solved_there, device))

@@ -6,11 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
+
 from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, choose_inducing
+from cloakgp.model.windows import (
+    Given,
+    Middle,
+    RowMeans,
+    as_bounds,
+    as_given,
+    at_rows,
+    check_bounds,
+    distances,
+)
+from cloakgp.rows.merging import Groups
+
+__all__ = ["GP", "check_bounds"]
 
 if TYPE_CHECKING:
     from cloakgp.plans.functions import FunctionPlan
@@ -35,9 +50,13 @@ class GP:
         Variance of the observation noise, one number or one per row of X.
     bounds : (lo, hi)
         Where outcomes are known to lie. Values outside are clipped. The privacy noise is
-        proportional to hi - lo.
-    mean : float, optional
-        Prior mean of the outcome; the middle of the bounds if absent.
+        proportional to hi - lo. Each of the two is a number, or, where rows differ, an (N,) array with one
+        per row of X or a function of X: see ``docs/windows.md``. Arrays are taken on trust:
+        ``bounds=(y - 1, y + 1)`` would publish y.
+    mean : float, (N,) array or callable, optional
+        Prior mean of the outcome: a number, one per row of X, or a function of X; the middle of the bounds
+        if absent. An array says nothing of inputs that are not rows of X: predictions there need a number or
+        a function.
     inducing : int or (m, D) array, optional
         Public inducing inputs, for a large data set, or how many of them k-means shall choose from X.
         An exact GP if absent. See ``docs/scale.md``.
@@ -57,8 +76,8 @@ class GP:
 
     kernel: Kernel
     noise: float | FloatArray
-    bounds: tuple[float, float]
-    mean: float
+    bounds: tuple[Given, Given]
+    mean: Given
     inducing: int | FloatArray | None
     approximation: str
     downweight: str | None
@@ -73,13 +92,18 @@ class GP:
         approximation: str = "dtc",
         downweight: str | None = None,
     ) -> None:
-        low, high = check_bounds(bounds)
-        middle = low + (high - low) / 2
+        low, high = as_bounds(bounds)
+        if mean is not None:
+            mean = as_given(mean, "mean")
+        elif isinstance(low, float) and isinstance(high, float):
+            mean = low + (high - low) / 2
+        else:
+            mean = Middle(low, high)
         values = {
             "kernel": as_kernel(kernel),
             "noise": _noise(noise),
             "bounds": (low, high),
-            "mean": middle if mean is None else checks.number(mean, "mean"),
+            "mean": mean,
             "inducing": check_inducing(inducing),
             "approximation": checks.choice(approximation, "approximation", APPROXIMATIONS),
             "downweight": _downweight(downweight),
@@ -275,21 +299,81 @@ class GP:
             chosen = checks.matrix(self.inducing, "inducing", columns=X.shape[1])
         return replace(self, inducing=chosen)
 
+    def at_rows(self, X: Any, X_star: FloatArray | None = None) -> GP:
+        """The same model with its bounds and mean at the rows of X, where they differ from row to row."""
+        bounds, mean = at_rows(self.bounds, self.mean, X, X_star)
+        return replace(self, bounds=bounds, mean=mean)
+
+    @property
+    def windows(self) -> FloatArray | None:
+        """(N, 3) lower and upper limit and prior mean of each row; None if all rows have the same."""
+        mean = self.mean.rows if isinstance(self.mean, RowMeans) else self.mean
+        known = [one for one in (*self.bounds, mean) if not callable(one)]
+        if len(known) < 3:
+            raise ValueError("bounds, mean: functions of X have values once there is an X; plan first.")
+        columns = np.broadcast_arrays(*known)
+        return None if columns[0].ndim == 0 else np.column_stack(columns)
+
+    def windows_of(self, groups: Groups | None) -> FloatArray | None:
+        """(U, 3) the same for groups of rows that have the same."""
+        windows = self.windows
+        return windows if windows is None or groups is None else windows[groups.first]
+
+    def mean_of(self, groups: Groups | None) -> float | FloatArray:
+        """The prior mean of each group of rows, or one number for all."""
+        windows = self.windows_of(groups)
+        return self.level if windows is None else windows[:, 2]
+
+    def mean_at(self, X: FloatArray) -> float | FloatArray:
+        """The prior mean at these inputs."""
+        if isinstance(self.mean, np.ndarray):
+            raise ValueError("mean: an array is for the rows of an X; plan first.")
+        return self.mean(X) if callable(self.mean) else self.mean
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The lowest and the highest that any row's outcome can be."""
+        windows = self.windows
+        if windows is None:
+            return self.one_pair("")
+        return float(windows[:, 0].min()), float(windows[:, 1].max())
+
+    def one_pair(self, what: str) -> tuple[float, float]:
+        """The bounds, if they and the mean are the same for all rows; or why `what` cannot be done."""
+        low, high = self.bounds
+        if not isinstance(low, float) or not isinstance(high, float):
+            raise ArgumentError("bounds", f"must be two numbers for {what}", remedy="GP.plan takes others.")
+        if not isinstance(self.mean, float):
+            raise ArgumentError("mean", f"must be one number for {what}", remedy="GP.plan takes others.")
+        return low, high
+
+    @property
+    def level(self) -> float:
+        """The prior mean, where it is one number."""
+        self.one_pair("this")
+        assert isinstance(self.mean, float)
+        return self.mean
+
     @property
     def farthest(self) -> float:
         """How far an outcome within the bounds can be from the prior mean."""
-        return max(abs(self.bounds[0] - self.mean), abs(self.bounds[1] - self.mean))
+        windows = self.windows
+        return float(np.max(distances((*self.one_pair(""), self.level) if windows is None else windows.T)))
 
     def check_rows(self, n_rows: int) -> None:
-        """Raise unless `noise` suits so many rows."""
-        if not isinstance(self.noise, float) and len(self.noise) != n_rows:
-            raise ArgumentError(
-                "noise", f"must be one number or one per row of X ({n_rows})", f"{len(self.noise)} entries"
-            )
+        """Raise unless what is given per row suits so many rows."""
+        mean = self.mean.rows if isinstance(self.mean, RowMeans) and not self.mean.function else self.mean
+        named = {"noise": self.noise, "bounds[0]": self.bounds[0], "bounds[1]": self.bounds[1], "mean": mean}
+        for name, value in named.items():
+            if isinstance(value, np.ndarray) and len(value) != n_rows:
+                raise ArgumentError(
+                    name, f"must be one number or one per row of X ({n_rows})", f"{len(value)} entries"
+                )
 
     def __repr__(self) -> str:
         noise = self.noise if isinstance(self.noise, float) else f"<{len(self.noise)} variances>"
-        shown = f"kernel={self.kernel!r}, noise={noise}, bounds={self.bounds}, mean={self.mean}"
+        bounds = ", ".join(map(_shown, self.bounds))
+        shown = f"kernel={self.kernel!r}, noise={noise}, bounds=({bounds}), mean={_shown(self.mean)}"
         if self.inducing is not None:
             inducing = self.inducing if isinstance(self.inducing, int) else f"<{len(self.inducing)} inputs>"
             shown += f", inducing={inducing}, approximation={self.approximation!r}"
@@ -312,24 +396,9 @@ def _downweight(downweight: Any) -> str | None:
     return None if downweight is None else checks.choice(downweight, "downweight", ("leverage",))
 
 
-def check_bounds(bounds: Any) -> tuple[float, float]:
-    """Two public limits, lo < hi, or a clear error."""
-    remedy = "Give public limits (lo, hi) on the outcome; there is no safe default, and y must not set them."
-    try:
-        low, high = bounds
-    except (TypeError, ValueError):
-        raise ArgumentError("bounds", "must be two numbers", repr(bounds), remedy) from None
-    low, high = (
-        checks.number(low, "bounds[0]", remedy=remedy),
-        checks.number(high, "bounds[1]", remedy=remedy),
-    )
-    if not low < high:
-        raise ArgumentError("bounds", "must have lo < hi", repr(bounds), remedy)
-    if not 1e-100 < high - low < 1e100 or high - low < 1e-9 * max(abs(low), abs(high)):
-        raise ArgumentError(
-            "bounds",
-            "must be apart by an ordinary number, and not by a tiny share of their own size",
-            repr(bounds),
-            "Change y's unit or its origin.",
-        )
-    return low, high
+def _shown(value: Given) -> str:
+    """A number as it is; of others, what they are and not what they hold."""
+    if isinstance(value, float):
+        return repr(value)
+    rows = value.rows if isinstance(value, RowMeans) else value
+    return f"<{len(rows)} numbers>" if isinstance(rows, np.ndarray) else "<function of X>"

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from cloakgp.checks import FloatArray
+from cloakgp.model.arrays import like
 from cloakgp.rows.chunks import evenly
 from cloakgp.rows.merging import Inputs, distinct
 
@@ -131,6 +132,28 @@ class Merged:
     def columns(self, rows: slice | Rows) -> FloatArray:
         """Columns of C, each of any one row of a group."""
         columns: FloatArray = self._inner.columns(self._site[rows]) * self._share[rows]
+        return columns
+
+
+class Rescaled:
+    """A smoother of outcomes that are each measured in a unit of their own: y_i / units[i]."""
+
+    def __init__(self, inner: Smoother, units: FloatArray) -> None:
+        self._inner, self._units = inner, units
+        self._here: Any = like(inner.cross, units)
+        self.n_rows, self.n_outputs = inner.n_rows, inner.n_outputs
+        self.jitter, self.scale = inner.jitter, inner.scale
+        self.posterior_variance, self.explained_variance = inner.posterior_variance, inner.explained_variance
+        self.cross: FloatArray = inner.cross / self._here[:, None]
+
+    def times_covariance(self, B: FloatArray) -> FloatArray:
+        """B times the covariance of the outcomes in their units."""
+        product: FloatArray = self._inner.times_covariance(B / self._here) / self._here
+        return product
+
+    def columns(self, rows: slice | Rows) -> FloatArray:
+        """Columns of C, for outcomes in their units."""
+        columns: FloatArray = self._inner.columns(rows) * like(self.cross, self._units[rows])
         return columns
 
 

@@ -47,14 +47,14 @@ def combine(releases: Iterable[Release | FunctionRelease]) -> Posterior:
             raise ArgumentError("releases", "must be different; one is given twice, and would count twice")
         plan = release.plan
         same_noise = np.array_equal(np.asarray(plan.gp.noise), np.asarray(first.gp.noise))
-        same_model = plan.gp.kernel == first.gp.kernel and plan.gp.mean == first.gp.mean and same_noise
+        same_model = plan.gp.kernel == first.gp.kernel and same_noise
         same_inducing = (plan.gp.inducing is None) == (first.gp.inducing is None) and np.array_equal(
             np.asarray(plan.gp.inducing), np.asarray(first.gp.inducing)
         )
         same_model = same_model and same_inducing and plan.gp.approximation == first.gp.approximation
         if not _equal(shown[i], shown[0]):
             raise ArgumentError("releases", "must all be of the same data; these have different inputs X")
-        if not same_model or plan.gp.bounds != first.gp.bounds:
+        if not same_model or not _equal(*(_windows(one) for one in (plan, first))):
             raise ArgumentError(
                 "releases",
                 "must all have the same kernel, noise, mean, bounds and inducing inputs; these differ",
@@ -75,6 +75,12 @@ def _numbers(release: Release | FunctionRelease) -> IntArray:
 def _inputs(plan: Plan | FunctionPlan) -> Any:
     """What tells X: itself, or its digest."""
     return plan.X if isinstance(plan.measurement, Measurement) else plan.measurement.digest
+
+
+def _windows(plan: Plan | FunctionPlan) -> Any:
+    """The bounds and the prior mean, at each row where they differ from row to row."""
+    windows = plan.gp.windows
+    return np.array([*plan.gp.limits, plan.gp.level]) if windows is None else windows
 
 
 def _equal(one: Any, other: Any) -> bool:

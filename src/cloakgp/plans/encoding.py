@@ -9,17 +9,19 @@ from typing import Any, Protocol
 import numpy as np
 
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import container, schema, signing
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.files.reading import plan_digest, read, read_plan
-from cloakgp.files.schema import DENSE, DTYPES, FACTORED, FORMAT, SCHEMA, WITHHELD
+from cloakgp.files.schema import DENSE, DTYPES, FACTORED, FORMAT, PER_ROW, SCHEMA, WITHHELD
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
-from cloakgp.measurements.lattice import IntArray, Measurement
+from cloakgp.measurements.lattice import IntArray, Measurement, of_rows
 from cloakgp.measurements.recipes import FactoredMeasurement, Recipe
 from cloakgp.model.gp import GP
 from cloakgp.model.inducing import Features
+from cloakgp.model.windows import RowMeans, evaluated
 from cloakgp.rows.merging import Groups, distinct
 
 LARGEST_INPUTS = 2**26
@@ -80,10 +82,17 @@ def _described(plan: Encodable) -> tuple[dict[str, Any], dict[str, Array]]:
     noise, measurement = plan.gp.noise, plan.measurement
     if not isinstance(noise, float):
         arrays["noise"] = noise
+    (lower, upper), mean = plan.gp.bounds, plan.gp.mean
+    if not isinstance(lower, float):
+        arrays |= {"lower": np.asarray(lower), "upper": np.asarray(upper)}
+    if isinstance(mean, RowMeans):
+        arrays |= {"mean_rows": mean.rows, "mean_star": np.asarray(mean.star)}
     if isinstance(measurement, FactoredMeasurement):
         kind, recipe = {"kind": FACTORED} | _recipe_words(measurement), measurement.recipe
         arrays |= {"features": recipe.features.W, "factors": recipe.factors}
         arrays |= {"information": measurement.information, "sums": measurement.column_sum}
+        if measurement.moved is not None:
+            arrays["middle_less_mean"] = measurement.moved
         if isinstance(plan.X, np.ndarray) and plan.X.nbytes <= LARGEST_INPUTS:
             arrays["X"] = plan.X
     elif plan.X is None:
@@ -100,9 +109,9 @@ def _described(plan: Encodable) -> tuple[dict[str, Any], dict[str, Array]]:
         "measurement": kind,
         "model": {
             "kernel": plan.gp.kernel.to_spec(),
-            "noise": noise if isinstance(noise, float) else "per row",
-            "bounds": list(plan.gp.bounds),
-            "mean": plan.gp.mean,
+            "noise": noise if isinstance(noise, float) else PER_ROW,
+            "bounds": [lower, upper] if isinstance(lower, float) else PER_ROW,
+            "mean": mean if isinstance(mean, float) else PER_ROW,
             "approximation": None if plan.gp.inducing is None else plan.gp.approximation,
         },
     }
@@ -131,30 +140,43 @@ class Contents:
         return str(self.manifest["release"])
 
 
-def read_contents(path: str | os.PathLike[str], kernel: Any = None) -> Contents:
+def read_contents(path: str | os.PathLike[str], kernel: Any = None, mean: Any = None) -> Contents:
     """What is in a release file."""
     manifest, arrays, _ = read(path)
-    return contents_of(manifest, arrays, kernel)
+    _expect_one_step(manifest)
+    return contents_of(manifest, arrays, kernel, mean)
 
 
-def read_plan_contents(path: str | os.PathLike[str], kernel: Any = None) -> Contents:
+def read_plan_contents(path: str | os.PathLike[str], kernel: Any = None, mean: Any = None) -> Contents:
     """What is in a plan's file."""
-    return contents_of(*read_plan(path), kernel)
+    manifest, arrays = read_plan(path)
+    _expect_one_step(manifest)
+    return contents_of(manifest, arrays, kernel, mean)
 
 
-def contents_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> Contents:
+def _expect_one_step(manifest: dict[str, Any]) -> None:
+    if manifest["release"] == schema.STAGED:
+        what = "plan" if manifest["format"] == schema.PLAN_FORMAT else "release"
+        reader = "StagedPlan.load" if what == "plan" else "cloakgp.load, which reads every kind"
+        raise ReleaseFileError(f"path: this file holds a {what} in stages; read it with {reader}.")
+
+
+def contents_of(
+    manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None, mean: Any = None
+) -> Contents:
     """What a manifest and arrays that fit the schema describe."""
     certificate, model = Certificate(**manifest["certificate"]), manifest["model"]
     receipt = None
     if manifest.get("ledger") is not None:
         receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
     given = given_kernel(model["kernel"], kernel)
+    row_means = _row_means(arrays, mean) if model["mean"] == PER_ROW else model["mean"]
     try:
         gp = GP(
             given,
-            arrays["noise"] if model["noise"] == "per row" else model["noise"],
-            model["bounds"],
-            model["mean"],
+            arrays["noise"] if model["noise"] == PER_ROW else model["noise"],
+            (arrays["lower"], arrays["upper"]) if model["bounds"] == PER_ROW else model["bounds"],
+            row_means,
             *([] if model["approximation"] is None else [arrays["inducing"], model["approximation"]]),
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -176,37 +198,64 @@ def given_kernel(spec: dict[str, Any], kernel: Any) -> Kernel:
     return given
 
 
+def _row_means(arrays: dict[str, Array], given: Any) -> RowMeans:
+    """The prior mean at the rows and the test points; elsewhere by the function that a reader gives."""
+    X, X_star, rows, star = arrays.get("X"), arrays["X_star"], arrays["mean_rows"], arrays["mean_star"]
+    if given is None:
+        return RowMeans(rows, None, X, X_star, star)
+    if not callable(given):
+        raise ArgumentTypeError("mean", "must be the function of X that the release was planned with")
+    for where, known in ((X_star, star), (X, rows)):
+        if where is not None and not np.allclose(evaluated(given, "mean", where), known, rtol=1e-9):
+            raise ArgumentError("mean", "must be the function of X that the release was planned with")
+    return RowMeans(rows, given, None, X_star, star)
+
+
 def _measurement(
     manifest: dict[str, Any], arrays: dict[str, Array], certificate: Certificate, gp: GP
 ) -> Measurement | FactoredMeasurement:
+    groups, lower, upper = _groups(arrays), *gp.bounds
+    assert not callable(lower) and not callable(upper)  # noqa: PT018
+    inputs = None
+    words = manifest["measurement"]
+    if words["kind"] == FACTORED and "X" in arrays:
+        inputs = distinct(arrays["X"], gp.noise, gp.windows)
+        groups = inputs.groups
+    if groups is not None:
+        lower, upper = of_rows(lower, groups.first), of_rows(upper, groups.first)
     lattice: dict[str, Any] = {
         "y_bits": certificate.y_bits,
         "sigma": certificate.sigma,
-        "lower": gp.bounds[0],
-        "upper": gp.bounds[1],
+        "lower": lower,
+        "upper": upper,
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "declared": certificate.sensitivity_steps,
     }
-    words = manifest["measurement"]
     if words["kind"] != FACTORED:
         return Measurement(
             matrix=arrays.get("matrix", np.zeros((arrays["reconstruction"].shape[1], 0), dtype=np.int64)),
             matrix_bits=certificate.matrix_bits,
-            groups=_groups(arrays),
+            groups=groups,
             **lattice,
         )
     features = Features(gp.kernel, arrays["inducing"], arrays["features"])
     return FactoredMeasurement(
         recipe=Recipe(
-            features, gp.approximation, arrays["factors"], words["factor_bits"], certificate.matrix_bits
+            features,
+            gp.approximation,
+            arrays["factors"],
+            words["factor_bits"],
+            certificate.matrix_bits,
+            float(np.max(upper - lower)),
         ),
-        inputs=distinct(arrays["X"], gp.noise) if "X" in arrays else None,
+        inputs=inputs,
         information=arrays["information"],
         rows=certificate.n_rows,
         digest=words["inputs_sha256"],
         sums=arrays["sums"],
         extent=words["extent"],
+        moved=arrays.get("middle_less_mean"),
         **lattice,
     )
 

@@ -68,9 +68,13 @@ def make_function_plan(
             f"basis: bound={bound!r} is for inputs that are not to be shown, so the function must stand on "
             "public points. Give basis=, an array of inputs that covers where queries will be made."
         )
-    if hidden and not gp.bounds[0] <= gp.mean <= gp.bounds[1]:
+    bounds = gp.one_pair("a function release")
+    if hidden and not bounds[0] <= gp.level <= bounds[1]:
         raise ArgumentError(
-            "mean", f"must lie within the bounds for bound={bound!r}", f"{gp.mean:g}", "Give GP another mean."
+            "mean",
+            f"must lie within the bounds for bound={bound!r}",
+            f"{gp.level:g}",
+            "Give GP another mean.",
         )
     if (margin is not None) != (bound == "varah"):
         raise ArgumentError("margin", "must be given for bound='varah', and only for that")
@@ -92,7 +96,7 @@ def make_function_plan(
         draw_prior(gp.kernel, X.shape[1], 0)  # refuse a kernel without draws now, before anything is spent
     mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
     measurement = to_integers(
-        B / sensitivity, gp.bounds, epsilon, delta, mu, full_scale=bound != "exact", hide_inputs=hidden
+        B / sensitivity, bounds, epsilon, delta, mu, full_scale=bound != "exact", hide_inputs=hidden
     )
     variance = (sensitivity * measurement.noise_scale) ** 2
     reconstruction = frozen(solve_triangular(R, np.eye(len(R))) * sensitivity)
@@ -112,7 +116,7 @@ def make_function_plan(
         status=CLOSED_FORM,
         jitter=0.0 if hidden else jitter,
         bias=bias,
-        unbiased=not hidden and bias <= UNBIASED * (gp.bounds[1] - gp.bounds[0]),
+        unbiased=not hidden and bias <= UNBIASED * (bounds[1] - bounds[0]),
     )
     return FunctionPlan(
         gp=gp,

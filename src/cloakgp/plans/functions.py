@@ -147,14 +147,14 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         for rows in batches(len(X), len(self.points)):
             covariances = np.asarray(self.gp.kernel(X[rows], self.points))
             values[rows] = np.einsum("ij,j->i", covariances, coefficients)  # row by row, unlike BLAS
-            values[rows] += self.gp.mean + self.remainder(X[rows])
+            values[rows] += self.gp.level + self.remainder(X[rows])
         return values
 
     def heights(self, z: IntArray) -> FloatArray:
         """The measurements less what the prior mean predicts for them, in y's unit."""
-        low, high = self.gp.bounds
+        low, high = self.gp.one_pair("a function release")
         m = self.measurement
-        shift = low + (high - low) / 2 - self.gp.mean
+        shift = low + (high - low) / 2 - self.gp.level
         middle = self.midpoint_measurements
         sums = np.ldexp(middle.astype(np.float64), -(m.y_bits - 1 + m.matrix_bits))  # B 1
         result: FloatArray = (z - middle).astype(np.float64) * m.step + sums * shift

@@ -1,4 +1,4 @@
-"""Open a release file, whichever plan it holds."""
+"""Open a release file, whichever plan it holds; and write one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from cloakgp.files.container import Array
 from cloakgp.files.reading import read, read_plan
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.lattice import IntArray
+from cloakgp.plans import encoding, staged_encoding
 from cloakgp.plans.encoding import contents_of
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
@@ -44,7 +45,18 @@ def load(path: str | os.PathLike[str], kernel: Any = None) -> Opened:
 
 
 def load_release(path: str | os.PathLike[str], kernel: Any = None) -> AnyRelease:
-    """The release in a file, of whatever kind."""
+    """Read a release file of whatever kind. Nothing in it is executed.
+
+    Parameters
+    ----------
+    path : path
+    kernel : callable, optional
+        The kernel, needed for new predictions if the file was made with a custom one, which no file can hold.
+
+    Returns
+    -------
+    StagedRelease, Release or FunctionRelease
+    """
     manifest, arrays, _ = read(path)
     return release_of(manifest, arrays, kernel)
 
@@ -57,3 +69,15 @@ def release_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
     if found.kind == FunctionPlan.kind:
         return FunctionRelease(FunctionPlan.from_contents(found), found.z, found.receipt)
     return Release(Plan.from_contents(found), found.z, found.receipt)
+
+
+def encode_release(release: AnyRelease) -> bytes:
+    """The bytes of a release's file, of whatever kind."""
+    if isinstance(release, StagedRelease):
+        return staged_encoding.encode(release)
+    return encoding.encode(release.plan, release.z, release.receipt)
+
+
+def encode_plan(plan: AnyPlan) -> bytes:
+    """The bytes of a plan's file, of whatever kind."""
+    return staged_encoding.encode_plan(plan) if isinstance(plan, StagedPlan) else encoding.encode_plan(plan)

@@ -67,6 +67,8 @@ class Survey:
 
     features: Features
     information: FloatArray
+    shared: FloatArray
+    """As `information`, for outcomes in units of their bounds over the widest's width."""
     pilot: Inputs
     digest: str
 
@@ -86,34 +88,48 @@ def _surveyed(planner: Planner) -> Survey:
     for rows in steps(len(even)):
         near = np.abs(features.kernel_rows(even.X[rows]))
         crowd += (near / np.maximum(near.sum(axis=1, keepdims=True), 1e-300)).sum(axis=0)
-    total = np.zeros((len(features.W),) * 2)
+    total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     digests = []
-    function = partial(_survey, features, gp.approximation, crowd)
-    most = max(4, _LONERS // len(features.Z))
-    lone = np.empty((0, 3 + planner.X_star.shape[1]))
-    for part in sweep(function, inputs.X, inputs.noise, inputs.group_counts, label="summing over rows"):
+    function = partial(_survey, features, gp.approximation, crowd, planner.widest)
+    most, columns = max(4, _LONERS // len(features.Z)), planner.X_star.shape[1]
+    lone = np.empty((0, 3 + columns + (0 if inputs.windows is None else 3)))
+    parts = sweep(
+        function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="summing over rows"
+    )
+    for part in parts:
         total += part.information
+        shared += part.shared
         lone = np.vstack([lone, part.loners])
         lone = lone[_first_of_each(lone[:, 0], lone[:, 1], most)]
         digests.append(part.digest)
-    pilot = stacked([even, Inputs(lone[:, 3:], lone[:, 2], None)])
-    return Survey(features, total, pilot, combined_digest(digests, inputs.groups))
+    windows = None if inputs.windows is None else lone[:, 3 + columns :]
+    pilot = stacked([even, Inputs(lone[:, 3 : 3 + columns], lone[:, 2], None, windows)])
+    return Survey(features, total, shared, pilot, combined_digest(digests, inputs.groups))
 
 
 class _Surveyed(NamedTuple):
     """What one chunk of rows tells."""
 
     information: FloatArray
+    shared: FloatArray
     loners: FloatArray
-    """Each with its nearest inducing input, how much it stands alone, its noise variance, and itself."""
+    """Each with its nearest inducing input, how much it stands alone, its noise, itself, its bounds."""
     digest: bytes
 
 
 def _survey(
-    features: Features, approximation: str, crowd: FloatArray, X: FloatArray, noise: Any, counts: Any
+    features: Features,
+    approximation: str,
+    crowd: FloatArray,
+    widest: float,
+    X: FloatArray,
+    noise: Any,
+    counts: Any,
+    windows: Any,
 ) -> _Surveyed:
     total, alone, nearest = np.zeros((len(features.W),) * 2), np.empty(len(X)), np.empty(len(X))
-    chunk = Chunk(X, noise, counts)
+    shared = total if windows is None else np.zeros_like(total)
+    chunk = Chunk(X, noise, counts, windows)
     for rows in steps(len(chunk)):
         step = chunk[rows]
         K = features.kernel_rows(step.X)
@@ -122,9 +138,13 @@ def _survey(
         phi = features.W @ K.T
         phi *= np.sqrt(step.group_counts / unexplained(features, approximation, step.X, phi, step.noise))
         total += phi @ phi.T
+        if step.windows is not None:
+            phi *= (step.windows[:, 1] - step.windows[:, 0]) / widest
+            shared += phi @ phi.T
     first = _first_of_each(nearest, alone, 4)
-    loners = np.column_stack([nearest, alone, chunk.variances, X])[first]
-    return _Surveyed(total, loners, chunk_digest(X, noise, counts))
+    own = [] if windows is None else [windows]
+    loners = np.column_stack([nearest, alone, chunk.variances, X, *own])[first]
+    return _Surveyed(total, shared, loners, chunk_digest(X, noise, counts, windows))
 
 
 def _first_of_each(kind: FloatArray, score: FloatArray, n: int) -> Rows:
@@ -145,7 +165,9 @@ class _Pilot(SparseRows):
     def __init__(self, planner: Planner, model: SparseGP, pilot: Inputs) -> None:
         super().__init__(model, pilot)
         own = super().columns(slice(None))
-        values, vectors = np.linalg.eigh(model.information)
+        if pilot.windows is not None:
+            own = own * ((pilot.windows[:, 1] - pilot.windows[:, 0]) / planner.widest)
+        values, vectors = np.linalg.eigh(planner.survey.shared)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         common = model.T @ root / np.sqrt(_largest_rest(planner.gp, pilot) * len(planner.X))
         self._C = np.hstack([own, common])
@@ -210,7 +232,7 @@ def _plan(
     assert best is not None
     objective, solution, measurement, seen = best
     reconstruction = frozen(solution.reconstruction)
-    unit = (measurement.upper - measurement.lower) / measurement.mu()  # std of the noise for unit columns
+    unit = measurement.width / measurement.mu()  # std of the noise for unit columns
     certificate = certify(
         measurement,
         calibration,
@@ -239,9 +261,14 @@ def _plan(
     )
 
 
+def _bytes(pilot: Inputs) -> bytes:
+    windows = () if pilot.windows is None else (pilot.windows,)
+    return b"".join(array.tobytes() for array in (pilot.X, pilot.variances, *windows))
+
+
 def _solution(planner: Planner, model: SparseGP, pilot: Inputs, design: str, gap: float) -> Solution:
     """The design for the pilot, which does not depend on the promise: solved once."""
-    key = (design, gap, hashlib.sha256(pilot.X.tobytes() + pilot.variances.tobytes()).hexdigest())
+    key = (design, gap, hashlib.sha256(_bytes(pilot)).hexdigest())
     if key not in planner.solved:
         weights = planner.weights_for(design)
         planner.solved[key] = designs.solve(design, _Pilot(planner, model, pilot), weights, gap)
@@ -269,7 +296,8 @@ def _measured(
         total = math.floor(60 - math.log2(sums + 2 * NOISE_SCALES / mu))
         y_bits = min(_Y_BITS, total * 4 // 9)
         bits = min(_MATRIX_BITS, total - y_bits)
-        made = recipe(model.features, model.approximation, reduced @ model.features.W, bits)
+        R = reduced @ model.features.W
+        made = recipe(model.features, model.approximation, R, bits, planner.widest)
         return y_bits, made, scan(made, inputs)
 
     sums = float(summed(gp, model, reduced, n_rows).max())
@@ -299,10 +327,11 @@ def _measured(
         extent=int(seen.absolute_sums.max()),
         y_bits=y_bits,
         sigma=0,
-        lower=gp.bounds[0],
-        upper=gp.bounds[1],
+        lower=planner.bounds[0],
+        upper=planner.bounds[1],
         epsilon=epsilon,
         delta=delta,
+        moved=None if inputs.windows is None else frozen(np.ldexp(seen.moved, -made.matrix_bits)),
     )
     sigma = integer_float_at_least(Fraction(measurement.sensitivity()) / Fraction(mu))
     if sigma < SIGMA_FLOOR or made.matrix_bits < 8:

@@ -14,11 +14,11 @@ from cloakgp.designs.posterior import denoised_error, denoising_gain
 from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
 from cloakgp.measurements.certificate import certify
-from cloakgp.measurements.lattice import to_integers
+from cloakgp.measurements.lattice import Limits, to_integers
 from cloakgp.model.arrays import on_host
 from cloakgp.model.build import OnDevice, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
-from cloakgp.model.smoothers import Smoother, blocks
+from cloakgp.model.smoothers import Rescaled, Smoother, blocks
 from cloakgp.plans import out_of_core
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
@@ -47,7 +47,7 @@ class Planner:
         self.X = as_source(X, "X")
         self.X_star = checks.matrix(X_star, "X_star", columns=self.X.shape[1])
         gp.check_rows(len(self.X))
-        self.gp = gp.with_inducing(self.X)
+        self.gp = gp.with_inducing(self.X).at_rows(self.X, self.X_star)
         if weights is None:
             weights = np.ones(len(self.X_star))
         remedy = "To ignore a test point, leave it out of X_star."
@@ -64,7 +64,7 @@ class Planner:
     @cached_property
     def inputs(self) -> Inputs:
         """X without its repetitions."""
-        return distinct(self.X, self.gp.noise)
+        return distinct(self.X, self.gp.noise, self.gp.windows)
 
     @property
     def streamed(self) -> bool:
@@ -86,6 +86,25 @@ class Planner:
         """How y becomes predictions."""
         return smoother_for(self.gp, self.inputs, self.X_star, self.device)
 
+    @cached_property
+    def bounds(self) -> tuple[Limits, Limits]:
+        """Of all rows, or of each distinct one."""
+        low, windows = self.gp.bounds[0], self.inputs.windows
+        if isinstance(low, float) or windows is None:
+            return self.gp.limits
+        return frozen(windows[:, 0]), frozen(windows[:, 1])
+
+    @property
+    def widest(self) -> float:
+        """The width of the bounds; of the widest, where rows have their own."""
+        return float(np.max(self.bounds[1] - self.bounds[0]))
+
+    @cached_property
+    def scaled(self) -> Smoother:
+        """How outcomes become predictions if each is in units of its own bounds' width."""
+        widths = np.asarray(self.bounds[1] - self.bounds[0])
+        return self.smoother if widths.ndim == 0 else Rescaled(self.smoother, widths / self.widest)
+
     def plan(
         self,
         *,
@@ -104,12 +123,12 @@ class Planner:
         if self.streamed:
             return plan_streamed(self, epsilon, delta, design, calibration, gap)
         gp, smoother = self.gp, self.smoother
-        solution = self._solution(design, gap, ((gp.bounds[1] - gp.bounds[0]) / expected_mu) ** 2)
-        parts = [on_host(solution.columns(smoother, block)) for block in blocks(len(self.inputs))]
+        solution = self._solution(design, gap, (self.widest / expected_mu) ** 2)
+        parts = [on_host(solution.columns(self.scaled, block)) for block in blocks(len(self.inputs))]
         B, solution = np.hstack(parts), solution.on_host()
         smoother = smoother.on_host() if isinstance(smoother, OnDevice) else smoother
         mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
-        measurement = to_integers(B, gp.bounds, epsilon, delta, mu, groups=self.inputs.groups)
+        measurement = to_integers(B, self.bounds, epsilon, delta, mu, groups=self.inputs.groups)
         noise_variance = measurement.noise_scale**2
         reconstruction = frozen(
             solution.reconstruction
@@ -155,9 +174,9 @@ class Planner:
         """The design; only `posterior` depends on the noise to come."""
         weights = self.weights_for(design)
         if design == "posterior":
-            return designs.solve(design, self.smoother, weights, gap, noise_variance)
+            return designs.solve(design, self.scaled, weights, gap, noise_variance)
         if (design, gap, "") not in self.solved:
-            self.solved[design, gap, ""] = designs.solve(design, self.smoother, weights, gap, noise_variance)
+            self.solved[design, gap, ""] = designs.solve(design, self.scaled, weights, gap, noise_variance)
         return self.solved[design, gap, ""]
 
     def __repr__(self) -> str:

@@ -104,7 +104,9 @@ class Plan(PlanBase["Release"]):
         atomic.write(path, encoding.encode_plan(self))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, X: Any = None, kernel: Any = None) -> Plan:
+    def load(
+        cls, path: str | os.PathLike[str], *, X: Any = None, kernel: Any = None, mean: Any = None
+    ) -> Plan:
         """Read a plan's file. Nothing in it is executed.
 
         Whatever the file says, a release is made only with noise that is enough for the integers in it.
@@ -116,8 +118,10 @@ class Plan(PlanBase["Release"]):
             The inputs, where the file holds only their digest. A release is refused if they are others.
         kernel : callable, optional
             The kernel, if it is a custom one, which no file can hold.
+        mean : callable, optional
+            The prior mean, if it is a function of X, which no file can hold.
         """
-        contents = encoding.read_plan_contents(path, kernel)
+        contents = encoding.read_plan_contents(path, kernel, mean)
         if contents.kind != cls.kind:
             raise ReleaseFileError("path: this file holds the plan of a function; use FunctionPlan.load.")
         plan = cls.from_contents(contents)
@@ -131,7 +135,11 @@ class Plan(PlanBase["Release"]):
         X = as_source(X, "X", self.X_star.shape[1])
         if len(X) != m.n_rows:
             raise ValueError(f"X must have {m.n_rows} rows, as the plan was made for; got {len(X)}.")
-        return replace(self, X=X, measurement=replace(m, inputs=distinct(X, self.gp.noise)))
+        inputs = distinct(X, self.gp.noise, self.gp.windows)
+        lower, upper = m.lower, m.upper
+        if inputs.windows is not None and isinstance(lower, np.ndarray):
+            lower, upper = inputs.windows[:, 0], inputs.windows[:, 1]
+        return replace(self, X=X, measurement=replace(m, inputs=inputs, lower=lower, upper=upper))
 
     @cached_property
     def inputs_digest(self) -> str:
@@ -308,7 +316,7 @@ class Release(Remodelled):
         atomic.write(path, encoding.encode(self.plan, self.z, self.receipt, sign_with))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> Release:
+    def load(cls, path: str | os.PathLike[str], *, kernel: Any = None, mean: Any = None) -> Release:
         """Read a release file. Nothing in it is executed.
 
         Parameters
@@ -317,11 +325,14 @@ class Release(Remodelled):
         kernel : callable, optional
             The kernel, needed for new predictions if the file was made with a custom one, which
             no file can hold.
+        mean : callable, optional
+            The prior mean, needed for new predictions if it was a function of X, which no file can hold
+            either: it has its values at X and at the test points only.
         """
-        contents = encoding.read_contents(path, kernel)
+        contents = encoding.read_contents(path, kernel, mean)
         if contents.kind != Plan.kind:
             raise ReleaseFileError(
-                "path: this file holds a whole function; read it with FunctionRelease.load."
+                "path: this file holds a whole function; read it with FunctionRelease.load, or cloakgp.load."
             )
         return cls(Plan.from_contents(contents), contents.z, contents.receipt)
 

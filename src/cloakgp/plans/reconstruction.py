@@ -8,8 +8,9 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
-from cloakgp.measurements.lattice import Measured, Measurement, exact_offset
+from cloakgp.measurements.lattice import Measured, Measurement, exact_offset, exact_product
 from cloakgp.model.smoothers import Smoother, blocks
+from cloakgp.model.windows import RowMeans, distances
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -40,8 +41,15 @@ def noise_objective(
 
 
 def offset(gp: GP, measurement: Measured, reconstruction: FloatArray) -> FloatArray:
-    """The prediction if every y were the middle of the bounds and no noise were added."""
-    return exact_offset(reconstruction, measurement.total, gp.mean, gp.bounds)
+    """The prediction if every y were the middle of its bounds and no noise were added."""
+    if gp.windows is None:
+        return exact_offset(reconstruction, measurement.total, gp.level, gp.one_pair("this"))
+    moved = exact_product(reconstruction, measurement.middle_less(gp.mean_of(measurement.groups)))
+    star = gp.mean.star if isinstance(gp.mean, RowMeans) else gp.mean
+    assert not callable(star)
+    assert star is not None
+    result: FloatArray = star + moved
+    return result
 
 
 def largest_bias(gp: GP, smoother: Smoother, measurement: Measurement, reconstruction: FloatArray) -> float:
@@ -51,10 +59,12 @@ def largest_bias(gp: GP, smoother: Smoother, measurement: Measurement, reconstru
     `posterior`, up to what denoising shrinks away), which multiplies y less the prior mean; and y
     itself is rounded to half a lattice step.
     """
-    width, counts = measurement.upper - measurement.lower, measurement.counts
+    counts, windows = measurement.counts, gp.windows_of(measurement.groups)
+    width = np.broadcast_to(measurement.upper - measurement.lower, counts.shape)
+    far = np.broadcast_to(gp.farthest if windows is None else distances(windows.T), counts.shape)
     error = np.zeros(smoother.n_outputs)
     for block in blocks(smoother.n_rows):
-        C = smoother.columns(block)
-        error += np.abs(reconstruction @ measurement.real_matrix(block) - C) @ counts[block] * gp.farthest
-        error += np.abs(C) @ counts[block] * width * 2.0 ** -(measurement.y_bits + 1)
+        C, n = smoother.columns(block), counts[block]
+        error += np.abs(reconstruction @ measurement.real_matrix(block) - C) @ (n * far[block])
+        error += np.abs(C) @ (n * width[block]) * 2.0 ** -(measurement.y_bits + 1)
     return float(error.max())

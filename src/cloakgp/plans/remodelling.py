@@ -13,7 +13,7 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentTypeError
-from cloakgp.measurements.lattice import IntArray, Measurement
+from cloakgp.measurements.lattice import IntArray, Measurement, of_rows
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
@@ -49,9 +49,9 @@ class Remodelled:
         if not isinstance(gp, GP):
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
         gp.check_rows(len(X))
-        gp = gp.with_inducing(X)
+        gp = gp.with_inducing(X).at_rows(X)
         gp = downweighted(gp, distinct(X, gp.noise))
-        if not isinstance(gp.noise, float):  # rows that were joined may differ in this noise
+        if not isinstance(gp.noise, float) or not isinstance(gp.mean, float):  # joined rows may differ
             measurement = _by_row(measurement)
         return Posterior(gp, X, [(measurement, self.z)])
 
@@ -76,7 +76,13 @@ class Remodelled:
             A mixture over models: `predict`, `weights`, `settings`, and a table when printed.
         """
         X, measurement = self._written_out()
-        return learn(self.plan.gp.bounds, X, [(measurement, self.z)], prior)
+        gp = self.plan.gp
+        windows = gp.windows
+        if windows is None or isinstance(gp.mean, float):
+            return learn(gp.limits, X, [(measurement, self.z)], prior)
+        about = windows[:, :2] - windows[:, 2:]  # what is learned is how outcomes differ from the mean
+        bounds = float(about[:, 0].min()), float(about[:, 1].max())
+        return learn(bounds, X, [(_by_row(measurement), self.z)], prior, gp.mean)
 
     def _written_out(self) -> tuple[FloatArray, Measurement]:
         """The inputs, and the measurement as a matrix; or what is missing."""
@@ -97,7 +103,9 @@ def _by_row(measurement: Measurement) -> Measurement:
     """The same with a column for each row of y."""
     if measurement.groups is None:
         return measurement
-    return replace(measurement, matrix=measurement.matrix[:, measurement.groups.labels], groups=None)
+    labels, bounds = measurement.groups.labels, (measurement.lower, measurement.upper)
+    lower, upper = (of_rows(limit, labels) for limit in bounds)
+    return replace(measurement, matrix=measurement.matrix[:, labels], lower=lower, upper=upper, groups=None)
 
 
 def _expanded(m: FactoredMeasurement) -> Measurement:
@@ -108,6 +116,7 @@ def _expanded(m: FactoredMeasurement) -> Measurement:
             f"another model needs the measurement as a matrix, and {len(m.inputs)} rows are too many for "
             "that. Keep to the release's own model."
         )
-    matrix = m.recipe.columns(np.asarray(m.inputs.X[:], dtype=np.float64), m.inputs.noise)
+    some = m.inputs[:]
+    matrix = m.recipe.columns(np.asarray(some.X, dtype=np.float64), some.noise, some.windows)
     names = ("y_bits", "matrix_bits", "sigma", "lower", "upper", "epsilon", "delta", "declared", "groups")
     return Measurement(matrix=matrix, **{name: getattr(m, name) for name in names})

@@ -28,11 +28,13 @@ from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior
 from cloakgp.plans import staged_encoding as encoding
-from cloakgp.plans.stages import Rule, Stage, StagePlan, Walk
+from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import State
 from cloakgp.progress import Progress
+from cloakgp.rows.cells import Cells, fill_cells
+from cloakgp.rows.sources import as_source
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,8 +52,8 @@ class StagedPlan:
     certificate: StagedCertificate
 
     @property
-    def X(self) -> FloatArray:
-        """(N, D) public inputs."""
+    def X(self) -> Any:
+        """(N, D) public inputs; None if the plan was read from a file that holds only their digest."""
         return self.rule.X
 
     @property
@@ -77,7 +79,7 @@ class StagedPlan:
     @cached_property
     def gp(self) -> GP:
         """The one GP with the mean and covariances of all that is believed beforehand."""
-        return self.rule.prior.model(self.X, self.rule.bounds)
+        return self.rule.prior.model(self.rule.inputs.X, self.rule.bounds)
 
     @cached_property
     def start(self) -> State:
@@ -128,8 +130,9 @@ class StagedPlan:
 
     @property
     def shown_inputs(self) -> FloatArray:
-        """The inputs."""
-        return self.X
+        """The inputs; or the cells' centres, where a file holds only the digest of the inputs."""
+        shown: FloatArray = self.rule.inputs.X if self.X is None else self.X
+        return shown
 
     @property
     def hides_inputs(self) -> bool:
@@ -144,6 +147,8 @@ class StagedPlan:
     @cached_property
     def inputs_digest(self) -> str:
         """SHA-256 of the inputs, for the ledger."""
+        if self.rule.cells is not None:
+            return self.rule.cells.digest
         return container.digest(np.asarray(self.X))
 
     @cached_property
@@ -173,8 +178,17 @@ class StagedPlan:
         return cls(*encoding.plan_parts(manifest, arrays, kernel))
 
     def with_inputs(self, X: Any) -> StagedPlan:
-        """The same plan: its file holds the inputs, unlike some of :meth:`Plan.with_inputs`."""
-        return self
+        """The same plan with the inputs that it was made for, if it was read from a file without them."""
+        cells = self.rule.cells
+        if cells is None or cells.labels is not None:
+            return self
+        X = as_source(X, "X", self.X_star.shape[1])
+        filled = fill_cells(X, cells.centres)
+        if filled.digest != cells.digest:
+            raise ArgumentError("X", "must be what the plan was made for; this is not")
+        return replace(
+            self, rule=replace(self.rule, X=X, cells=filled), first=_with_labels(self.first, filled)
+        )
 
     def release(
         self,
@@ -193,6 +207,8 @@ class StagedPlan:
         """
         account = Account(ledger, dataset, why, request)
         self._check_dataset(dataset)
+        self._check_inputs()
+        self._check_promise()
         entry = paid(self, account, lambda: self._check_usable(y, missing))
         return self._all_stages(entry, ledger, y, missing)
 
@@ -202,21 +218,31 @@ class StagedPlan:
         Without `y`, from the stages that were answered. With it, those that were not are answered now: they
         are paid for.
         """
+        self._check_promise()
         return self._all_stages(entry, ledger, y, missing)
 
+    def _check_promise(self) -> None:
+        """Raise unless all stages together keep what the certificate says, and is paid for."""
+        for part in self.first.parts:
+            part.check()
+        c, promise = self.certificate, self.rule.promise
+        promise.check([self.first])
+        certified = Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares)
+        if certified != promise:
+            raise AssertionError("certificate is of another release")
+
     def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
-        walk, stages, receipt, spent = Walk(self.rule, self.__dict__.get("start")), [], None, 0.0
+        walk, receipt = Walk(self.rule, self.__dict__.get("start")), None
+        stages: list[Stage] = []
         known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
         with Progress("stages", self.stages) as progress:
             for number in range(self.stages):
                 record = known.get(number)
                 try:
                     plan = self._stage_plan(walk, number, record)
+                    self.rule.promise.check([*(stage.plan for stage in stages), plan])
                 except (ValueError, ArithmeticError, LinAlgError, AssertionError):
                     break  # it is paid for: what was answered is better than nothing
-                spent += plan.mu_squared
-                if not spent <= self.rule.promise.mu**2 * (1 + 1e-12):
-                    raise AssertionError("stages spend more than was promised")
                 if record is not None and record.answer is not None:
                     answer, receipt = record.answer, record.receipt
                 elif y is None:
@@ -243,6 +269,12 @@ class StagedPlan:
             return StagePlan.from_bytes(record.contents, self.rule, number)
         return walk.next_stage(number)
 
+    def _check_inputs(self) -> None:
+        if self.rule.cells is not None and self.rule.cells.labels is None:
+            raise ValueError(
+                "X is not in the file that this plan is from; give it to with_inputs. Nothing was spent."
+            )
+
     def _check_dataset(self, dataset: str | None) -> None:
         """Raise if what was given is about other people."""
         others = {given.dataset for given in self.rule.given if given.dataset not in (None, dataset)}
@@ -262,10 +294,7 @@ class StagedPlan:
     def _measure_stage(self, plan: StagePlan, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        answer = measure(plan.measurement, y, missing)
-        if plan.spread is None:
-            return answer
-        return np.concatenate([answer, measure(plan.spread, y, missing)])
+        return np.concatenate([measure(part, y, missing) for part in plan.parts])
 
     def __repr__(self) -> str:
         c, error = self.certificate, self.expected_error
@@ -379,8 +408,8 @@ class StagedRelease:
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
         if not isinstance(gp.noise, float) or gp.downweight is not None:  # which would be one per row
             raise ArgumentError("gp", "must have one noise variance, not one per row, and no downweight")
-        stages = self.plan.rule.all_stages(self.stages)
-        return conditioned(gp.with_inducing(self.plan.X), self.plan.X, stages)
+        rule = self.plan.rule
+        return conditioned(gp.with_inducing(rule.inputs.X), rule, rule.all_stages(self.stages))
 
     def evidence(self, gp: GP) -> float:
         """How well a model explains what was released: see :meth:`Release.evidence`.
@@ -428,20 +457,30 @@ class StagedRelease:
         )
 
 
+def _with_labels(plan: StagePlan, cells: Cells) -> StagePlan:
+    """A first stage that knows which row belongs to which cell."""
+    groups = cells.inputs.groups
+    spread = None if plan.spread is None else replace(plan.spread, groups=groups)
+    return StagePlan(replace(plan.measurement, groups=groups), spread, plan.line)
+
+
 def learned_from(
     rule: Rule, own: Sequence[Stage], settings: tuple[Candidate, ...], weights: FloatArray
 ) -> Learned:
     """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
     stages = rule.all_stages(own)
-    inducing = () if rule.support is None else (rule.support,)
+    inducing = () if rule.support is None else (rule.support, "fitc")
     models = [GP(one.kernel, one.noise, rule.bounds, rule.middle, *inducing) for one in settings]
-    posteriors = tuple(conditioned(model, rule.X, stages) for model in models)
+    posteriors = tuple(conditioned(model, rule, stages) for model in models)
     with np.errstate(divide="ignore"):
         odds = np.log(weights / weights[0])
     return Learned(settings, weights, frozen(odds), posteriors)
 
 
-def conditioned(gp: GP, X: FloatArray, stages: Sequence[Stage]) -> Posterior:
+def conditioned(gp: GP, rule: Rule, stages: Sequence[Stage]) -> Posterior:
     """A GP given what all stages measured."""
     released = [(stage.plan.measurement, stage.z) for stage in stages]
-    return Posterior(gp, X, released, [stage.plan.line for stage in stages])
+    lines, inputs = [stage.plan.line for stage in stages], None
+    if rule.cells is not None:
+        inputs = replace(rule.inputs, noise=gp.noise)
+    return Posterior(gp, rule.inputs.X if rule.X is None else rule.X, released, lines, inputs)

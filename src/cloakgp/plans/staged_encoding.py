@@ -17,8 +17,9 @@ from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting, Setting
-from cloakgp.plans.encoding import given_kernel
+from cloakgp.plans.encoding import LARGEST_INPUTS, given_kernel
 from cloakgp.plans.stages import Given, Promise, Rule, Stage, StagePlan
+from cloakgp.rows.cells import Cells, fill_cells
 from cloakgp.rows.merging import Groups, distinct
 
 if TYPE_CHECKING:
@@ -65,10 +66,16 @@ def _numbered(arrays: dict[str, Array], number: int) -> dict[str, Array]:
 def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
     """A plan as words and arrays: what was given to it, and its first stage."""
     rule = plan.rule
-    arrays: dict[str, Any] = {"X": rule.X, "X_star": rule.X_star, "weights": rule.weights}
+    arrays: dict[str, Any] = {"X_star": rule.X_star, "weights": rule.weights}
+    if rule.cells is None or (isinstance(rule.X, np.ndarray) and rule.X.nbytes <= LARGEST_INPUTS):
+        arrays["X"] = rule.X
+    if rule.cells is not None:
+        arrays["cells"] = rule.cells.centres
     if rule.support is not None:
         arrays["inducing"] = rule.support
     arrays = {name: np.asarray(array, dtype="<f8") for name, array in arrays.items()}
+    if rule.cells is not None:
+        arrays["counts"] = np.asarray(rule.cells.counts, dtype="<i8")
     words, own = plan.first.described()
     stages: list[dict[str, Any]] = []
     for stage in rule.all_stages(()):
@@ -83,6 +90,7 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
         "unit": plan.certificate.unit,
         "certificate": plan.certificate.to_dict(),
         "model": _model_words(rule),
+        "inputs_sha256": None if rule.cells is None else rule.cells.digest,
         "kappa": rule.kappa,
         "given": [_given_words(given) for given in rule.given],
         "stages": [*stages, words],
@@ -94,7 +102,7 @@ def _model_words(rule: Rule) -> dict[str, Any]:
     bounds = list(rule.bounds)
     if isinstance(rule.prior, Known):
         gp = rule.prior.gp
-        return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.mean, "bounds": bounds}
+        return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.level, "bounds": bounds}
     return {"prior": {name: list(value) for name, value in asdict(rule.prior).items()}, "bounds": bounds}
 
 
@@ -106,7 +114,7 @@ def _given_words(given: Given) -> dict[str, Any]:
 def expect_staged(manifest: dict[str, Any]) -> None:
     """Raise if a file holds another kind of release."""
     if manifest["release"] != STAGED:
-        raise ReleaseFileError("path: this file holds no release in stages; use Release.load.")
+        raise ReleaseFileError("path: this file holds no release in stages; read it with cloakgp.load.")
 
 
 PlanParts = tuple[Rule, StagePlan, StagedCertificate]
@@ -116,8 +124,10 @@ PlanParts = tuple[Rule, StagePlan, StagedCertificate]
 def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> PlanParts:
     """What a plan is made of that a manifest and arrays describe which fit the schema."""
     words = manifest["certificate"]
-    certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"])})
-    c, inputs = certificate, distinct(arrays["X"], 0.0)
+    before = tuple((pair[0], pair[1]) for pair in words["before"])
+    certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"]), "before": before})
+    c, cells = certificate, _cells(manifest, arrays)
+    inputs = distinct(arrays["X"], 0.0) if cells is None else cells.inputs
     if arrays["matrix_0"].shape[1] != len(inputs):
         raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")
     given, stages = [], _Stages(manifest, arrays, inputs.groups)
@@ -135,15 +145,23 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
     rule = Rule(
         prior=prior,
         bounds=tuple(manifest["model"]["bounds"]),
-        X=arrays["X"],
+        X=arrays.get("X"),
         X_star=arrays["X_star"],
         weights=arrays["weights"],
         support=arrays.get("inducing"),
         promise=Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares),
         kappa=manifest["kappa"],
         given=tuple(given),
+        cells=cells,
     )
     return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
+
+
+def _cells(manifest: dict[str, Any], arrays: dict[str, Array]) -> Cells | None:
+    if "cells" not in arrays:
+        return None
+    labels = fill_cells(arrays["X"], arrays["cells"]).labels if "X" in arrays else None
+    return Cells(arrays["cells"], arrays["counts"], labels, manifest["inputs_sha256"])
 
 
 def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:

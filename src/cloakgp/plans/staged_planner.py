@@ -12,7 +12,7 @@ from cloakgp import calibration as calibrate
 from cloakgp import checks
 from cloakgp.calibration import SIGMA_FLOOR
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.errors import ArgumentError
+from cloakgp.errors import ArgumentError, Message, Phrase
 from cloakgp.measurements.lattice import NOISE_SCALES
 from cloakgp.measurements.spread import spread_bits
 from cloakgp.measurements.staged_certificate import certify_stages
@@ -23,14 +23,20 @@ from cloakgp.plans.reconstruction import relative_weights
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.stages import Promise, Rule, Walk
 from cloakgp.posterior import staging
-from cloakgp.posterior.mixture import support_points
+from cloakgp.posterior.support import support_points
+from cloakgp.rows.cells import MOST_CELLS, make_cells
+from cloakgp.rows.chunks import spread_evenly
 from cloakgp.rows.merging import distinct
+from cloakgp.rows.sources import is_lazy
 
 if TYPE_CHECKING:
     from cloakgp.model.auto_gp import AutoGP
     from cloakgp.model.gp import GP
 
 MOST_COLUMNS = 10
+MOST_SORTED = 10**6
+"""Rows among which equal ones are looked for; more go into cells at once."""
+_COVERED = 20_000  # rows that default test points cover
 _SPARE = 8  # measurements beyond one for each test point, which a design may use
 
 
@@ -50,11 +56,10 @@ def make_staged_plan(
             "X",
             f"must have at most {MOST_COLUMNS} columns for a model that is learned",
             f"{X.shape[1]}",
-            "Leave out columns that matter little, or use GP with a kernel of your choice.",
+            Message("Leave out columns that matter little, or ", Phrase.SET_MODEL, "."),
         )
     epsilon, delta = calibrate.promise(epsilon, delta)
-    # The number of stages depends on mu, which depends, hardly, on how many numbers they release.
-    schedule = staging.schedule(calibrate.calibrate(epsilon, delta), len(X), model.stages)
+    schedule = staging.schedule(model.stages)
     return _planned(
         model.prior, model.bounds, model.inducing, X, X_star, weights, given, epsilon, delta, *schedule
     )
@@ -73,12 +78,13 @@ def make_given_plan(
 ) -> StagedPlan:
     """A plan of one stage for a model that is known, after earlier releases, as :meth:`GP.plan` makes it."""
     epsilon, delta = calibrate.promise(epsilon, delta)
+    bounds = gp.one_pair("a plan with given")
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         raise ArgumentError("given", "needs a model with one noise variance, not one per row")
     if windows is not None:
         windows = checks.positive(windows, "windows", "It is in standard deviations; 2 is a careful choice.")
     return _planned(
-        Known(gp), gp.bounds, gp.inducing, X, X_star, weights, given, epsilon, delta, (1.0,), windows
+        Known(gp), bounds, gp.inducing, X, X_star, weights, given, epsilon, delta, (1.0,), windows
     )
 
 
@@ -95,12 +101,21 @@ def _planned(
     shares: tuple[float, ...],
     kappa: float | None,
 ) -> StagedPlan:
-    X_star = cover(X) if X_star is None else checks.matrix(X_star, "X_star", columns=X.shape[1])
+    X_star = (
+        cover(spread_evenly(X, _COVERED))
+        if X_star is None
+        else checks.matrix(X_star, "X_star", columns=X.shape[1])
+    )
     if weights is None:
         weights = np.ones(len(X_star))
     remedy = "To ignore a test point, leave it out of X_star."
     weights = relative_weights(checks.vector(weights, "weights", len(X_star), positive=True, remedy=remedy))
-    inputs = distinct(X, 0.0)
+    cells, inputs = None, None
+    if not is_lazy(X) and len(X) <= MOST_SORTED:
+        inputs = distinct(X, 0.0)
+    if inputs is None or len(inputs) > MOST_CELLS:
+        cells = make_cells(X)
+        inputs = cells.inputs
     most = most_numbers(len(X_star), len(inputs), len(shares))
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
     _check_headroom(len(X), mu, shares, epsilon)
@@ -114,10 +129,12 @@ def _planned(
         promise=Promise(epsilon, delta, mu, most, shares),
         kappa=kappa,
         given=taken(given, X, inputs.groups),
+        cells=cells,
     )
     walk = Walk(rule)
     state, first = walk.state, walk.next_stage(0)
-    plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares))
+    before = tuple((given.promise.epsilon, given.promise.delta) for given in rule.given)
+    plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares, before))
     plan.__dict__["start"] = state  # made already
     return plan
 

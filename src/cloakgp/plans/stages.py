@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from cloakgp.calibration import total_delta
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import container
 from cloakgp.files.container import Array
@@ -24,10 +26,12 @@ from cloakgp.model.hyperprior import Hyperprior, Known
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State
+from cloakgp.rows.cells import Cells
 from cloakgp.rows.merging import Groups, Inputs, distinct
 
 ARRAYS = ("matrix", "lower", "upper", "slope", "shift", "extra", "centre")
 """Of a stage, in a file."""
+_ROUNDING = 1e-13  # far above the rounding errors in a dozen shares, far below what noise could show
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,13 +45,18 @@ class StagePlan:
     """What its windows do to outcomes; None where they are the bounds."""
 
     @property
+    def parts(self) -> tuple[Measurement, ...]:
+        """What is measured, in the order of the answer."""
+        return (self.measurement,) if self.spread is None else (self.measurement, self.spread)
+
+    @property
     def n_measurements(self) -> int:
-        return self.measurement.n_measurements + (self.spread is not None)
+        return sum(part.n_measurements for part in self.parts)
 
     @property
     def mu_squared(self) -> float:
         """What it spends."""
-        return self.measurement.mu() ** 2 + (0.0 if self.spread is None else self.spread.mu() ** 2)
+        return sum(part.mu() ** 2 for part in self.parts)
 
     def described(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """As words and arrays."""
@@ -197,6 +206,26 @@ class Promise:
         part = share * staging.SCALE_SHARE if spread else 0.0
         return share - part, part
 
+    def mu_of(self, share: float) -> float:
+        """What a part may spend: a hair less than its share, so that no rounding adds up to more than all."""
+        return self.mu * math.sqrt(share) * (1 - _ROUNDING)
+
+    def check(self, stages: Sequence[StagePlan]) -> None:
+        """Raise unless these stages, exactly, and those to come keep the promise: theorem 17.
+
+        That each has the noise that it says, the private room checks.
+        """
+        parts = [part for stage in stages for part in stage.parts]
+        if not sum(part.n_measurements for part in parts) <= self.most:
+            raise AssertionError("stages release more numbers than were counted")
+        # "not <=" rather than ">": it must fail for NaN too.
+        if not (min(self.shares) > 0 and math.fsum(self.shares) <= 1 + _ROUNDING):
+            raise AssertionError("stages have more than all of the promise between them")
+        if not total_delta(self.mu, self.epsilon, self.delta, self.most) <= self.delta:
+            raise AssertionError("noise of all stages is too small for (epsilon, delta)")
+        if not sum(Fraction(part.mu()) ** 2 for part in parts) <= Fraction(self.mu) ** 2:
+            raise AssertionError("stages spend more than was promised")
+
 
 @dataclass(frozen=True, eq=False)
 class Given:
@@ -215,7 +244,8 @@ class Rule:
 
     prior: Hyperprior | Known
     bounds: tuple[float, float]
-    X: FloatArray
+    X: Any
+    """(N, D) public inputs: an array, or what gives slices of one; None if only the digest is known."""
     X_star: FloatArray
     weights: FloatArray
     support: FloatArray | None
@@ -224,17 +254,22 @@ class Rule:
     kappa: float | None
     """A window's half width, in standard deviations of what is expected there; None for the bounds."""
     given: tuple[Given, ...] = ()
+    cells: Cells | None = None
+    """For many rows: those of a cell are treated alike."""
 
     @cached_property
     def inputs(self) -> Inputs:
-        """X without its repetitions."""
-        return distinct(self.X, 0.0)
+        """X without its repetitions, or the cells that its rows belong to."""
+        if self.cells is None:
+            return distinct(self.X, 0.0)
+        # A model's noise is one number here, but smoothers ask for it with the rows.
+        return self.cells.inputs
 
     @property
     def middle(self) -> float:
         """What outcomes are counted from: a known model's mean, or the middle of the bounds."""
         if isinstance(self.prior, Known):
-            return self.prior.gp.mean
+            return self.prior.gp.level
         return self.bounds[0] + (self.bounds[1] - self.bounds[0]) / 2
 
     @property
@@ -305,7 +340,7 @@ class Walk:
         rule, promise, groups = self.rule, self.rule.promise, self.rule.inputs.groups
         narrow = rule.has_windows(number)
         share, spread_share = promise.shares_of(number, rule.measures_noise(number))
-        mu = promise.mu * math.sqrt(share)
+        mu = promise.mu_of(share)
         limits: tuple[Limits, Limits] = self.windows() if narrow else rule.bounds
         stage = self.stage(*limits, mu)
         B = stage.rows() * (stage.window[1] - stage.window[0])
@@ -314,7 +349,7 @@ class Walk:
         line = self.line(stage, m) if narrow else None
         if not spread_share:
             return StagePlan(m, None, line)
-        spread_mu, part = promise.mu * math.sqrt(spread_share), Part(spread_share, promise.most)
+        spread_mu, part = promise.mu_of(spread_share), Part(spread_share, promise.most)
         spread = make_spread(*self.distances(), rule.bounds, groups, *kept, spread_mu, part)
         return StagePlan(m, spread, line)
 

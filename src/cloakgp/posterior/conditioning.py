@@ -4,7 +4,7 @@ The law of the noise is public, so a reader can condition the GP on the released
 on any noisy data: with B the measurement matrix, K = Kff + S the prior covariance of y, z the
 released measurements and s their noise variances,
 
-    E[f(x) | z]   = m0 + k(x, X) B' D^-1 (z - B m0),      D = B K B' + diag(s),
+    E[f(x) | z]   = m0(x) + k(x, X) B' D^-1 (z - B m0(X)),      D = B K B' + diag(s),
     Cov[f(x), f(x') | z] = k(x, x') - k(x, X) B' D^-1 B k(X, x').
 
 Nothing here sees y or spends anything. Several releases of the same data stack their rows.
@@ -28,6 +28,7 @@ from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.posterior.links import Links, batches, links
+from cloakgp.rows.merging import Inputs
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -68,9 +69,14 @@ class Posterior:
     """The Gaussian process given released measurements of its data."""
 
     def __init__(
-        self, gp: GP, X: Any, released: Sequence[Measured], lines: Sequence[Line | None] | None = None
+        self,
+        gp: GP,
+        X: Any,
+        released: Sequence[Measured],
+        lines: Sequence[Line | None] | None = None,
+        inputs: Inputs | None = None,
     ) -> None:
-        self.gp, self.X = gp, X
+        self.gp, self.X, self._inputs = gp, X, inputs
         self._released = released
         self._lines = [None] * len(released) if lines is None else lines
         self._columns = X.shape[1] if X is not None else np.asarray(gp.inducing).shape[1]
@@ -78,7 +84,7 @@ class Posterior:
     @cached_property
     def _links(self) -> Links:
         slopes = [None if line is None else line.slope for line in self._lines]
-        return links(self.gp, self.X, [m for m, _ in self._released], slopes)
+        return links(self.gp, self.X, [m for m, _ in self._released], slopes, self._inputs)
 
     @cached_property
     def _noise(self) -> FloatArray:
@@ -92,14 +98,13 @@ class Posterior:
         """z - B m0, in y's unit: the measurements less what the prior mean predicts for them."""
         parts = []
         for (m, z), line in zip(self._released, self._lines, strict=True):
-            centred = (z - m.midpoint).astype(np.float64) * m.step
+            centred, mean = (z - m.midpoint).astype(np.float64) * m.step, self.gp.mean_of(m.groups)
             if line is None:
-                shift = self.gp.mean - (m.lower + (m.upper - m.lower) / 2)
-                parts.append(centred - shift * m.total)
+                parts.append(centred + m.middle_less(mean))
             else:
                 assert isinstance(m, Measurement)
                 middle = m.lower + (m.upper - m.lower) / 2
-                expected = m.real_matrix() @ (m.counts * (line.slope * self.gp.mean - middle))
+                expected = m.real_matrix() @ (m.counts * (line.slope * mean - middle))
                 parts.append(centred - line.shift - expected)
         return np.concatenate(parts)
 
@@ -131,24 +136,30 @@ class Posterior:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
         X = checks.matrix(X, "X", columns=self._columns)
         extra = self._observation_variance(include_noise)
+        prior = self.gp.mean_at(X)
         if return_cov:
             link = np.vstack([self._links.at(X[rows]) for rows in batches(len(X), self._links.width)])
             whitened = solve_triangular(self._factor[0], link.T, lower=True)
-            prior = np.asarray(self.gp.kernel(X))
-            return self._mean(link), prior - whitened.T @ whitened + extra * np.eye(len(X))
-        mean, variance = np.empty(len(X)), np.empty(len(X))
+            cov = np.asarray(self.gp.kernel(X)) - whitened.T @ whitened
+            return prior + self._moved(link), cov + extra * np.eye(len(X))
+        moved, variance = self._moments(X, return_std)
+        mean = prior + moved
+        return (mean, np.sqrt(variance + extra)) if return_std else mean
+
+    def _moments(self, X: FloatArray, variances: bool) -> tuple[FloatArray, FloatArray]:
+        """How far the mean of f moves from the prior's; and the variance of f, if asked for."""
+        moved, variance = np.empty(len(X)), np.empty(len(X))
         for rows in batches(len(X), self._links.width):
             link = self._links.at(X[rows])
-            mean[rows] = self._mean(link)
-            if return_std:
+            moved[rows] = self._moved(link)
+            if variances:
                 variance[rows] = self._variance(X[rows], link)
-        return (mean, np.sqrt(variance + extra)) if return_std else mean
+        return moved, variance
 
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes."""
         X = checks.matrix(X, "X", columns=self._columns)
-        known = self._links.known_variance(X)
-        given = self.predict(X, return_std=True)[1] ** 2
+        known, given = self._links.known_variance(X), self._moments(X, variances=True)[1]
         observation = np.full(len(X), self._observation_variance(include_noise))
         return Uncertainty(
             privacy=np.sqrt(np.maximum(given - known, 0.0)),
@@ -167,9 +178,9 @@ class Posterior:
         draws: FloatArray = mean + (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         return draws
 
-    def _mean(self, link: FloatArray) -> FloatArray:
-        mean: FloatArray = self.gp.mean + link @ cho_solve(self._factor, self._surprise)
-        return mean
+    def _moved(self, link: FloatArray) -> FloatArray:
+        moved: FloatArray = link @ cho_solve(self._factor, self._surprise)
+        return moved
 
     def _variance(self, X: FloatArray, link: FloatArray) -> FloatArray:
         whitened = solve_triangular(self._factor[0], link.T, lower=True)

@@ -23,6 +23,7 @@ from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Setting
+from cloakgp.model.windows import RowMeans
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
@@ -134,14 +135,19 @@ def learn(
     X: FloatArray,
     released: Sequence[tuple[Measurement, IntArray]],
     prior: Hyperprior | None = None,
+    mean: RowMeans | None = None,
 ) -> Learned:
-    """The mixture over a hyperprior's models, given measurements of the same rows X."""
+    """The mixture over a hyperprior's models, given measurements of the same rows X.
+
+    With a `mean` that differs from row to row, `bounds` are on how far outcomes are from it.
+    """
     if prior is None:
         prior = Hyperprior()
     elif not isinstance(prior, Hyperprior):
         raise TypeError(f"prior must be a cloakgp.Hyperprior; got {type(prior).__name__}.")
     spans, width = np.ptp(X, axis=0), bounds[1] - bounds[0]
-    data = _Data(bounds, X, released)
+    middle = bounds[0] + width / 2 if mean is None else mean
+    data = _Data(middle, X, released)
     settings = prior.settings(spans, width)
     scores = data.evidence(settings)
     log_prior = np.zeros(len(settings))
@@ -155,7 +161,6 @@ def learn(
     best = np.argsort(-total, kind="stable")[:_KEPT]
     weights = np.exp(total[best] - total[best[0]])
     kept = tuple(settings[i] for i in best)
-    middle = bounds[0] + width / 2
     models = [GP(setting.kernel, setting.noise, bounds, middle) for setting in kept]
     posteriors = tuple(Posterior(model, X, released) for model in models)
     return Learned(kept, checks.frozen(weights / weights.sum()), checks.frozen(scores[best]), posteriors)
@@ -165,12 +170,12 @@ class _Data:
     """The measurements, and what of them does not depend on the model."""
 
     def __init__(
-        self, bounds: tuple[float, float], X: FloatArray, released: Sequence[tuple[Measurement, IntArray]]
+        self, mean: float | RowMeans, X: FloatArray, released: Sequence[tuple[Measurement, IntArray]]
     ) -> None:
-        middle = bounds[0] + (bounds[1] - bounds[0]) / 2
+        middle = mean.rows if isinstance(mean, RowMeans) else mean
         self.X, self.B = X, np.vstack([m.by_row() for m, _ in released])
         centred = [(z - m.midpoint).astype(np.float64) * m.step for m, z in released]
-        shifts = [(m.lower + (m.upper - m.lower) / 2 - middle) * m.total for m, _ in released]
+        shifts = [m.middle_less(middle) for m, _ in released]
         self.z = np.concatenate(centred) + np.concatenate(shifts)
         self.noise = np.concatenate([np.full(m.n_measurements, m.noise_scale**2) for m, _ in released])
         self.level, self.own = np.outer(self.B.sum(axis=1), self.B.sum(axis=1)), self.B @ self.B.T

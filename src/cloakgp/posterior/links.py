@@ -46,8 +46,12 @@ def links(
     X: Any,
     measured: Sequence[Measurement | FactoredMeasurement],
     slopes: Sequence[FloatArray | None] | None = None,
+    inputs: Inputs | None = None,
 ) -> Links:
-    """For measurements of the same data, stacked; `slopes` say how far each group's outcome moves them."""
+    """For measurements of the same data, stacked; `slopes` say how far each group's outcome moves them.
+
+    `inputs` stand for X where rows that are not equal have been joined.
+    """
     recipes = [m for m in measured if isinstance(m, FactoredMeasurement)]
     if recipes and len(recipes) < len(measured):
         raise ValueError(
@@ -66,7 +70,8 @@ def links(
             m.by_row() * (1.0 if s is None else s[m.labels]) for m, s in zip(measurements, each, strict=True)
         ]
     B = np.vstack(parts)
-    inputs = take(X, gp.noise, groups)
+    if inputs is None:
+        inputs = take(X, gp.noise, groups)
     return ExactLinks(gp, inputs, B) if gp.inducing is None else SparseLinks(gp, inputs, B)
 
 

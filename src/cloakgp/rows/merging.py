@@ -1,6 +1,6 @@
 """The rows of X as the model sees them: equal rows as one.
 
-Rows with the same inputs and the same noise variance tell the model nothing but the sum of their
+Rows with the same inputs, noise variance, bounds and prior mean tell the model nothing but the sum of their
 outcomes (n rows with variance D act as their mean with variance D/n). So a model is built on the
 distinct rows, with the sums as its outcomes: fewer rows, the same predictions. One person still moves a sum
 by no more than the width of the bounds, so privacy is counted as before: ``docs/proofs.md``, lemma 13.
@@ -34,7 +34,7 @@ class Groups:
 
     @property
     def n_rows(self) -> int:
-        return len(self.labels)
+        return int(self.counts.sum())
 
     @property
     def first(self) -> Labels:
@@ -51,12 +51,14 @@ class Chunk:
     X: Any  # (n, D)
     noise: float | FloatArray  # variance of one outcome, or one for each row
     group_counts: float | FloatArray  # how many rows of y each stands for, if not all for as many
+    windows: FloatArray | None = None  # (n, 3): lower and upper limit, prior mean; None if all have the same
 
     def __len__(self) -> int:
         return len(self.X)
 
     def __getitem__(self, rows: Any) -> Chunk:
-        return Chunk(self.X[rows], _picked(self.noise, rows), _picked(self.group_counts, rows))
+        windows = None if self.windows is None else self.windows[rows]
+        return Chunk(self.X[rows], _picked(self.noise, rows), _picked(self.group_counts, rows), windows)
 
     @property
     def variances(self) -> FloatArray:
@@ -87,24 +89,27 @@ class Inputs:
     noise: float | FloatArray  # variance of one outcome, or one for each distinct row
     groups: Groups | None
     """None if all rows are distinct."""
+    windows: FloatArray | None = None
+    """(U, 3) lower and upper limit and prior mean of each; None if all have the same."""
 
     def __len__(self) -> int:
         return len(self.X)
 
     def __getitem__(self, rows: Any) -> Chunk:
-        return Chunk(self.X, self.noise, self.group_counts)[rows]
+        return Chunk(self.X, self.noise, self.group_counts, self.windows)[rows]
 
     def spread_evenly(self, n: int) -> Inputs:
         """Up to `n` of the rows, at even distances, each as one row of y."""
         some = self[evenly(len(self), n)]
-        return Inputs(np.asarray(some.X, dtype=np.float64), some.noise, None)
+        return Inputs(np.asarray(some.X, dtype=np.float64), some.noise, None, some.windows)
 
     def by_row(self) -> Inputs:
         """The same with every row as often as it occurs, without a copy of them."""
         if self.groups is None:
             return self
         labels = self.groups.labels
-        return Inputs(_Repeated(self.X, labels), _picked(self.noise, labels), None)
+        windows = None if self.windows is None else self.windows[labels]
+        return Inputs(_Repeated(self.X, labels), _picked(self.noise, labels), None, windows)
 
     @property
     def group_counts(self) -> FloatArray | float:
@@ -124,8 +129,12 @@ class Inputs:
 
 def stacked(parts: Sequence[Inputs | Chunk]) -> Inputs:
     """The rows of several, one after the other, each as one row of y."""
+    windows = [part.windows for part in parts if part.windows is not None]
     return Inputs(
-        np.vstack([part.X for part in parts]), np.concatenate([part.variances for part in parts]), None
+        np.vstack([part.X for part in parts]),
+        np.concatenate([part.variances for part in parts]),
+        None,
+        np.vstack(windows) if windows else None,
     )
 
 
@@ -144,59 +153,68 @@ class _Repeated:
         return chosen
 
 
-def distinct(X: Any, noise: float | FloatArray) -> Inputs:
+def distinct(X: Any, noise: float | FloatArray, windows: FloatArray | None = None) -> Inputs:
     """X without its repetitions; as it is if it has more than `MOST_DISTINCT` distinct rows."""
     if len(X) > MOST_DISTINCT or not isinstance(X, np.ndarray):
-        return _distinct_streamed(X, noise)
-    return take(X, noise, group(X if isinstance(noise, float) else _table(X, noise)))
+        return _distinct_streamed(X, noise, windows)
+    alone = isinstance(noise, float) and windows is None
+    return take(X, noise, group(X if alone else _table(X, noise, windows)), windows)
 
 
-def take(X: FloatArray, noise: float | FloatArray, groups: Groups | None) -> Inputs:
+def take(
+    X: FloatArray, noise: float | FloatArray, groups: Groups | None, windows: FloatArray | None = None
+) -> Inputs:
     """The first row of each group."""
     if groups is None:
-        return Inputs(X, noise, None)
+        return Inputs(X, noise, None, windows)
     some = Inputs(X, noise, None)[groups.first]
     # 0.0 for -0.0, as a pass over chunks has it.
-    return Inputs(some.X + 0.0, some.noise, groups)
+    return Inputs(some.X + 0.0, some.noise, groups, None if windows is None else windows[groups.first] + 0.0)
 
 
-def _distinct_streamed(X: Any, noise: float | FloatArray) -> Inputs:
+def _distinct_streamed(X: Any, noise: float | FloatArray, windows: FloatArray | None = None) -> Inputs:
     """The same a chunk at a time: a pass for the distinct rows, and one for which of them each row is."""
-    known = np.empty((0, X.shape[1] + (not isinstance(noise, float))))
+    as_they_are = Inputs(X, noise, None, windows)
     found: list[FloatArray] = []
-    for rows in sweep(_distinct_rows, X, noise, label="looking for equal rows"):
+    for rows in sweep(_distinct_rows, X, noise, windows, label="looking for equal rows"):
         found.append(rows)
-        if len(known) + sum(map(len, found)) > 2 * MOST_DISTINCT:
-            known, found = _first_of_equal(np.vstack([known, *found])), []
-            if len(known) > MOST_DISTINCT:
-                return Inputs(X, noise, None)
-    known = _first_of_equal(np.vstack([known, *found]))
+        if sum(map(len, found)) > 2 * MOST_DISTINCT:
+            found = [_first_of_equal(np.vstack(found))]
+            if len(found[0]) > MOST_DISTINCT:
+                return as_they_are
+    known = _first_of_equal(np.vstack(found))
     if len(known) > MOST_DISTINCT:
-        return Inputs(X, noise, None)
+        return as_they_are
     hashes = _hashes(known)
     if len(known) == len(X):
-        return Inputs(X, noise, None)
+        return as_they_are
     order = np.argsort(hashes)
     function = partial(_labels, known, hashes[order], order)
-    parts = list(sweep(function, X, noise, label="merging equal rows"))
+    parts = list(sweep(function, X, noise, windows, label="merging equal rows"))
     labels = np.concatenate(parts)
     if labels.min() < 0:  # unequal rows with one hash: never seen, and no harm in leaving rows as they are
-        return Inputs(X, noise, None)
+        return as_they_are
     groups = Groups(frozen(labels), frozen(np.bincount(labels).astype(np.int64)))
     columns = X.shape[1]
-    return Inputs(known[:, :columns], noise if isinstance(noise, float) else known[:, columns], groups)
+    return Inputs(
+        known[:, :columns],
+        noise if isinstance(noise, float) else known[:, columns],
+        groups,
+        None if windows is None else known[:, -3:],
+    )
 
 
-def _table(X: FloatArray, noise: float | FloatArray) -> FloatArray:
+def _table(X: FloatArray, noise: float | FloatArray, windows: FloatArray | None) -> FloatArray:
     """What makes rows equal, with 0.0 for -0.0."""
-    table = X if isinstance(noise, float) else np.column_stack([X, noise])
+    more = [X, *([] if isinstance(noise, float) else [noise]), *([] if windows is None else [windows])]
+    table = X if len(more) == 1 else np.column_stack(more)
     result: FloatArray = table + 0.0
     return result
 
 
-def _distinct_rows(X: FloatArray, noise: float | FloatArray) -> FloatArray:
+def _distinct_rows(X: FloatArray, noise: float | FloatArray, windows: FloatArray | None) -> FloatArray:
     """The distinct rows of a chunk, in the order in which they first appear."""
-    table = _table(X, noise)
+    table = _table(X, noise, windows)
     found = group(table)
     return table if found is None else table[found.first]
 
@@ -207,10 +225,15 @@ def _first_of_equal(rows: FloatArray) -> FloatArray:
 
 
 def _labels(
-    known: FloatArray, hashes: NDArray[np.uint64], order: Labels, X: FloatArray, noise: float | FloatArray
+    known: FloatArray,
+    hashes: NDArray[np.uint64],
+    order: Labels,
+    X: FloatArray,
+    noise: float | FloatArray,
+    windows: FloatArray | None,
 ) -> Labels:
     """Which of the known rows, ordered by their hashes, each row of a chunk is; -1 if none."""
-    table = _table(X, noise)
+    table = _table(X, noise, windows)
     found = np.searchsorted(hashes, _hashes(table))
     labels = order[np.minimum(found, len(order) - 1)]
     return np.where((known[labels] == table).all(axis=1), labels, -1)

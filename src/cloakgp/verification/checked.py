@@ -6,6 +6,8 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from cloakgp.errors import Argument, Message, Phrase
 from cloakgp.files import reading, schema, signing
 from cloakgp.files.container import ReleaseFileError
@@ -13,11 +15,14 @@ from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedRelease
+from cloakgp.rows.cells import fill_cells
 from cloakgp.rows.merging import Inputs, distinct
-from cloakgp.verification import guarantee, predictions, recipe, replay, staged
+from cloakgp.rows.sources import as_source
+from cloakgp.verification import guarantee, predictions, reasons, recipe, replay, staged
 from cloakgp.verification.reasons import Reason, VerificationError
 
 _SENSITIVITY = "the sensitivity"
+_ORIGIN = "the origin of "
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,9 @@ class Verification:
         if self.complete:
             return f"verified: {promise}; {signed}"
         if self.proven_delta is not None:
-            return f"verified IN PART: {promise}, but the predictions were not checked; {signed}"
+            origin = all(what.startswith(_ORIGIN) for what in self.unchecked)
+            left = "the origin of what each row has of its own was" if origin else "the predictions were"
+            return f"verified IN PART: {promise}, but {left} not checked; {signed}"
         were = "were" if self.missing.endswith("s") else "was"
         return (
             f"verified IN PART: {self.missing} {were} not checked, so that {promise}, is claimed and not "
@@ -140,8 +147,7 @@ def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X:
     assert isinstance(release, StagedRelease)
     counts = staged.as_counts(release.plan.rule.inputs.counts)
     proven = staged.check_guarantee(manifest, arrays, counts)
-    if X is not None:
-        predictions.compare(arrays["X"], X)
+    done_before, left_before = _cells_checked(release, arrays, X)
     made, planned = len(release.stages), release.plan.stages
     stages = f"{made} stage{'s' if made > 1 else ''}{f' of {planned} planned' if made < planned else ''}"
     done = [
@@ -161,7 +167,24 @@ def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X:
             [Message(f"{replay.WINDOWS}: the kernel is a custom one (", Phrase.GIVE_KERNEL, ")")],
         )
     checked, left = replay.check(release)
-    return proven, done + checked, left
+    return proven, done + done_before + checked, left_before + left
+
+
+def _cells_checked(release: StagedRelease, arrays: dict[str, Any], X: Any) -> tuple[list[str], list[str]]:
+    """The inputs, and which rows are in which cell."""
+    cells = release.plan.rule.cells
+    if X is not None and "X" in arrays:
+        predictions.compare(arrays["X"], X)
+    if cells is None:
+        return [], []
+    shown = arrays.get("X") if X is None else as_source(X, "X", arrays["X_star"].shape[1])
+    if shown is None:
+        held = "which rows are in which cell: the file holds only X's digest ("
+        return [], [Message(held, Phrase.GIVE_INPUTS, ")")]
+    filled = fill_cells(shown, cells.centres)
+    reasons.refuse(filled.digest != cells.digest, Reason.DIGEST)
+    reasons.refuse(not np.array_equal(filled.counts, cells.counts), Reason.LABELS)
+    return ["which rows are in which cell"], []
 
 
 def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any) -> _Found:
@@ -187,17 +210,32 @@ def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: A
         left.insert(
             0, f"{_SENSITIVITY}: the matrix is withheld, so only the custodian can; a signature vouches"
         )
+    given = [name for name in ("bounds", "mean") if manifest["model"][name] == schema.PER_ROW]
+    if given:
+        left.append(
+            f"{_ORIGIN}each row's {' and '.join(given)}: that they were not made from y, and so would have "
+            "published it, is the custodian's word"
+        )
     return proven, done + checked, left
 
 
 def _compared(manifest: dict[str, Any], arrays: dict[str, Any], X: Any) -> Inputs:
     """X, once it is what the file shows, or what it names by a digest."""
-    noise = arrays.get("noise", manifest["model"]["noise"])
+    noise, windows = arrays.get("noise", manifest["model"]["noise"]), _windows(manifest["model"], arrays)
     if "X" in arrays:
         predictions.compare(arrays["X"], X)
-        return distinct(arrays["X"], noise)
+        return distinct(arrays["X"], noise, windows)
     shape = (manifest["certificate"]["n_rows"], arrays["X_star"].shape[1])
-    return recipe.named(X, noise, shape, manifest["measurement"]["inputs_sha256"])
+    return recipe.named(X, noise, windows, shape, manifest["measurement"]["inputs_sha256"])
+
+
+def _windows(model: dict[str, Any], arrays: dict[str, Any]) -> Any:
+    """(N, 3) bounds and prior mean of each row; None if all have the same."""
+    if schema.PER_ROW not in (model["bounds"], model["mean"]):
+        return None
+    own = model["bounds"] == schema.PER_ROW
+    low, high = (arrays["lower"], arrays["upper"]) if own else model["bounds"]
+    return np.column_stack(np.broadcast_arrays(low, high, arrays.get("mean_rows", model["mean"])))
 
 
 def _from_the_model(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cloakgp.calibration import CALIBRATIONS, DELTA_FLOOR, EPSILON_LIMIT, calibrate, delta_slack
 from cloakgp.designs import DESIGNS
-from cloakgp.files.schema import FACTORED, FUNCTION, PREDICTIONS, WITHHELD
+from cloakgp.files.schema import FACTORED, FUNCTION, PER_ROW, PREDICTIONS, WITHHELD
 from cloakgp.measurements.certificate import CLOSED_FORM, DIGITS, NEIGHBOURS, SPEND, STATUSES, UNIT, short
 from cloakgp.plans.function_planner import HIDES_INPUTS
 from cloakgp.verification import reasons
@@ -23,7 +23,7 @@ from cloakgp.verification.reasons import Reason
 
 IntArray = NDArray[np.int64]
 _BLOCK = 2**17  # entries of a matrix looked at together
-_RANGES = {  # both ends included
+RANGES = {  # both ends included
     "epsilon": (math.nextafter(0, 1), math.nextafter(EPSILON_LIMIT, 0)),
     "delta": (DELTA_FLOOR, math.nextafter(1, 0)),
     "y_bits": (1, 24),
@@ -70,7 +70,7 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any]) -> float:
     """
     claim, model = manifest["certificate"], manifest["model"]
     check_numbers(claim)
-    width = checked_width(model)
+    width = checked_width(model, arrays)
     q, sigma, steps = len(arrays["z"]), claim["sigma"], claim["sensitivity_steps"]
     sensitivity, largest_sum = _sensitivity(manifest, arrays)
     reasons.refuse(steps != sensitivity, Reason.SENSITIVITY)
@@ -88,16 +88,18 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any]) -> float:
     return proven
 
 
-def checked_width(model: dict[str, Any]) -> float:
-    """Of the bounds."""
-    width: float = model["bounds"][1] - model["bounds"][0]
+def checked_width(model: dict[str, Any], arrays: dict[str, Any]) -> float:
+    """Of the bounds; of the widest, where rows have their own."""
+    low, high = model["bounds"] if model["bounds"] != PER_ROW else (arrays["lower"], arrays["upper"])
+    with np.errstate(over="ignore"):  # what is out of range is refused
+        width = float(np.max(np.subtract(high, low)))
     reasons.refuse(not 1e-100 < width < 1e100, Reason.RANGE, "bounds")
     return width
 
 
 def check_numbers(numbers: dict[str, Any], where: str = "") -> None:
     """Ranges, and no more digits than are written."""
-    for name, (least, most) in _RANGES.items():
+    for name, (least, most) in RANGES.items():
         fine = name not in numbers or least <= numbers[name] <= most
         reasons.refuse(not fine, Reason.RANGE, where + name)
     for name, how in DIGITS.items():

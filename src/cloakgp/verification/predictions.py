@@ -29,8 +29,8 @@ def check(plan: Plan) -> list[str]:
     """Predictions whose matrix is in the file."""
     gp, m, certificate = plan.gp, plan.measurement, plan.certificate
     assert isinstance(m, Measurement)
-    reasons.refuse(not _same_labels(m.groups, distinct(plan.X, gp.noise).groups), Reason.LABELS)
-    smoother = smoother_for(gp, take(plan.X, gp.noise, m.groups), plan.X_star)
+    reasons.refuse(not _same_labels(m.groups, distinct(plan.X, gp.noise, gp.windows).groups), Reason.LABELS)
+    smoother = smoother_for(gp, take(plan.X, gp.noise, m.groups, gp.windows), plan.X_star)
     if isinstance(smoother, SparseRows):
         smoother.keep = False  # for memory: each column is looked at once
     denoised = certificate.design == "posterior"
@@ -66,7 +66,7 @@ def _same_labels(one: Groups | None, other: Groups | None) -> bool:
 
 
 def _check_bias(plan: Plan | FunctionPlan, bias: float) -> None:
-    tolerance = 1e-6 * (plan.gp.bounds[1] - plan.gp.bounds[0])
+    tolerance = 1e-6 * plan.measurement.width
     near = math.isclose(bias, plan.certificate.bias, rel_tol=0.011, abs_tol=tolerance)
     reasons.refuse(not near, Reason.PREDICTIONS)
 
@@ -140,5 +140,5 @@ def _check_shape(plan: FunctionPlan) -> None:
     reasons.refuse(not math.isclose(lower, certificate.lower_bound, rel_tol=2e-5), Reason.LOWER_BOUND)
     told = certificate.bias != 0 or certificate.jitter != 0 or bool(plan.midpoint_measurements.any())
     reasons.refuse(plan.X is None and told, Reason.HIDDEN)
-    unbiased = plan.X is not None and certificate.bias <= UNBIASED * (gp.bounds[1] - gp.bounds[0])
+    unbiased = plan.X is not None and certificate.bias <= UNBIASED * (gp.limits[1] - gp.limits[0])
     reasons.refuse(certificate.unbiased != unbiased, Reason.UNBIASED)

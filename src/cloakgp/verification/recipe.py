@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.measurements.recipes import FactoredMeasurement, bias, digest_of
+from cloakgp.measurements.recipes import FactoredMeasurement, bias, digest_of, farthest_in_units, middles
 from cloakgp.model.gp import GP
 from cloakgp.model.inducing import SparseGP, information
 from cloakgp.model.smoothers import kernel_matrix
@@ -42,13 +42,13 @@ def check(plan: Plan, given: Inputs | None) -> list[str]:
     return [*checked, "predictions, from the model and the measurements"]
 
 
-def named(X: Any, noise: Any, shape: tuple[int, int], digest: str) -> Inputs:
+def named(X: Any, noise: Any, windows: Any, shape: tuple[int, int], digest: str) -> Inputs:
     """X without its repetitions, if it is what the file names by this digest."""
     if getattr(X, "shape", None) is None or isinstance(X, np.ndarray):
         X = X if isinstance(X, np.memmap) else np.asarray(X, dtype=np.float64)
         X = X[:, None] if X.ndim == 1 else X
     reasons.refuse(tuple(X.shape) != shape, Reason.OTHER_INPUTS)
-    inputs = distinct(as_source(X, "X"), noise)
+    inputs = distinct(as_source(X, "X"), noise, windows)
     reasons.refuse(digest_of(inputs) != digest, Reason.OTHER_INPUTS)
     return inputs
 
@@ -56,11 +56,12 @@ def named(X: Any, noise: Any, shape: tuple[int, int], digest: str) -> Inputs:
 def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
     """Sensitivity, headroom and sums of the columns of these inputs: exact integers."""
     longest, with_one, error, q = 0, 0, 0.0, m.n_measurements
-    sums, absolute = np.zeros(q, object), np.zeros(q, object)
+    sums, absolute, moved = np.zeros(q, object), np.zeros(q, object), np.zeros(q)
+    room = 0.0
     step = max(1, _BLOCK // max(q, len(m.recipe.features.Z)))
     for start in range(0, len(inputs), step):
         some = inputs[start : start + step]
-        rounded, off = _columns(gp, m, np.asarray(some.X, dtype=np.float64), some.noise)
+        rounded, off = _columns(gp, m, np.asarray(some.X, dtype=np.float64), some.noise, some.windows)
         error = max(error, off)
         # Before they become integers, which would wrap. "not <": it must fail for NaN too.
         reasons.refuse(not (np.abs(rounded).max() < 2.0**62 and error < 2.0**21), Reason.SENSITIVITY)
@@ -70,6 +71,10 @@ def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
         with_one = max(with_one, *squared_norms(np.abs(columns) + 1))
         up, down = absolute_sums(np.maximum(columns, 0), n), absolute_sums(np.minimum(columns, 0), n)
         sums, absolute = sums + up - down, absolute + up + down
+        if some.windows is not None:
+            each = n * middles(some.windows) * m.width / (some.windows[:, 1] - some.windows[:, 0])
+            moved += rounded @ each
+            room += float(np.abs(each).sum()) + 1e-9 * float((np.abs(rounded) @ np.abs(each)).max())
     largest, apart = max(absolute.tolist()), math.floor(2 * error) + 1
     # A column whose entries are each `apart` units longer is longer by at most so many times root q.
     longer = apart * (math.isqrt(q - 1) + 1) << m.y_bits
@@ -82,9 +87,12 @@ def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
     reasons.refuse((largest + spread) * 2**m.y_bits + 64 * m.sigma >= 2**62, Reason.OVERFLOW)
     reasons.refuse(not abs(largest - m.extent) <= spread, Reason.EXTENT)
     reasons.refuse(np.abs(sums - m.column_sum.astype(object)).max() > spread, Reason.SUMS)
+    if m.moved is not None:
+        off_by = np.abs(np.ldexp(m.moved, m.matrix_bits) - moved).max()
+        reasons.refuse(not off_by <= apart * room, Reason.SUMS, "middle_less_mean")
 
 
-def _columns(gp: GP, measurement: FactoredMeasurement, X: Any, noise: Any) -> tuple[Any, float]:
+def _columns(gp: GP, measurement: FactoredMeasurement, X: Any, noise: Any, windows: Any) -> tuple[Any, float]:
     """The recipe, followed: whole numbers, as floats; and at least their error before they were rounded."""
     recipe = measurement.recipe
     W, Z = recipe.features.W, recipe.features.Z
@@ -99,7 +107,10 @@ def _columns(gp: GP, measurement: FactoredMeasurement, X: Any, noise: Any) -> tu
             noise = noise + np.maximum(gp.kernel.diag(X) - known, 0.0)
             off = (known + 2 * (np.abs(phi) * (np.abs(W) @ np.abs(K.T))).sum(axis=0)) / noise
         error = np.max(u * (1 + off) * (np.abs(scaled) @ np.abs(K.T)).max(axis=0) / noise)
-        return np.rint(scaled @ K.T / noise), float(np.nan_to_num(error, nan=np.inf))
+        real = scaled @ K.T / noise
+        if windows is not None:  # at most 1, so the error is no larger
+            real = real * ((windows[:, 1] - windows[:, 0]) / measurement.width)
+        return np.rint(real), float(np.nan_to_num(error, nan=np.inf))
 
 
 def check_predictions(plan: Plan, inputs: Inputs | None) -> None:
@@ -125,8 +136,8 @@ def check_predictions(plan: Plan, inputs: Inputs | None) -> None:
     least = bias(gp, model, m, plan.reconstruction, np.zeros((q, q)))
     # At most half a unit is rounded away from each entry of each column.
     rounded = np.abs(plan.reconstruction).sum(axis=1) * m.n_rows * 2.0 ** -(m.matrix_bits + 1)
-    most = least + rounded * gp.farthest
-    slack = 1e-6 * (m.upper - m.lower)
+    most = least + rounded * farthest_in_units(gp, m.width)
+    slack = 1e-6 * m.width
     near = least.max() * 0.999 - slack <= certificate.bias <= most.max() * 1.02 + slack
     reasons.refuse(not near, Reason.PREDICTIONS)
     check_std(plan.gp_std, np.sqrt(model.posterior_variance))

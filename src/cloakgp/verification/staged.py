@@ -40,7 +40,7 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any], counts: In
     """
     claim, shares = manifest["certificate"], manifest["certificate"]["shares"]
     guarantee.check_numbers(claim)
-    guarantee.checked_width(manifest["model"])
+    guarantee.checked_width(manifest["model"], arrays)
     reasons.refuse(not guarantee.relative(arrays["weights"]), Reason.WEIGHTS)
     _check_calibration(claim)
     before = check_given(manifest, arrays, counts)
@@ -62,7 +62,7 @@ def check_given(manifest: dict[str, Any], arrays: dict[str, Any], counts: IntArr
     before = 0
     for one in manifest["given"]:
         guarantee.check_numbers(one, "given: ")
-        guarantee.checked_width(one)
+        guarantee.checked_width(one, arrays)
         own = range(before, before + one["stages"])
         before = own.stop
         spent = [_spent(manifest, arrays, number, counts, "given") for number in own]

@@ -12,9 +12,11 @@ import numpy as np
 from cloakgp import plots
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
-from cloakgp.measurements.certificate import Certificate
+from cloakgp.measurements.staged_certificate import AnyCertificate
+from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
-from cloakgp.plans.predictions import Plan, Release
+from cloakgp.plans.predictions import Release
+from cloakgp.plans.staged import StagedRelease
 from cloakgp.workflow.releases import can_denoise, inputs_of, n_inputs, predictions
 
 if TYPE_CHECKING:
@@ -24,18 +26,18 @@ _MOST_SLICES = 6
 _BLUE, _GREY = "#0072B2", "#6E6E6E"
 
 
-def plan_picture(plan: Plan, inputs: list[str], output: str) -> Figure:
-    """How much privacy noise there will be, and where."""
-    columns = plan.X_star.shape[1]
+def noise_picture(predicted: plots.Predicted, inputs: list[str], output: str) -> Figure:
+    """How much privacy noise there will be, or is, and where."""
+    columns = predicted.X_star.shape[1]
     figure = _figure()
     if columns == 1:
-        ax = plots.plot_plan(plan, figure.subplots())
+        ax = plots.plot_plan(predicted, figure.subplots())
         ax.set(xlabel=inputs[0], ylabel=f"std, in the unit of {output}")
-    elif columns == 2 and _spread(plan.X_star):
-        ax = plots.plot_noise_map(plan, figure.subplots())
+    elif columns == 2 and _spread(predicted.X_star):
+        ax = plots.plot_noise_map(predicted, figure.subplots())
         ax.set(xlabel=inputs[0], ylabel=inputs[1])
     else:
-        _sorted_noise(figure, plan)
+        _sorted_noise(figure, predicted)
     return figure
 
 
@@ -43,17 +45,38 @@ def release_pictures(release: AnyRelease, inputs: list[str], output: str) -> lis
     """(caption, picture) of what was released, for one, two or more input columns."""
     columns = n_inputs(release)
     if columns == 1:
-        return [_curve(release, inputs[0], output)]
-    if not isinstance(release, Release):
+        pictures = [_curve(release, inputs[0], output)]
+        return [*pictures, *_of_stages(release, inputs, output)]
+    if isinstance(release, FunctionRelease):
         return [_slices(release, inputs, output)]
     pictures = _maps(release, inputs) if columns == 2 else []
     if can_denoise(release):
         pictures.append(_slices(release, inputs, output))
     if not pictures:
         figure = _figure()
-        _sorted_noise(figure, release.plan)
+        _sorted_noise(figure, release)
         pictures.append(("The std of the privacy noise over the test points, from small to large.", figure))
-    return pictures
+    return [*pictures, *_of_stages(release, inputs, output)]
+
+
+def _of_stages(release: AnyRelease, inputs: list[str], output: str) -> list[tuple[str, Figure]]:
+    """How a release in stages came about, and what it learned."""
+    if not isinstance(release, StagedRelease):
+        return []
+    pictures = []
+    if len(inputs) == 1:
+        caption = (
+            "How it came about. Outcomes count only within the shaded windows; each stage closes them in "
+            "from what came out before it, so that less noise is needed. Line: the prediction so far."
+        )
+        pictures.append((caption, plots.plot_stages(release, _figure(), labels=(inputs[0], output))))
+    if not plots.learned_settings(release):
+        return pictures
+    figure = plots.plot_learned(release, _figure())
+    for name, ax in zip(inputs, figure.axes, strict=False):
+        ax.set_xlabel(f"lengthscale of {name}")
+    caption = "The models that were learned: large circles hold much weight. The frame is what was possible."
+    return [*pictures, (caption, figure)]
 
 
 def check_path(path: Path) -> None:
@@ -71,7 +94,13 @@ def png(figure: Figure, dpi: int = 130) -> bytes:
 
 def _curve(release: AnyRelease, name: str, output: str) -> tuple[str, Figure]:
     figure = _figure()
-    if isinstance(release, Release):
+    if isinstance(release, StagedRelease):
+        ax = plots.plot_release(release, figure.subplots())
+        caption = (
+            "Solid: the prediction. Green: the band in which the curve lies with probability 95 %. Dashed: "
+            "one std of what privacy adds. Ticks: the inputs, which are public."
+        )
+    elif isinstance(release, Release):
         denoised = can_denoise(release)
         ax = plots.plot_release(release, figure.subplots(), denoised=denoised)
         caption = (
@@ -94,7 +123,7 @@ def _curve(release: AnyRelease, name: str, output: str) -> tuple[str, Figure]:
     return caption, figure
 
 
-def _maps(release: Release, inputs: list[str]) -> list[tuple[str, Figure]]:
+def _maps(release: Release | StagedRelease, inputs: list[str]) -> list[tuple[str, Figure]]:
     drawn: list[tuple[str, Callable[..., Any]]] = [
         (
             f"Large circles are large values; faint ones are noisy. Dots: {_inputs_words(release)}, public.",
@@ -142,26 +171,26 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> tuple[str, F
     return caption, figure
 
 
-def _inputs_words(release: Release) -> str:
+def _inputs_words(release: Release | StagedRelease) -> str:
     """What is drawn of the inputs."""
     return "the inducing inputs" if release.plan.X is None else "the inputs"
 
 
-def _sorted_noise(figure: Figure, plan: Plan) -> None:
+def _sorted_noise(figure: Figure, predicted: plots.Predicted) -> None:
     """For inputs that cannot be drawn: how much noise at how many of the test points."""
-    ax, noise = figure.subplots(), plan.noise_std
+    ax, noise = figure.subplots(), predicted.noise_std
     share = 100 * np.arange(1, len(noise) + 1) / len(noise)
     ax.plot(share, np.sort(noise), color=_BLUE, linewidth=2, label="privacy noise")
-    ax.plot(share, np.sort(plan.gp_std), color=_GREY, linestyle=":", label="GP's own uncertainty")
+    ax.plot(share, np.sort(predicted.gp_std), color=_GREY, linestyle=":", label="GP's own uncertainty")
     ax.set(xlabel="share of the test points, %", ylabel="std, at most", ylim=(0, None))
-    ax.set_title(plots.title(plan), loc="left", fontsize="medium")
+    ax.set_title(plots.title(plots.plan_of(predicted)), loc="left", fontsize="medium")
     ax.legend(frameon=False, fontsize="small")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    _stamp_insecure(ax, plan.certificate)
+    _stamp_insecure(ax, predicted.certificate)
 
 
-def _stamp_insecure(ax: Any, certificate: Certificate) -> None:
+def _stamp_insecure(ax: Any, certificate: AnyCertificate) -> None:
     if certificate.insecure:
         ax.text(0.02, 0.95, plots.INSECURE, transform=ax.transAxes, color="#D55E00", weight="bold", va="top")
 

@@ -18,15 +18,19 @@ from typing import Any
 
 from cloakgp.errors import InputError, Refused
 from cloakgp.files import atomic
-from cloakgp.measurements.certificate import FIELDS
+from cloakgp.measurements import certificate, staged_certificate
+from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.opening import load_plan
 from cloakgp.plans.predictions import Plan
+from cloakgp.plans.staged import StagedPlan
 from cloakgp.workflow.inputs import digest_of
-from cloakgp.workflow.settings import Settings
+from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings, settings_from
 
 FORMAT, SCHEMA = "cloakgp-plan", 1
 _KEYS = {"format", "schema", "settings", "data", "plan", "certificate", "sha256"}
 _PROMISE = ("epsilon", "delta", "unit", "neighbours", "spend", "insecure", "calibration")
 _SHAPE = ("n_rows", "design", "bound", "y_bits", "unbiased")
+_STAGES = ("n_rows", "design", "shares", "n_measurements", "unbiased")
 _CLOSE = 0.02  # of the objective: two plans for one question differ by their gap, 1 %, at most
 
 
@@ -34,14 +38,14 @@ _CLOSE = 0.02  # of the objective: two plans for one question differ by their ga
 class PlanFile:
     """What was planned, for which inputs, with which result."""
 
-    settings: Settings
+    settings: AnySettings
     rows: int
     inputs_sha256: str
     plan_sha256: str
     certificate: dict[str, Any]
 
     @classmethod
-    def of(cls, settings: Settings, plan: Plan) -> PlanFile:
+    def of(cls, settings: AnySettings, plan: Plan | StagedPlan) -> PlanFile:
         """The file of a plan that was just made."""
         return cls(settings, len(plan.X), digest_of(plan.X), plan.digest, plan.certificate.to_dict())
 
@@ -63,22 +67,24 @@ class PlanFile:
         }
         return _json({**body, "sha256": hashlib.sha256(_json(body)).hexdigest()}) + b"\n"
 
-    def write(self, path: str | os.PathLike[str], plan: Plan) -> None:
+    def write(self, path: str | os.PathLike[str], plan: Plan | StagedPlan) -> None:
         """Write the file, and the plan itself beside it, each whole or not at all."""
         plan.save(beside(path))
         atomic.write(path, self.encode())
 
-    def kept(self, path: str | os.PathLike[str], X: Any) -> Plan | None:
+    def kept(self, path: str | os.PathLike[str], X: Any) -> Plan | StagedPlan | None:
         """The plan that was kept beside the file, for these inputs; None if it is gone, or another one."""
         try:
-            plan = Plan.load(beside(path), X=X)
+            plan = load_plan(beside(path)).with_inputs(X)
         except (OSError, ValueError):
+            return None
+        if isinstance(plan, FunctionPlan):
             return None
         asked, c = self.settings, plan.certificate
         same = (
             plan.digest == self.plan_sha256
             and c.to_dict() == self.certificate
-            and (c.epsilon, c.delta, *plan.gp.bounds) == (asked.epsilon, asked.delta, *asked.bounds)
+            and (c.epsilon, c.delta, *plan.gp.limits) == (asked.epsilon, asked.delta, *asked.bounds)
             and (len(plan.X), digest_of(plan.X)) == (self.rows, self.inputs_sha256)
         )
         return plan if same else None
@@ -116,11 +122,13 @@ class PlanFile:
                 "again, look at its noise, and release from the new file. Nothing was spent."
             )
         try:
-            settings = Settings.from_dict(body["settings"])
-            data, plan, certificate = body["data"], body["plan"], body["certificate"]
-            if set(data) != {"rows", "sha256"} or set(plan) != {"sha256"} or set(certificate) != set(FIELDS):
+            settings = settings_from(body["settings"])
+            data, plan, promised = body["data"], body["plan"], body["certificate"]
+            of_its_kind = staged_certificate if isinstance(settings, LearnedSettings) else certificate
+            expected = ({"rows", "sha256"}, {"sha256"}, set(of_its_kind.FIELDS))
+            if (set(data), set(plan), set(promised)) != expected:
                 raise InputError("a key is absent or one too many.")
-            return cls(settings, data["rows"], data["sha256"], plan["sha256"], certificate)
+            return cls(settings, data["rows"], data["sha256"], plan["sha256"], promised)
         except (TypeError, InputError) as error:
             raise InputError(f"{name}: {error}") from None
 
@@ -137,7 +145,7 @@ class PlanFile:
                 "output column was not read, and nothing was spent."
             )
 
-    def check_plan(self, plan: Plan) -> str | None:
+    def check_plan(self, plan: Plan | StagedPlan) -> str | None:
         """Compare with what was planned anew: None if it is the same to the last bit, or a warning.
 
         Other versions of numpy or of its linear algebra round otherwise, so the same settings may give
@@ -147,9 +155,11 @@ class PlanFile:
         if plan.digest == self.plan_sha256:
             return None
         fresh = plan.certificate.to_dict()
-        same = all(fresh[name] == self.certificate[name] for name in (*_PROMISE, *_SHAPE))
-        stored = self.certificate["objective"]
-        near = isinstance(stored, float) and math.isclose(fresh["objective"], stored, rel_tol=_CLOSE)
+        learned = isinstance(self.settings, LearnedSettings)
+        exact, about = (_STAGES, "mu") if learned else (_SHAPE, "objective")
+        same = all(fresh.get(name) == self.certificate[name] for name in (*_PROMISE, *exact))
+        stored = self.certificate[about]
+        near = isinstance(stored, float) and math.isclose(fresh.get(about, 0.0), stored, rel_tol=_CLOSE)
         if not same or not near:
             raise Refused(
                 "planned anew, the settings in the plan file give another plan than the one in it. Plan "

@@ -10,12 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
+
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp.errors import Message, Phrase, Refused
 from cloakgp.ledger.charge import Account
-from cloakgp.plans.functions import FunctionPlan, FunctionRelease
+from cloakgp.ledger.charging import as_ledger
+from cloakgp.plans.opening import AnyPlan, AnyRelease
 from cloakgp.plans.predictions import Plan, Release
+from cloakgp.plans.staged import StagedPlan
 from cloakgp.private.room import PrivateColumn
 from cloakgp.selection import Selection, SelectionPlan
 
@@ -27,22 +31,24 @@ UNUSABLE = Message(
     "private outcomes. Nothing was released, and nothing was spent.",
 )
 
+UNFINISHED = (
+    "the release stopped after it was paid for: the output column cannot be used any more, or the arithmetic "
+    "failed. What was answered is on record. Once the column is as it was, ask for the same again: it goes "
+    "on, for nothing."
+)
+
 
 class UnusableOutput(Refused):
     """Something is wrong with the output column; what it is, is not said."""
 
 
-@overload
-def release(plan: Plan, path: str, column: str, missing: str, account: Account) -> Release: ...
-@overload
-def release(
-    plan: FunctionPlan, path: str, column: str, missing: str, account: Account
-) -> FunctionRelease: ...
-def release(
-    plan: Plan | FunctionPlan, path: str, column: str, missing: str, account: Account
-) -> Release | FunctionRelease:
-    """The release of a plan, from a column of a file."""
-    with _one_message():
+def release(plan: AnyPlan, path: str, column: str, missing: str, account: Account) -> AnyRelease:
+    """The release of a plan, from a column of a file.
+
+    A release in stages plans as it goes: with one thread, as in ``Settings.plan``.
+    """
+    threads = 1 if isinstance(plan, StagedPlan) else None
+    with _one_message(account), threadpool_limits(threads, user_api="blas"):
         return plan.release(PrivateColumn(path, column), missing=missing, **_paid_by(account))
 
 
@@ -51,13 +57,13 @@ def release_on_cluster(plan: Plan, path: str, column: str, missing: str, account
     from cloakgp.private.room import private_dask_column
 
     whole = str(Path(path).resolve())
-    with _one_message():
+    with _one_message(account):
         return plan.release(private_dask_column(whole, column), missing=missing, **_paid_by(account))
 
 
 def select(plan: SelectionPlan, path: str, column: str, missing: str, account: Account) -> Selection:
     """The choice of a selection plan, from a column of a file."""
-    with _one_message():
+    with _one_message(account):
         return plan.select(PrivateColumn(path, column), missing=missing, **_paid_by(account))
 
 
@@ -70,8 +76,11 @@ def _paid_by(account: Account) -> dict[str, Any]:
 
 
 @contextmanager
-def _one_message() -> Iterator[None]:
-    """Whatever the doors say about the column becomes one sentence; a ledger's refusal passes."""
+def _one_message(account: Account) -> Iterator[None]:
+    """Whatever the doors say about the column becomes one sentence; a ledger's refusal passes.
+
+    Only a release in stages is paid for before all of it is answered.
+    """
     try:
         yield
     except (TypeError, ValueError):
@@ -79,4 +88,11 @@ def _one_message() -> Iterator[None]:
     else:
         failed = False
     if failed:
-        raise UnusableOutput(UNUSABLE)
+        raise UnusableOutput(UNFINISHED if _is_paid(account) else UNUSABLE)
+
+
+def _is_paid(account: Account) -> bool:
+    if account.ledger is None or account.request is None:
+        return False
+    entries = as_ledger(account.ledger).entries(account.dataset)
+    return any(entry.request == account.request for entry in entries)

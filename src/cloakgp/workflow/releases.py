@@ -1,4 +1,4 @@
-"""A release file of either kind, and its numbers as a table."""
+"""A release file of any kind, and its numbers as a table."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from cloakgp.files import schema
 from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.plans import opening
+from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
-from cloakgp.plans.predictions import Release
+from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.workflow.inputs import is_small
 
 SUFFIX = ".cloak"
 
 
 def load(path: str | os.PathLike[str]) -> AnyRelease:
-    """The release in a file, predictions or a function."""
+    """The release in a file, of whatever kind."""
     check_kind(path)
     return opening.load_release(path)
 
@@ -61,6 +62,9 @@ def in_folders(folders: Sequence[Path]) -> tuple[list[Path], int]:
 
 def _has_manifest(path: str | os.PathLike[str]) -> bool:
     try:
+        with open(path, "rb") as file:
+            if file.read(2) != b"PK":  # a ledger holds plans of stages, and would be taken for one of them
+                return False
         with zipfile.ZipFile(path) as archive:
             return MANIFEST in archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError):
@@ -74,6 +78,15 @@ def _is_plan(path: Path) -> bool:
             return bool(json.loads(archive.read(MANIFEST)).get("format") == schema.PLAN_FORMAT)
     except Exception:  # damaged: to be looked at as a release
         return False
+
+
+def holds(path: Path, release: AnyRelease) -> bool:
+    """Whether a file holds this very release."""
+    try:
+        plan, z, receipt = opening.load(path)
+    except ValueError:
+        return False
+    return (plan.digest, receipt) == (release.plan.digest, release.receipt) and np.array_equal(z, release.z)
 
 
 def n_inputs(release: AnyRelease) -> int:
@@ -95,6 +108,8 @@ def hides_inputs(release: AnyRelease) -> bool:
 def lists_inputs(release: AnyRelease) -> bool:
     """Whether the inputs are, or will be, in the file as they are."""
     plan = release.plan
+    if isinstance(plan, StagedPlan):
+        return True
     if plan.X is None or not isinstance(plan.measurement, FactoredMeasurement):
         return plan.X is not None
     return isinstance(plan.X, np.ndarray) and is_small(plan.X)
@@ -129,7 +144,8 @@ def predictions(
 def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:
     """The released numbers with their noise, and the denoised ones, column by column.
 
-    `X` is its test points; or, since a function has none of its own, where that is asked.
+    Where the model was learned these two are the same. `X` is its test points; or, since a function has none
+    of its own, where that is asked.
     """
     values, noise = release.released_at(X)
     columns: dict[str, Any] = dict(zip(names, X.T, strict=True))
@@ -152,9 +168,16 @@ def input_names(release: AnyRelease, given: list[str] | None) -> list[str]:
 
 def default_points(release: AnyRelease) -> FloatArray:
     """Where to look at a release: its test points, or points over the range of a function's inputs."""
-    if isinstance(release, Release):
+    if not isinstance(release, FunctionRelease):
         return release.X_star
     inputs = inputs_of(release)
     if inputs.shape[1] == 1:
         return np.linspace(inputs.min(), inputs.max(), 201)[:, None]
     return release.plan.points
+
+
+def noise_of(release: AnyRelease) -> FloatArray:
+    """Std that the privacy noise adds, at :func:`default_points`."""
+    if isinstance(release, StagedRelease):
+        return release.noise_std
+    return release.plan.released_noise(default_points(release))

@@ -16,8 +16,11 @@ from typing import Any
 import numpy as np
 
 import cloakgp
+from cloakgp import plots
 from cloakgp.files import schema
+from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.plans.opening import AnyRelease
+from cloakgp.plans.staged import StagedRelease
 from cloakgp.verification import Verification, verify
 from cloakgp.workflow import pictures, words
 from cloakgp.workflow.releases import (
@@ -26,11 +29,13 @@ from cloakgp.workflow.releases import (
     input_names,
     lists_inputs,
     load,
+    noise_of,
     released_table,
 )
 from cloakgp.workflow.shell_words import in_shell_words
 
 _SHOWN = 200  # rows of the table of numbers
+_MODELS = 10  # of those that were learned
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c2430; --soft: #566072; --paper: #fbfaf7; --card: #ffffff;
@@ -110,6 +115,7 @@ def html(
         _noise(release),
         "<h2>Settings</h2>",
         _table(words.settings_rows(release.plan, inputs, output), "settings"),
+        _learned(release, names),
         "<h2>The numbers</h2>",
         _numbers(release, names),
         "<h2>Check it yourself</h2>",
@@ -170,18 +176,37 @@ def _figure(caption: str, figure: Any) -> str:
 
 
 def _noise(release: AnyRelease) -> str:
-    where = default_points(release)
-    summary = words.noise_summary(release.plan.released_noise(where), release.plan.gp.bounds)
-    what = {schema.PREDICTIONS: "test points", schema.FUNCTION: "points over the inputs' range"}[release.kind]
+    noise = noise_of(release)
+    summary = words.noise_summary(noise, release.plan.gp.limits)
+    what = "points over the inputs' range" if release.kind == schema.FUNCTION else "test points"
     rows = [["std of the privacy noise", "in the outcome's unit", "share of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     c = release.certificate
     better = ""
-    if c.design in ("mse", "max"):
+    if isinstance(c, StagedCertificate):
+        better = (
+            "It is what privacy adds to not knowing the curve; that the model had to be learned is counted."
+        )
+    elif c.design in ("mse", "max"):
         better = f"No noise that keeps the promise could have a variance more than {c.gap:.2%} lower."
-    if not c.unbiased:
+    elif not c.unbiased:
         better = "The released numbers are shrunk towards the prior mean, so noise is not their whole error."
-    return f"{_grid(rows)}<p>Over {len(where)} {what}. {better}</p>"
+    return f"{_grid(rows)}<p>Over {len(noise)} {what}. {better}</p>"
+
+
+def _learned(release: AnyRelease, names: list[str]) -> str:
+    """Which models hold the weight, where the model was learned."""
+    if not isinstance(release, StagedRelease) or not (settings := plots.learned_settings(release)):
+        return ""
+    lengths = [f"lengthscale of {name}" for name in names] if len(names) > 1 else ["lengthscale"]
+    rows = [["kernel", *lengths, "signal std", "noise std", "weight"]]
+    for one, weight in zip(settings, release.weights.tolist(), strict=True):
+        numbers = (*one.lengthscale, one.signal**0.5, one.noise**0.5)
+        rows.append([one.family, *(f"{number:.3g}" for number in numbers), f"{weight:.1%}"])
+    return (
+        f"<h2>What was learned</h2>{_grid(rows[: _MODELS + 1])}<p>The models that explain best what came "
+        "out, learned from it at no further cost. Predictions are a mixture over them.</p>"
+    )
 
 
 def _numbers(release: AnyRelease, names: list[str]) -> str:
@@ -191,11 +216,17 @@ def _numbers(release: AnyRelease, names: list[str]) -> str:
     rows = [[name.replace("_", " ") for name in columns]]
     rows += [[f"{values[row]:.5g}" for values in columns.values()] for row in picked.tolist()]
     note = f"{len(picked)} of {n} rows" if len(picked) < n else f"All {n} rows"
-    return (
-        f"<details><summary>{note}</summary>{_grid(rows)}</details>"
-        "<p><code>released</code> is what came out, with privacy noise of std <code>noise std</code>. "
-        "<code>denoised</code> is the best estimate from it under the model; it cost no more privacy.</p>"
+    meaning = (
+        "<code>released</code> is what came out, with privacy noise of std <code>noise std</code>. "
+        "<code>denoised</code> is the best estimate from it under the model; it cost no more privacy."
     )
+    if isinstance(release, StagedRelease):
+        meaning = (
+            "<code>released</code> and <code>denoised</code> are the same here: the best estimate from all "
+            "that came out. It is uncertain by <code>denoised std</code> in all, of which privacy's part is "
+            "<code>noise std</code>."
+        )
+    return f"<details><summary>{note}</summary>{_grid(rows)}</details><p>{meaning}</p>"
 
 
 def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str) -> str:
@@ -216,8 +247,8 @@ def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str)
     if release.receipt is not None:
         r = release.receipt
         parts.append(
-            f"<p>Paid from the budget of data set <code>{escape(r.dataset)}</code>, entry {r.entry} of its "
-            f"ledger, whose hash was then <code>{escape(r.head)}</code>.</p>"
+            f"<p>{words.on_record(release.kind)} entry {r.entry} of the ledger, from the budget of data set "
+            f"<code>{escape(r.dataset)}</code>. The ledger's hash was then <code>{escape(r.head)}</code>.</p>"
         )
     parts.append(
         "<p>No file can show that the noise was really drawn at random. A signature says who vouches "

@@ -60,6 +60,11 @@ class Settings:
         """The model."""
         return GP(self.kernel, self.noise, self.bounds, self.mean, self.inducing, self.approximation)
 
+    @property
+    def may_stream(self) -> bool:
+        """Whether the inputs may be read a chunk at a time."""
+        return self.inducing is not None
+
     def points(self, X: Any) -> FloatArray:
         """The test points, for these inputs."""
         return points.grid(self.at, X) if isinstance(self.at, str) else self.at
@@ -106,31 +111,46 @@ class Settings:
     @classmethod
     def from_dict(cls, values: Any) -> Settings:
         """Settings from :meth:`to_dict`'s description, or an error that says what is wrong with it."""
-        names = {field.name for field in fields(cls)}
-        if not isinstance(values, dict) or set(values) != names:
-            found = set(values) if isinstance(values, dict) else set()
-            wrong = ", ".join(sorted(names ^ found))
-            raise InputError(f"settings: a key is absent or one too many ({wrong}).")
-        inputs, at, inducing = values["inputs"], values["at"], values["inducing"]
-        if not isinstance(inputs, list) or not inputs or not all(_is_name(name) for name in inputs):
-            raise InputError("settings: inputs must be a list of column names.")
-        if not _is_name(values["output"]):
-            raise InputError("settings: output must be a column's name.")
-        if inducing is not None and type(inducing) not in (int, list):
-            raise InputError("settings: inducing must be a whole number, a list of them, or null.")
+        check_description(values, {field.name for field in fields(cls)})
+        inputs, at = values["inputs"], values["at"]
         if values["device"] is not None and not _is_name(values["device"]):
             raise InputError("settings: device must be a name, or null.")
-        for name in ("noise", "mean", "epsilon", "delta"):
-            if type(values[name]) is not float or not math.isfinite(values[name]):
-                raise InputError(f"settings: {name} must be a number such as 1.0.")
+        _check_numbers(values, ("noise", "mean"))
         try:
             kernel = from_spec(values["kernel"])
             where = at if isinstance(at, str) else points.as_matrix(at)
-            placed = points.as_matrix(inducing) if isinstance(inducing, list) else inducing
-            changed = {"inputs": tuple(inputs), "kernel": kernel, "at": where, "inducing": placed}
-            return cls(**values | changed)
+            changed = {"inputs": tuple(inputs), "kernel": kernel, "at": where}
+            return cls(**values | changed | {"inducing": inducing_of(values)})
         except (TypeError, ValueError) as error:
             raise InputError(f"settings: {error}") from None
+
+
+def check_description(values: Any, names: set[str]) -> None:
+    """Raise unless a description has these keys, names its columns, and makes a promise."""
+    if not isinstance(values, dict) or set(values) != names:
+        found = set(values) if isinstance(values, dict) else set()
+        wrong = ", ".join(sorted(names ^ found))
+        raise InputError(f"settings: a key is absent or one too many ({wrong}).")
+    inputs = values["inputs"]
+    if not isinstance(inputs, list) or not inputs or not all(_is_name(name) for name in inputs):
+        raise InputError("settings: inputs must be a list of column names.")
+    if not _is_name(values["output"]):
+        raise InputError("settings: output must be a column's name.")
+    if values["inducing"] is not None and type(values["inducing"]) not in (int, list):
+        raise InputError("settings: inducing must be a whole number, a list of them, or null.")
+    _check_numbers(values, ("epsilon", "delta"))
+
+
+def _check_numbers(values: dict[str, Any], names: Sequence[str]) -> None:
+    for name in names:
+        if type(values[name]) is not float or not math.isfinite(values[name]):
+            raise InputError(f"settings: {name} must be a number such as 1.0.")
+
+
+def inducing_of(values: dict[str, Any]) -> int | FloatArray | None:
+    """Inducing inputs as a description has them."""
+    given = values["inducing"]
+    return points.as_matrix(given) if isinstance(given, list) else given
 
 
 def check_output(inputs: Sequence[str], output: str) -> None:

@@ -21,11 +21,12 @@ PHRASES = {
     Phrase.MIDPOINT: "--missing midpoint",
     Phrase.PUBLIC_KEY: ", as 64 hex digits",
     Phrase.GIVE_TLS: "--tls CERT KEY",
+    Phrase.SET_MODEL: "give --kernel and --noise",
 }
 """What the library says, and what is said here instead."""
 
 PARAMETERS = {
-    "X": "inputs_from",
+    "X": "inputs",
     "X_star": "at",
     "plan_for: X_star": "then_at",
     "plan_for: epsilon": "then_epsilon",
@@ -55,7 +56,9 @@ def _option(argument: Argument, options: Mapping[str, str]) -> str:
         name, place = found[1], f"[{found[2]}]"
         if name == "candidates":  # which no option names: every kernel with every noise
             return f"candidate {int(found[2]) + 1}"
-    option = options.get(PARAMETERS.get(name, name))
+    # Where both are options, X is what is compared with a file's.
+    option = options.get("inputs_from") if name == "X" else None
+    option = option or options.get(PARAMETERS.get(name, name))
     if option is None:
         return argument
     return f"{option}{place}" if argument.value in (None, True) else f"{option} {argument.value}"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
 from cloakgp.checks import FloatArray
-from cloakgp.measurements.certificate import Certificate
+from cloakgp.files import schema
+from cloakgp.measurements.staged_certificate import AnyCertificate
+from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.opening import AnyPlan
+from cloakgp.plans.predictions import Plan
+from cloakgp.plans.staged import StagedPlan
 from cloakgp.plots import inducing_words
 
 
-def promise(certificate: Certificate) -> list[str]:
+def promise(certificate: AnyCertificate) -> list[str]:
     """What is promised to each person, in a few sentences."""
     c = certificate
     if c.insecure:
@@ -81,18 +86,62 @@ DESIGNS = {
 }
 
 
+KINDS = {
+    schema.PREDICTIONS: "predictions",
+    schema.FUNCTION: "a function",
+    schema.STAGED: "predictions of a model that was learned in stages",
+}
+
+
+def on_record(kind: str) -> str:
+    """How a release's receipt is told: that of one in stages names its last answer, not the charge."""
+    return "On record up to" if kind == schema.STAGED else "Paid for by"
+
+
 def settings_rows(
-    plan: Any, inputs: list[str] | None = None, output: str | None = None
+    plan: AnyPlan, inputs: list[str] | None = None, output: str | None = None
 ) -> list[tuple[str, str]]:
     """(name, value) of everything that was set, for a table."""
+    rows = _learned_rows(plan) if isinstance(plan, StagedPlan) else _set_rows(plan)
+    if output:
+        rows.insert(0, ("private output", output))
+    if inputs:
+        rows.insert(0, ("public inputs", ", ".join(inputs)))
+    return rows
+
+
+def _learned_rows(plan: StagedPlan) -> list[tuple[str, str]]:
+    c, (low, high), prior = plan.certificate, plan.rule.bounds, plan.rule.prior
+    model = [("kernel", repr(plan.gp.kernel)), ("observation noise", f"variance {plan.gp.noise:.6g}")]
+    if isinstance(prior, Hyperprior):
+        model = [("model", learned_words(prior.kernels))]
+    earlier = len(plan.rule.given)
+    return [
+        ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
+        *model,
+        *([("given", f"{earlier} earlier release(s) of the same outcomes")] if earlier else []),
+        ("bounds", f"{low:g} to {high:g}; outcomes outside are clipped"),
+        ("stages", f"{plan.stages}, under one promise; each is planned from what came out before it"),
+        ("rows", str(c.n_rows)),
+        ("numbers released", f"at most {c.n_measurements}"),
+    ]
+
+
+def learned_words(kernels: Sequence[str]) -> str:
+    """What is said in place of a kernel."""
+    return f"learned on the way: lengthscales, signal and noise, kernel {' or '.join(kernels)}"
+
+
+def _set_rows(plan: Plan | FunctionPlan) -> list[tuple[str, str]]:
     gp, c = plan.gp, plan.certificate
     noise = f"{gp.noise:.6g}" if isinstance(gp.noise, float) else f"{len(gp.noise)} variances, one per row"
+    of_each = "" if isinstance(gp.bounds[0], float) else "one pair per row, within "
     rows = [
         ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
         ("kernel", repr(gp.kernel)),
         ("observation noise", f"variance {noise}"),
-        ("bounds", f"{gp.bounds[0]:g} to {gp.bounds[1]:g}; outcomes outside are clipped"),
-        ("prior mean", f"{gp.mean:g}"),
+        ("bounds", f"{of_each}{gp.limits[0]:g} to {gp.limits[1]:g}; outcomes outside are clipped"),
+        ("prior mean", f"{gp.mean:g}" if isinstance(gp.mean, float) else "one per row"),
         ("design", f"{c.design}: {DESIGNS.get(c.design, '')}"),
         ("calibration", c.calibration),
         ("rows", str(c.n_rows)),
@@ -101,8 +150,4 @@ def settings_rows(
     approximation = inducing_words(gp)
     if approximation is not None:
         rows.insert(2, ("approximation", approximation))
-    if output:
-        rows.insert(0, ("private output", output))
-    if inputs:
-        rows.insert(0, ("public inputs", ", ".join(inputs)))
     return rows

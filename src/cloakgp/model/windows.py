@@ -1,0 +1,237 @@
+"""Bounds and prior means that differ from row to row: each a number, an array, or a function of X.
+
+A row's bounds are its window. All of it is public, like X: an array that was made from y would publish y.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cloakgp import checks
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.errors import ArgumentError
+from cloakgp.rows.merging import group
+from cloakgp.rows.passes import sweep
+
+Given = float | FloatArray | Callable[[FloatArray], Any]
+"""A number for all rows, one for each row of X, or a function of X."""
+
+_NARROWEST = 1e-6  # of the widest window: a narrower row's integers would be mostly rounding
+_PUBLIC = "Give public limits (lo, hi) on the outcome; there is no safe default, and y must not set them."
+_CALLABLE = "Give mean= as a number, or as a function of X that knows it everywhere."
+
+
+def as_given(value: Any, name: str, remedy: str = "") -> Given:
+    """A number, a vector or a function, or a clear error. A vector's numbers are not quoted."""
+    if callable(value):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) > 0:
+        return checks.vector(value, name, remedy=remedy)
+    return checks.number(value, name, remedy=remedy)
+
+
+def as_bounds(bounds: Any) -> tuple[Given, Given]:
+    """Two public limits, each a number, one per row, or a function of X; or a clear error."""
+    try:
+        low, high = bounds
+    except (TypeError, ValueError):
+        got = type(bounds).__name__ if np.ndim(bounds) > 1 or callable(bounds) else repr(bounds)
+        raise ArgumentError("bounds", "must be two numbers", got, _PUBLIC) from None
+    low, high = as_given(low, "bounds[0]", _PUBLIC), as_given(high, "bounds[1]", _PUBLIC)
+    if isinstance(low, float) and isinstance(high, float):
+        return check_bounds((low, high))
+    if isinstance(low, np.ndarray) and isinstance(high, np.ndarray) and len(low) != len(high):
+        raise ArgumentError(
+            "bounds", "must have as many lower as upper limits", f"{len(low)} and {len(high)}", _PUBLIC
+        )
+    if not callable(low) and not callable(high):
+        _check_windows(np.asarray(low), np.asarray(high))
+    return low, high
+
+
+def check_bounds(bounds: Any) -> tuple[float, float]:
+    """Two public limits, lo < hi, or a clear error."""
+    try:
+        low, high = bounds
+    except (TypeError, ValueError):
+        raise ArgumentError("bounds", "must be two numbers", repr(bounds), _PUBLIC) from None
+    low = checks.number(low, "bounds[0]", remedy=_PUBLIC)
+    high = checks.number(high, "bounds[1]", remedy=_PUBLIC)
+    if not low < high:
+        raise ArgumentError("bounds", "must have lo < hi", repr(bounds), _PUBLIC)
+    if not 1e-100 < high - low < 1e100 or high - low < 1e-9 * max(abs(low), abs(high)):
+        raise ArgumentError(
+            "bounds",
+            "must be apart by an ordinary number, and not by a tiny share of their own size",
+            repr(bounds),
+            "Change y's unit or its origin.",
+        )
+    return low, high
+
+
+def _check_windows(lower: FloatArray, upper: FloatArray) -> None:
+    """The same for every row. Says which row, and not what it has."""
+    width = upper - lower
+    if not (width > 0).all():
+        row = int(np.argmin(width > 0))
+        raise ArgumentError("bounds", f"must have lo < hi in every row; row {row} has not", remedy=_PUBLIC)
+    size = np.maximum(np.abs(lower), np.abs(upper))
+    if not 1e-100 < width.min() <= width.max() < 1e100 or (width < 1e-9 * size).any():
+        raise ArgumentError(
+            "bounds",
+            "must be apart by an ordinary number in every row, and not by a tiny share of their own size",
+            remedy="Change y's unit or its origin.",
+        )
+    if width.min() < _NARROWEST * width.max():
+        raise ArgumentError(
+            "bounds",
+            "must not be a million times narrower in one row than in another",
+            remedy="Widen the narrowest; its row would not gain from being narrower.",
+        )
+
+
+def distances(windows: Any) -> Any:
+    """How far an outcome within each window can be from its mean, given lower, upper and mean."""
+    lower, upper, mean = windows
+    return np.maximum(np.abs(lower - mean), np.abs(upper - mean))
+
+
+def evaluated(function: Callable[[FloatArray], Any], name: str, X: Any) -> FloatArray:
+    """(n,) what a function of X gives, checked."""
+    values = np.asarray(function(np.asarray(X, dtype=np.float64)))
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim == 0:
+        values = np.broadcast_to(values, (len(X),))
+    remedy = "As a function it takes (n, D) inputs and returns n finite numbers."
+    return checks.vector(values, name, len(X), remedy=remedy)
+
+
+class Middle:
+    """The middle of bounds that differ from row to row: the prior mean where none is given."""
+
+    def __init__(self, low: Given, high: Given) -> None:
+        self.low, self.high = low, high
+
+    @property
+    def everywhere(self) -> bool:
+        """Whether it is known beyond the rows of X."""
+        return not isinstance(self.low, np.ndarray) and not isinstance(self.high, np.ndarray)
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        low, high = (evaluated(one, "bounds", X) if callable(one) else one for one in (self.low, self.high))
+        return np.asarray(low + (high - low) / 2)
+
+
+@dataclass(frozen=True, eq=False)
+class RowMeans:
+    """A prior mean that is known at the rows of X and at test points, and elsewhere by its function."""
+
+    rows: FloatArray  # (N,)
+    function: Callable[[FloatArray], Any] | None = None
+    X: Any = None
+    """(N, D) where there is no function: what is looked up there; None if a file does not hold it."""
+    X_star: FloatArray | None = None
+    star: FloatArray | None = None  # (P,)
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        if self.function is not None:
+            return evaluated(self.function, "mean", X)
+        result = np.full(len(X), np.nan)
+        for known, values in ((self.X_star, self.star), (self.X, self.rows)):
+            left = np.isnan(result)
+            if known is not None and left.any():
+                result[left] = _looked_up(X[left], known, values)
+        if np.isnan(result).any():
+            raise ArgumentError(
+                "mean",
+                "was given per row of X, so it is known only there; an input asked about is no row of X",
+                remedy=_CALLABLE,
+            )
+        return result
+
+
+def _looked_up(points: FloatArray, X: Any, means: Any) -> FloatArray:
+    """What those rows of X have that equal these points; NaN where there is none."""
+    low, high = np.full(len(points), np.inf), np.full(len(points), -np.inf)
+    for least, most in sweep(partial(_found, points), X, means, label="looking for rows"):
+        low, high = np.minimum(low, least), np.maximum(high, most)
+    if (low < high).any():
+        raise ArgumentError(
+            "mean",
+            "was given per row of X, and rows with the same inputs have different ones, so there is none "
+            "for an input that is asked about",
+            remedy=_CALLABLE,
+        )
+    return np.where(np.isfinite(low), low, np.nan)
+
+
+def _found(points: FloatArray, X: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The least and the largest value of a chunk's rows that equal each point."""
+    n, both = len(points), group(np.vstack([points, X]))
+    if both is None:
+        return np.full(n, np.inf), np.full(n, -np.inf)
+    low, high = np.full(len(both.counts), np.inf), np.full(len(both.counts), -np.inf)
+    np.minimum.at(low, both.labels[n:], values)
+    np.maximum.at(high, both.labels[n:], values)
+    return low[both.labels[:n]], high[both.labels[:n]]
+
+
+def at_rows(
+    bounds: tuple[Given, Given], mean: Given, X: Any, X_star: FloatArray | None
+) -> tuple[tuple[float | FloatArray, float | FloatArray], float | RowMeans]:
+    """Bounds and mean at the rows of X: numbers where all rows have the same, and else arrays."""
+    known = mean.rows if isinstance(mean, RowMeans) and mean.function is None else mean
+    own = not isinstance(known, Middle)
+    low, high, level = _columns([*bounds, known if own else 0.0], X)
+    if isinstance(low, np.ndarray) or isinstance(high, np.ndarray):
+        low, high = np.broadcast_to(low, (len(X),)), np.broadcast_to(high, (len(X),))
+        _check_windows(low, high)
+        low, high = (_one_number(low), _one_number(high)) if _alike(low) and _alike(high) else (low, high)
+    else:
+        check_bounds((low, high))
+    limits = (low, high) if isinstance(low, float) else (frozen(low), frozen(np.asarray(high)))
+    if not own:
+        level = low + (high - low) / 2
+    if isinstance(level, float) and not callable(known):
+        return limits, level
+    rows = np.broadcast_to(np.asarray(level), (len(X),))
+    function = known if callable(known) else None
+    if isinstance(known, Middle) and not known.everywhere:
+        function = None
+    if function is None and _alike(rows):
+        return limits, _one_number(rows)
+    if isinstance(function, RowMeans):
+        function = function.function
+    made = RowMeans(frozen(rows), function, None if function is not None else X)
+    if X_star is None:
+        return limits, made
+    return limits, RowMeans(made.rows, function, made.X, X_star, frozen(made(X_star)))
+
+
+def _columns(given: Sequence[Given], X: Any) -> list[float | FloatArray]:
+    """Each at the rows of X; functions are asked a chunk of rows at a time."""
+    names = ("bounds[0]", "bounds[1]", "mean")
+    functions = [(name, one) for name, one in zip(names, given, strict=True) if callable(one)]
+    if not functions:
+        return [one for one in given if not callable(one)]
+    parts = sweep(partial(_evaluated, functions), X, label="evaluating bounds and mean")
+    table = iter(np.concatenate(list(parts)).T)
+    return [next(table) if callable(one) else one for one in given]
+
+
+def _evaluated(functions: Sequence[tuple[str, Callable[[FloatArray], Any]]], X: FloatArray) -> FloatArray:
+    return np.column_stack([evaluated(function, name, X) for name, function in functions])
+
+
+def _alike(values: FloatArray) -> bool:
+    return bool((values == values[0]).all())
+
+
+def _one_number(values: FloatArray) -> float:
+    return float(values[0])

@@ -1,0 +1,102 @@
+"""The settings of a release whose model is learned: bounds, the promise, and little else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from cloakgp import checks
+from cloakgp.checks import FloatArray
+from cloakgp.errors import InputError
+from cloakgp.model.auto_gp import AutoGP
+from cloakgp.model.cover import cover
+from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.plans.staged import StagedPlan
+from cloakgp.workflow import points
+from cloakgp.workflow.settings import Settings, check_description, check_output, inducing_of
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedSettings:
+    """Everything that decides a plan of :class:`cloakgp.AutoGP` but the data themselves; all of it public.
+
+    As :class:`Settings`; `at` is None for points that cover the inputs and their surroundings.
+    """
+
+    inputs: tuple[str, ...]
+    output: str
+    bounds: tuple[float, float]
+    epsilon: float
+    delta: float
+    at: str | FloatArray | None = None
+    kernels: tuple[str, ...] = Hyperprior().kernels
+    stages: int | None = None
+    inducing: int | FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        check_output(self.inputs, self.output)
+        gp = self.gp()
+        for name, value in (("bounds", gp.bounds), ("kernels", gp.prior.kernels), ("inducing", gp.inducing)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "epsilon", checks.positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "delta", checks.number(self.delta, "delta", above=0.0, below=1.0))
+
+    def gp(self) -> AutoGP:
+        """The model."""
+        return AutoGP(self.bounds, kernels=self.kernels, stages=self.stages, inducing=self.inducing)
+
+    @property
+    def may_stream(self) -> bool:
+        """Whether the inputs may be read a chunk at a time: never."""
+        return False
+
+    def points(self, X: FloatArray) -> FloatArray:
+        """The test points, for these inputs."""
+        if self.at is None:
+            return cover(X)
+        return points.grid(self.at, X) if isinstance(self.at, str) else self.at
+
+    def plan(self, X: Any) -> StagedPlan:
+        """The plan, for these inputs: public, and without y. With one thread, as in :meth:`Settings.plan`."""
+        X = np.asarray(X)
+        with threadpool_limits(1, user_api="blas"):
+            return self.gp().plan(X, self.points(X), epsilon=self.epsilon, delta=self.delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and words, ready for JSON."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return values | {
+            "inputs": list(self.inputs),
+            "bounds": list(self.bounds),
+            "kernels": list(self.kernels),
+            "at": self.at.tolist() if isinstance(self.at, np.ndarray) else self.at,
+            "inducing": self.inducing.tolist() if isinstance(self.inducing, np.ndarray) else self.inducing,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Any) -> LearnedSettings:
+        """Settings from :meth:`to_dict`'s description, or an error that says what is wrong with it."""
+        check_description(values, {field.name for field in fields(cls)})
+        at, kernels = values["at"], values["kernels"]
+        if at is not None and type(at) not in (str, list):
+            raise InputError("settings: at must be grid:n, a list of points, or null.")
+        if not isinstance(kernels, list):
+            raise InputError("settings: kernels must be a list of names.")
+        try:
+            where = points.as_matrix(at) if isinstance(at, list) else at
+            changed = {"inputs": tuple(values["inputs"]), "at": where, "kernels": tuple(kernels)}
+            return cls(**values | changed | {"inducing": inducing_of(values)})
+        except (TypeError, ValueError) as error:
+            raise InputError(f"settings: {error}") from None
+
+
+AnySettings = Settings | LearnedSettings
+
+
+def settings_from(values: Any) -> AnySettings:
+    """Settings of either kind from their description."""
+    learned = isinstance(values, dict) and "kernel" not in values
+    return LearnedSettings.from_dict(values) if learned else Settings.from_dict(values)

@@ -369,6 +369,14 @@ def test_support_points(tmp_path):
 # After earlier releases
 
 
+def promised_before(epsilon, delta):
+    def change(manifest, arrays):
+        manifest["given"][0].update(epsilon=epsilon, delta=delta)
+        manifest["certificate"]["before"] = [[epsilon, delta]]
+
+    return change
+
+
 def test_an_earlier_release_is_checked_against_its_own_promise(tmp_path):
     path = forging.honest("after another", tmp_path)
     found = verify(path)
@@ -379,9 +387,9 @@ def test_an_earlier_release_is_checked_against_its_own_promise(tmp_path):
     lies = {
         Reason.MU: words(0, sigma=lambda v: v // 2),
         Reason.SENSITIVITY: array("matrix_0", lambda m: m * 2),
-        Reason.DELTA: lambda m, a: m["given"][0].update(delta=0.009),
+        Reason.DELTA: promised_before(1.0, 0.009),
         Reason.FIGURE: lambda m, a: m["given"][0].update(most=3),
-        Reason.RANGE: lambda m, a: m["given"][0].update(epsilon=1e9),
+        Reason.RANGE: promised_before(1e9, 0.01),
         Reason.OVERFLOW: entry("z_0", 0, lambda v: 2**62),
         Reason.WINDOWS: entry("z_0", 0, lambda v: v + 2**56),
     }

@@ -132,7 +132,7 @@ def stages() -> Mechanism:
     plan = AutoGP(bounds=(LOW, HIGH), stages=2).plan([0.0, 0.5, 1.0], [0.5], epsilon=EPSILON, delta=DELTA)
     middle = (LOW + HIGH) / 2
     pair = np.array([middle, BELOW, middle]), np.array([middle, ABOVE, middle])
-    return Mechanism(plan, pair=pair, fewer=4)
+    return Mechanism(plan, pair=pair, fewer=2)
 
 
 def distances() -> Mechanism:

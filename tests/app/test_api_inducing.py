@@ -30,7 +30,7 @@ def test_a_large_table_needs_inducing_inputs(many):
     client = many.client()
     refused = client.post("/api/preview", json={**MANY, "inducing": None})
     assert refused.status_code == 422
-    assert "With inducing inputs it can be 1000000" in refused.json()["error"]
+    assert "With inducing inputs, or a model that is learned, it can be 1000000" in refused.json()["error"]
     function = client.post("/api/preview", json={**MANY, "inducing": None, "kind": "function"})
     assert "inducing" not in function.json()["error"]
     assert client.post("/api/preview", json={**MANY, "inducing": limits.INDUCING + 1}).status_code == 422

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from cloakgp import Hyperprior
+from cloakgp import GP, Hyperprior
+from cloakgp.kernels import EQ, Constant
+from cloakgp.model.hyperprior import Known
 from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State, folded
 from cloakgp.posterior.staging import Stage
 from cloakgp.posterior.support import support_points
@@ -126,3 +128,15 @@ def test_few_support_points_come_close_to_all() -> None:
     np.testing.assert_allclose(few.mean, exact.mean, atol=0.15)
     np.testing.assert_allclose(np.sqrt(few.variance), np.sqrt(exact.variance), atol=0.1)
     np.testing.assert_allclose(few.at_test_points[0], exact.at_test_points[0], atol=0.15)
+
+
+@pytest.mark.parametrize("support", [None, X])
+def test_a_known_model_is_conditioned_as_it_is(support: Any) -> None:
+    gp = GP(EQ(2.0, variance=4.0) + Constant(3.0), noise=0.5, bounds=BOUNDS)
+    mixture = Mixture(Known(gp), X, COUNTS, X_STAR, WIDTH, support)
+    state = mixture.fit(two_stages(mixture))
+    mean, variance, _ = by_rows(state, X_STAR)
+    loose = 1e-9 if support is None else 0.05  # a little is left out by the interpolation
+    for found in (state.predict(X_STAR), state.at_test_points):
+        np.testing.assert_allclose(found[0], mean, atol=loose)
+        np.testing.assert_allclose(found[1], variance, atol=5 * loose)

@@ -82,7 +82,7 @@ FILES = {  # what is written into the manifest of a plan's file
     "a smaller mu": lambda w: _words(w, mu=0.4 * w["certificate"]["mu"]),
     "a smaller epsilon": lambda w: _words(w, epsilon=0.5),
     "a smaller delta": lambda w: _words(w, delta=1e-9),
-    "fewer numbers": lambda w: _words(w, n_measurements=1),
+    "no numbers": lambda w: _words(w, n_measurements=0),
     "hardly any numbers": lambda w: _words(w, n_measurements=-5),
     "less noise": lambda w: _sigma(w, w["stages"][0]["sigma"] // 2),
     "no noise": lambda w: _sigma(w, 0),

@@ -17,6 +17,7 @@ from scipy.special import ndtr
 
 from cloakgp.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, Setting
+from cloakgp.model.smoothers import diagonal
 from cloakgp.posterior.resampling import about_the_best
 from cloakgp.posterior.support import Support
 
@@ -97,7 +98,7 @@ class Mixture:
         shape = np.mean(shapes, axis=0)
         signal = float(np.mean([s.signal for s in self.settings]))
         noise = float(np.mean([s.noise for s in self.settings]))
-        F, rest = chosen[0].level + signal * shape, signal * self.support.left_out(shape[:m, :m])
+        F, rest = chosen[0].level + signal * shape, signal * self.support.left_out(chosen[0], shape[:m, :m])
         return State(self.counts, self.support, (), np.empty(0), (), (), np.zeros(len(F)), F, noise, rest)
 
     def fit(self, readings: Sequence[Reading], spreads: Sequence[SpreadReading] = ()) -> State:
@@ -141,7 +142,7 @@ class Mixture:
             k = self._shape(kept[members[0]])
             A = data.G @ k[:m]
             AG = A[:, :m] @ data.G.T
-            left_out = self.support.left_out(k[:m, :m])
+            left_out = self.support.left_out(kept[members[0]], k[:m, :m])
             for i in members:
                 s = kept[i]
                 D = s.signal * AG + s.level * np.outer(data.total, data.total)
@@ -187,7 +188,7 @@ class Mixture:
             A = data.G @ k
             AG = A @ data.G.T
             at_rows = self.support.at_looked(A) if spreads else None
-            left_out = self.support.left_out(k)
+            left_out = self.support.left_out(settings[members[0]], k)
             for some in (members[i : i + most] for i in range(0, len(members), most)):
                 signal, level, noise = (
                     np.array([getattr(settings[i], name) for i in some])[:, None, None]
@@ -284,12 +285,13 @@ class State:
         for setting in self.settings:
             k = self.support.inner(setting)
             H = data.G @ (setting.signal * k + setting.level)
-            own = setting.noise + setting.signal * self.support.left_out(k)
+            own = setting.noise + setting.signal * self.support.left_out(setting, k)
             L = _factor(H @ data.G.T + data.noise(own))
             link = data.G @ (setting.signal * self.support.cross(setting, k, X) + setting.level)
             W = _lower_solve(L, np.column_stack([link, data.z]))
             means.append(W[:, :-1].T @ W[:, -1])
-            variances.append(setting.signal + setting.level - np.einsum("qn,qn->n", W[:, :-1], W[:, :-1]))
+            before = setting.signal * diagonal(setting.shape, X) + setting.level
+            variances.append(before - np.einsum("qn,qn->n", W[:, :-1], W[:, :-1]))
         mean = self.weights @ np.array(means)
         spread = np.maximum(np.array(variances), 0.0) + (np.array(means) - mean) ** 2
         return mean, np.asarray(self.weights @ spread)

@@ -14,7 +14,7 @@ from cloakgp.posterior.clipping import Clipping, linearise
 from cloakgp.posterior.mixture import State
 
 STAGES, GROWTH = 7, 1.3
-KAPPA = 1.4
+KAPPA = 1.5
 """Half a window's width, in standard deviations of what is expected of an outcome."""
 FLOOR = 0.01
 """Least width of a window, as a share of the bounds' width."""

@@ -13,6 +13,7 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate
 from cloakgp.model.inducing import choose_inducing
+from cloakgp.model.smoothers import diagonal
 
 MOST_EXACT = 800
 """Distinct inputs up to which each is a support point."""
@@ -74,15 +75,16 @@ class Support:
         inner = self.inner(setting)
         cross = inner @ self._star.T
         star = self._star @ cross
-        np.fill_diagonal(star, 1.0)  # what is left out is known to be there
+        np.fill_diagonal(star, diagonal(setting.shape, self.X_star))  # what is left out is known to be there
         return np.block([[inner, cross], [cross.T, star]])
 
-    def left_out(self, inner: FloatArray) -> float:
+    def left_out(self, setting: Candidate, inner: FloatArray) -> float:
         """What the interpolation leaves out of a smooth part with variance 1, on average over the inputs."""
         if self.P is None:
             return 0.0
-        some = self.P[self.looked_at[::4]]
-        return max(1 - float(np.einsum("ij,ij->", some @ inner, some)) / len(some), 0.0)
+        few = self.looked_at[::4]
+        some, variance = self.P[few], diagonal(setting.shape, self.X[few]).mean()
+        return max(float(variance - np.einsum("ij,ij->", some @ inner, some) / len(some)), 0.0)
 
     def at_looked(self, A: FloatArray) -> FloatArray:
         """From columns for support points to columns for the inputs that stand for all."""
@@ -95,7 +97,8 @@ class Support:
     @cached_property
     def _reference_inverse(self) -> FloatArray:
         K = np.array(self._reference.kernel(self.Z), dtype=np.float64)
-        K[np.diag_indices_from(K)] += _JITTER * self._reference.signal
+        smooth = self._reference.signal * diagonal(self._reference.shape, self.Z)
+        K[np.diag_indices_from(K)] += _JITTER * smooth
         return np.asarray(np.linalg.inv(K))
 
     def _interpolation(self, X: FloatArray) -> FloatArray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
+from types import SimpleNamespace
 
 import forging
 import numpy as np
@@ -12,8 +14,10 @@ from forging import PROMISE, X_STAR, X, Y, array, certificate, entry, rewrite, u
 
 from cloakgp import GP, AutoGP, ReleaseFileError, VerificationError, verify
 from cloakgp.calibration import calibrate
+from cloakgp.model.hyperprior import FAMILIES, Hyperprior, Setting
 from cloakgp.plans import stages
 from cloakgp.posterior import mixture, staging
+from cloakgp.verification import replay
 from cloakgp.verification.reasons import Reason
 
 FILE = "release file"  # refused as no file of this schema
@@ -254,7 +258,8 @@ def test_bounds_too_far_from_0_for_floating_point_are_in_part(tmp_path):
     assert verify(tmp_path / "file").unchecked[0].startswith("the windows: the bounds are too far from 0")
 
 
-def test_rows_that_share_a_column_count_in_the_headroom(tmp_path):
+@pytest.mark.parametrize("what", ["measurements", "noise level"])
+def test_rows_that_share_a_column_count_in_the_headroom(tmp_path, what):
     """2 columns for 4096 rows, on a lattice 8 times as fine: there would be room for 2 rows only."""
     inputs = np.repeat([[0.0], [1.0]], 2048, axis=0)
     plan = AutoGP((-1.0, 4.0), stages=2).plan(inputs, [[0.0], [1.0]], **PROMISE)
@@ -267,7 +272,12 @@ def test_rows_that_share_a_column_count_in_the_headroom(tmp_path):
         squared = max(sum(v * v for v in column) for column in arrays["matrix_0"].T.tolist())
         own["sensitivity_steps"] = math.isqrt(squared * 4 ** own["y_bits"] - 1) + 1
 
-    rewrite(tmp_path / "file", finer)
+    def finer_level(manifest, arrays):
+        own = manifest["stages"][1]["spread"]
+        own["matrix_bits"] += 3
+        own["sigma"], own["sensitivity_steps"] = own["sigma"] * 8, own["sensitivity_steps"] * 8
+
+    rewrite(tmp_path / "file", finer if what == "measurements" else finer_level)
     with pytest.raises(VerificationError) as caught:
         verify(tmp_path / "file")
     assert caught.value.reason == Reason.OVERFLOW
@@ -296,6 +306,30 @@ def test_learned_models_may_change_places_where_they_are_nearly_tied(path):
     assert verify(path).complete
 
 
+def test_a_learned_model_stands_for_itself_alone():
+    """One of two that are tied may be a third that is tied as well, but none is there twice or missing."""
+    a, b, c = (Setting("EQ", (length,), 1.0, 1.0, 1.0) for length in (1.0, 2.0, 3.0))
+
+    def learned(settings, weights, kept=(0.5, 0.5)):
+        state = SimpleNamespace(settings=(a, b), weights=np.array(kept))
+        walk = SimpleNamespace(state=state, mixture=SimpleNamespace(settings=[a, b, c]))
+        replay._check_learned(walk, settings, np.array(weights))
+
+    learned((a, b), (0.5, 0.5))
+    learned((c, a), (0.5, 0.5))
+    nearly = (1 - 1e-9, 1e-9)
+    learned((a, b), nearly, nearly)
+    for settings, weights, kept in [
+        ((a, a), (0.5, 0.5), (0.5, 0.5)),
+        ((a, replace(b, noise=2.0)), (0.5, 0.5), (0.5, 0.5)),
+        ((a,), (1.0,), nearly),
+        ((a, b, c), (*nearly, 0.0), nearly),
+    ]:
+        with pytest.raises(VerificationError) as caught:
+            learned(settings, weights, kept)
+        assert caught.value.reason == Reason.LEARNED
+
+
 def test_rounding_on_another_machine_is_within_the_tolerance(path):
     rng = np.random.default_rng(0)
 
@@ -314,8 +348,6 @@ def test_rounding_on_another_machine_is_within_the_tolerance(path):
 
 @pytest.mark.parametrize("columns", [1, 2])
 def test_every_family_and_many_columns(tmp_path, columns):
-    from cloakgp.model.hyperprior import FAMILIES, Hyperprior
-
     inputs = np.random.default_rng(1).uniform(size=(30, columns))
     model = AutoGP((-1.0, 4.0), prior=Hyperprior(kernels=tuple(FAMILIES)), stages=2)
     plan = model.plan(inputs, inputs[:5], **PROMISE)
@@ -337,6 +369,14 @@ def test_support_points(tmp_path):
 # After earlier releases
 
 
+def promised_before(epsilon, delta):
+    def change(manifest, arrays):
+        manifest["given"][0].update(epsilon=epsilon, delta=delta)
+        manifest["certificate"]["before"] = [[epsilon, delta]]
+
+    return change
+
+
 def test_an_earlier_release_is_checked_against_its_own_promise(tmp_path):
     path = forging.honest("after another", tmp_path)
     found = verify(path)
@@ -347,9 +387,9 @@ def test_an_earlier_release_is_checked_against_its_own_promise(tmp_path):
     lies = {
         Reason.MU: words(0, sigma=lambda v: v // 2),
         Reason.SENSITIVITY: array("matrix_0", lambda m: m * 2),
-        Reason.DELTA: lambda m, a: m["given"][0].update(delta=0.009),
+        Reason.DELTA: promised_before(1.0, 0.009),
         Reason.FIGURE: lambda m, a: m["given"][0].update(most=3),
-        Reason.RANGE: lambda m, a: m["given"][0].update(epsilon=1e9),
+        Reason.RANGE: promised_before(1e9, 0.01),
         Reason.OVERFLOW: entry("z_0", 0, lambda v: 2**62),
         Reason.WINDOWS: entry("z_0", 0, lambda v: v + 2**56),
     }

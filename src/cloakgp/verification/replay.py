@@ -7,6 +7,7 @@ what was learned from them all. Matrices are not: a design's choice, as in every
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -104,8 +105,10 @@ def _check_learned(walk: Walk, settings: tuple[Candidate, ...], weights: Any) ->
 
 
 def _same(one: Candidate, other: Candidate) -> bool:
-    numbers, others = (np.array([*s.lengthscale, s.signal, s.level, s.noise]) for s in (one, other))
-    return one.family == other.family and bool(np.allclose(numbers, others, rtol=TOLERANCE, atol=0))
+    numbers, others = ((*s.lengthscale, s.signal, s.level, s.noise) for s in (one, other))
+    return one.family == other.family and all(
+        math.isclose(a, b, rel_tol=TOLERANCE) for a, b in zip(numbers, others, strict=True)
+    )
 
 
 def _width(rule: Rule) -> float:

@@ -56,6 +56,9 @@ class Attack:
     def score(self, z: Any) -> Any:
         """The logarithm of the likelihood ratio, or what rises with it; a row of z for each release."""
         kind = type(self.mechanism.plan.cost)
+        if self.mechanism.staged:
+            return np.array([self._log_ratio(stages) for stages in z])
+        z = np.array(z)
         if kind is accounting.Exponential:
             first, second = (np.log(p) for p in self.probabilities)
             return (second - first)[z[:, 0]]
@@ -66,6 +69,21 @@ class Attack:
         if kind is accounting.Laplace:
             return (np.abs(z - first) - np.abs(z - second)).sum(axis=1) / np.abs(second - first).sum()
         raise NotImplementedError(f"no attack is known here for {kind.__name__}; add its likelihood ratio.")
+
+    def _moves(self, stages: Any) -> Iterator[tuple[Any, Any]]:
+        """Of each measurement in stages as they were chosen: what came out, less what the first neighbour
+        would give without noise; and how far the second is from there; both in units of the noise."""
+        for stage in stages:
+            answer = stage.answer
+            for part in stage.plan.parts:
+                with noise(0):
+                    first, second = (room.measure(part, y, "error") for y in self.pair)
+                out, answer = answer[: len(first)], answer[len(first) :]
+                yield (out - first) / part.sigma, (second - first) / part.sigma
+
+    def _log_ratio(self, stages: Any) -> float:
+        """How one stage is chosen is the same for both neighbours, given the answers before it."""
+        return float(sum(out @ move - move @ move / 2 for out, move in self._moves(stages)))
 
     @property
     def probabilities(self) -> tuple[Any, Any]:
@@ -83,6 +101,8 @@ class Attack:
             first, second = self.probabilities
             return float(np.abs(np.log(second / first)).max())
         first, second = self.exact
+        if self.mechanism.staged:
+            return float(np.sqrt(sum(move @ move for _, move in self._moves(first))))
         if kind is accounting.Laplace:
             return float(np.abs(second - first).sum() / plan.sums.scale)
         sigma = plan.sums.scale if hasattr(plan, "sums") else plan.measurement.sigma
@@ -112,5 +132,5 @@ def draw(name: str, times: float, which: int, n: int) -> Any:
     """The scores of `n` real releases of one neighbour, with noise of `times` the right size."""
     attack = attack_on(name)
     with noise(times):
-        z = np.array([attack.mechanism.release(attack.pair[which]) for _ in range(n)])
+        z = [attack.mechanism.release(attack.pair[which]) for _ in range(n)]
     return attack.score(z)

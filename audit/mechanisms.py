@@ -2,7 +2,8 @@
 
 Halved noise can be seen only where one row really moves the release as far as the noise was made for.
 So inputs lie where the function's bounds are exact, and the models of the selection are such that one
-row moves two scores by the whole sensitivity in opposite directions.
+row moves two scores by the whole sensitivity in opposite directions. In a release in stages one row cannot
+move everything at once, windows and distances, as far as each could be moved; but nearly.
 """
 
 from __future__ import annotations
@@ -11,18 +12,23 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
 import numpy as np
 
-from cloakgp import GP, accounting, binning, plan_selection
+from cloakgp import GP, AutoGP, accounting, binning, plan_selection
+from cloakgp.calibration import calibrate
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ
 from cloakgp.measurements.bin_sums import MECHANISMS as BIN_NOISE
+from cloakgp.measurements.lattice import Part
 from cloakgp.measurements.scores import LOSSES
+from cloakgp.measurements.spread import make_spread
 from cloakgp.plans import out_of_core
 from cloakgp.plans.function_planner import BOUNDS, HIDES_INPUTS
+from cloakgp.private import room
 
 EPSILON, DELTA = 1.0, 0.05
 LOW, HIGH = 50.0, 170.0  # heights, in cm
@@ -39,6 +45,8 @@ class Mechanism:
     """The worst neighbours, where they are known; else they are looked for, row by row."""
     kept: Callable[[Any], Any] = np.asarray
     """Where y is: in memory, or elsewhere."""
+    fewer: int = 1
+    """By how much fewer releases are drawn than of others, where each takes long."""
 
     @property
     def epsilon(self) -> float:
@@ -50,9 +58,19 @@ class Mechanism:
         return getattr(self.plan.certificate, "delta", 0.0)
 
     def release(self, y: Any) -> Any:
-        """What y leaves behind: integers, or the index of a model."""
+        """What y leaves behind: integers, or the index of a model; of stages, with what each measured."""
         chosen = isinstance(self.plan.cost, accounting.Exponential)
-        return (self.plan.select if chosen else self.plan.release)(self.kept(y)).z
+        released = (self.plan.select if chosen else self.plan.release)(self.kept(y))
+        return released.stages if self.staged else released.z
+
+    @property
+    def staged(self) -> bool:
+        """Whether a release chooses what it measures by what it answered before."""
+        return hasattr(self.plan, "stages")
+
+    def numbers(self, released: Any) -> tuple[int, ...]:
+        """All numbers in a release."""
+        return tuple(np.concatenate([stage.answer for stage in released]) if self.staged else released)
 
 
 def predictions(repeats: int = 1, kept: Any = np.asarray, stream: bool = False, **options: Any) -> Mechanism:
@@ -109,6 +127,27 @@ def selection(loss: str) -> Mechanism:
     return Mechanism(plan, pair=(np.array([ABOVE, HIGH, HIGH]), np.array([BELOW, HIGH, HIGH])))
 
 
+def stages() -> Mechanism:
+    """Two stages, the second chosen from the first one's answer."""
+    plan = AutoGP(bounds=(LOW, HIGH), stages=2).plan([0.0, 0.5, 1.0], [0.5], epsilon=EPSILON, delta=DELTA)
+    middle = (LOW + HIGH) / 2
+    pair = np.array([middle, BELOW, middle]), np.array([middle, ABOVE, middle])
+    return Mechanism(plan, pair=pair, fewer=4)
+
+
+def distances() -> Mechanism:
+    """The noise level's measurement with all of the promise to itself."""
+    mu, centre = calibrate(EPSILON, DELTA), np.array([100.0, 110.0, 120.0])
+    spread = make_spread(centre, 30.0, (LOW, HIGH), None, EPSILON, DELTA, mu, Part(1.0, 1))
+    plan = SimpleNamespace(
+        certificate=SimpleNamespace(epsilon=EPSILON, delta=DELTA, n_rows=3),
+        cost=accounting.Gaussian(mu, 1),
+        measurement=spread,
+        release=lambda y: SimpleNamespace(z=room.measure(spread, y, "error")),
+    )
+    return Mechanism(plan, pair=(np.array([90.0, 110.0, 120.0]), np.array([90.0, ABOVE, 120.0])))
+
+
 def on_disk(y: Any) -> Any:
     """y in a memory map."""
     with tempfile.TemporaryFile() as file:
@@ -130,5 +169,7 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     **{f"bins, {noise} noise": partial(bins, noise) for noise in BIN_NOISE},
     **{f"each outcome, {noise} noise": partial(local, noise) for noise in BIN_NOISE},
     **{f"selection, {loss} loss": partial(selection, loss) for loss in LOSSES},
+    "AutoGP, all stages": stages,
+    "AutoGP, noise level alone": distances,
 }
 """By the name that the table shows. A mechanism that is added to the library is added here."""

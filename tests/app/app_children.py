@@ -1,10 +1,11 @@
 """A server in a process of its own, which may be told to die at a certain moment of a release.
 
-python app_children.py FOLDER [before|charged|written]
+python app_children.py FOLDER [before|charged|written|paid|staged]
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 
 from cloakgp.app import Limits, releasing, serve
 from cloakgp.app.releases import Releases
+from cloakgp.plans.staged import StagedPlan
 
 
 def die(*arguments: Any, **options: Any) -> Any:
@@ -29,9 +31,18 @@ def die_after(function: Any) -> Any:
 MOMENTS = {
     "before": lambda: setattr(releasing.private_step, "release", die),  # noted, not charged
     "charged": lambda: setattr(Releases, "finish", die),  # charged, no file
+    "paid": lambda: setattr(StagedPlan, "_measure_stage", die),  # paid for, no stage answered
+    "staged": lambda: setattr(StagedPlan, "_measure_stage", _measure_two),  # two stages answered
     "written": lambda: setattr(Releases, "_keep", _keep_unless_done),  # file, but not noted as done
 }
 _keep = Releases._keep
+_measure_stage, _measured = StagedPlan._measure_stage, itertools.count()
+
+
+def _measure_two(*arguments: Any) -> Any:
+    if next(_measured) == 2:
+        die()
+    return _measure_stage(*arguments)
 
 
 def _keep_unless_done(self: Any, record: dict[str, Any]) -> None:

@@ -230,10 +230,14 @@ def describe(page: Page, inputs: list[str], output: str) -> None:
     next_step(page, "Model and test points")
 
 
-def to_model(page: Page, path: Path) -> None:
+def to_model(page: Page, path: Path, model: str = "learn") -> None:
     """From the first page to the model, with a file of one's own."""
     upload(page, path)
     describe(page, ["age"], "height")
+    if model == "learn":
+        page.get_by_text("Expert settings").click()
+    else:
+        page.get_by_label("I describe it").check()
     page.get_by_label("Number of points").fill("25")
 
 

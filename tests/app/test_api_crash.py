@@ -19,7 +19,7 @@ from typing import Any
 
 import httpx
 import pytest
-from app_helpers import World, make_plan, make_world, opened, release
+from app_helpers import SETTINGS, World, make_plan, make_world, opened, release
 
 CHILD = Path(__file__).with_name("app_children.py")
 
@@ -79,6 +79,32 @@ def test_killed_during_a_release(tmp_path, moment, paid):
     assert answer["receipt"]["spent"] == (paid == 0)
     spent, made = check_agreement(again)
     assert len(spent) == len(made) == 1
+
+
+@pytest.mark.parametrize(("moment", "paid"), [("before", 0), ("paid", 1), ("staged", 1), ("charged", 1)])
+def test_killed_during_a_release_in_stages(tmp_path, moment, paid):
+    """What was paid for goes on by itself at the next start, and no stage is answered twice."""
+    world = make_world(tmp_path / "data")
+    with server(world, moment) as (child, client):
+        plan = learned_plan(client)
+        ask_until_killed(client, plan)
+        assert child.wait(20) == -signal.SIGKILL
+    again = World(*opened(tmp_path / "data"), world.tokens)
+    assert len(again.client().get("/api/releases").json()) == paid
+    answer = release(again.client(), plan).json()
+    assert answer["receipt"]["spent"] == (paid == 0)
+    entries = again.client().get("/api/ledger").json()["entries"]
+    answered = [entry["what"]["stage"] for entry in entries if entry["kind"] == "answered"]
+    assert answered == list(range(len(answer["release"]["certificate"]["shares"])))
+    assert [entry["kind"] for entry in entries].count("spent") == 1
+    assert answer["release"]["receipt"]["entry"] == entries[-1]["number"]
+    assert again.client().get(f"/api/releases/{answer['release']['id']}/verify").json()["ok"]
+
+
+def learned_plan(client: httpx.Client) -> str:
+    settings = {name: SETTINGS[name] for name in ("data", "inputs", "output", "bounds", "epsilon", "delta")}
+    asked = {"settings": {**settings, "at": "grid:8"}, "name": "learned"}
+    return str(client.post("/api/plans", json=asked).json()["id"])
 
 
 @pytest.mark.slow  # at chosen moments: above

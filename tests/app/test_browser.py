@@ -16,10 +16,13 @@ from browser_helpers import (
     Watched,
     choose_roles,
     create_dataset,
+    describe,
     focused,
     make_release,
     next_step,
+    pay,
     serving,
+    spend,
     tab_to,
     to_model,
     to_release,
@@ -48,17 +51,21 @@ def test_a_newcomer_gets_from_a_csv_file_to_a_report(visit: Visit, tmp_path: Pat
     page.get_by_role("heading", name="Data and roles").wait_for()
     to_model(page, write_table(tmp_path / "newcomer.csv"))
 
+    expect(page.get_by_label("Learn it, privately (recommended)")).to_be_checked()
+    for label in ("Lengthscale", "Scatter", "Design", "Inducing inputs"):
+        expect(page.get_by_label(label, exact=True)).to_have_count(0)
     panel = wait_for_noise(page)
+    expect(panel.get_by_role("heading")).to_contain_text("Expected error")
     expect(panel).to_contain_text("costs nothing")
     expect(panel).to_contain_text("without a look at height")
     page.locator(".plot .main-svg").first.wait_for()
-    before = panel.locator(".tiles").inner_text()
-    page.get_by_label("Lengthscale", exact=True).fill("40")  # the noise follows
-    expect(panel.locator(".tiles")).not_to_have_text(before)
 
     next_step(page, "How private?")
     page.get_by_text("would be right in at most").wait_for()
-    page.get_by_role("heading", name="Noise against ε").wait_for()
+    page.get_by_role("heading", name="Expected error against ε").wait_for()
+    before = wait_for_noise(page).locator(".tiles").inner_text()
+    page.get_by_label("Epsilon as a number").fill("2")  # the error follows
+    expect(panel.locator(".tiles")).not_to_have_text(before)
     next_step(page, "The noise, beforehand")
     wait_for_noise(page)
     page.get_by_label("Name", exact=True).fill("newcomer's curve")
@@ -77,6 +84,13 @@ def test_a_newcomer_gets_from_a_csv_file_to_a_report(visit: Visit, tmp_path: Pat
     page.get_by_role("heading", name="Take it with you").wait_for()
     page.get_by_text("verified", exact=True).wait_for()
     page.locator(".plot .main-svg").first.wait_for()
+    learned = page.get_by_role("group", name="What was learned")
+    for words in ("size of the signal", "lengthscale", "in units of age", "noise", "in units of height"):
+        expect(learned).to_contain_text(words)
+    stages = page.get_by_role("group", name="Stages").locator("tbody tr")
+    expect(stages.first).to_be_hidden()
+    page.locator("summary", has_text=re.compile(r"In \d stages")).click()
+    expect(stages.first).to_contain_text("120")
     got = {}
     for what in ("csv", "file", "report", "script", "notebook"):
         with page.expect_download() as waiting:
@@ -225,6 +239,9 @@ def test_the_steps_work_with_the_keyboard_alone(visit: Visit, site: Site) -> Non
     keys.press("Enter")
     page.get_by_role("heading", name="Model and test points").wait_for()
 
+    tab_to(page, "Learn it, privately")
+    keys.press("ArrowRight")
+    expect(page.get_by_label("I describe it")).to_be_checked()
     tab_to(page, "What is lengthscale?")
     keys.press("Enter")
     dialog = page.get_by_role("dialog")
@@ -326,7 +343,7 @@ def test_the_server_s_sentence_is_shown_when_something_is_wrong(visit: Visit, tm
     page = window.page
     window.sign_in()
     path = write_table(tmp_path / "wrong.csv")
-    to_model(page, path)
+    to_model(page, path, "kernel")
     page.get_by_label("as text, for experts").check()
     page.get_by_label("Kernel", exact=True).fill("EQ(20) + Fog(3)")
     expect(page.locator(".panel .note.bad")).to_contain_text("EQ(20) + Fog(3)")
@@ -343,6 +360,7 @@ def test_a_draft_survives_a_reload(visit: Visit, tmp_path: Path) -> None:
     to_model(page, write_table(tmp_path / "again.csv"))
     page.reload()
     page.get_by_role("heading", name="Model and test points").wait_for()
+    expect(page.get_by_label("Learn it, privately")).to_be_checked()
     assert page.get_by_label("Number of points").input_value() == "25"
     window.open("/new/results")  # not reached yet: led back
     page.get_by_role("heading", name="The noise, beforehand").wait_for()
@@ -397,7 +415,7 @@ def test_a_large_table_is_planned_with_inducing_inputs(visit: Visit, site: Site,
     window = visit()
     page = window.page
     window.sign_in()
-    to_model(page, path)
+    to_model(page, path, "kernel")
     inducing = page.get_by_label("Inducing inputs", exact=True)
     expect(inducing).to_have_value("200")
     inducing.fill("")
@@ -420,7 +438,65 @@ def test_a_large_table_is_planned_with_inducing_inputs(visit: Visit, site: Site,
 def test_a_small_table_starts_without_inducing_inputs(visit: Visit, tmp_path: Path) -> None:
     window = visit()
     window.sign_in()
-    to_model(window.page, write_table(tmp_path / "small.csv"))
+    to_model(window.page, write_table(tmp_path / "small.csv"), "kernel")
     expect(window.page.get_by_label("Inducing inputs", exact=True)).to_have_value("")
     expect(wait_for_noise(window.page)).to_contain_text("Exact noise")
     window.check()
+
+
+def test_experts_describe_the_model_and_change_their_mind(visit: Visit, tmp_path: Path) -> None:
+    window = visit()
+    page = window.page
+    window.sign_in()
+    to_model(page, write_table(tmp_path / "expert.csv"), "kernel")
+    panel = wait_for_noise(page)
+    expect(panel.get_by_role("heading")).to_contain_text("Exact noise")
+    before = panel.locator(".tiles").inner_text()
+    page.get_by_label("Lengthscale", exact=True).fill("40")  # the noise follows
+    expect(panel.locator(".tiles")).not_to_have_text(before)
+    page.get_by_label("Learn it, privately").check()
+    expect(panel.get_by_role("heading")).to_contain_text("Expected error")
+    expect(page.get_by_label("Lengthscale", exact=True)).to_have_count(0)
+    page.get_by_label("I describe it").check()
+    expect(page.get_by_label("Lengthscale", exact=True)).to_have_value("40")
+    expect(panel.get_by_role("heading")).to_contain_text("Exact noise")
+    window.check()
+
+
+def test_of_too_many_inputs_nothing_is_learned(visit: Visit, tmp_path: Path) -> None:
+    names = [f"x{place:02}" for place in range(11)]
+    rows = [",".join(f"{(row * (place + 3)) % 17}" for place in range(11)) for row in range(30)]
+    path = tmp_path / "wide.csv"
+    lines = [",".join([*names, "height"]), *(f"{row},{120 + place}" for place, row in enumerate(rows))]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    window = visit()
+    page = window.page
+    window.sign_in()
+    upload(page, path)
+    describe(page, names, "height")
+    expect(page.get_by_label("Learn it, privately")).to_be_disabled()
+    expect(page.get_by_label("I describe it")).to_be_checked()
+    expect(page.get_by_text("learned of at most 10 inputs")).to_be_visible()
+    window.check("422")  # a grid over eleven inputs has too many points
+
+
+def test_more_can_be_asked_of_a_learned_release(visit: Visit, site: Site, tmp_path: Path) -> None:
+    window = visit()
+    page = window.page
+    window.sign_in()
+    to_release(page, write_table(tmp_path / "more.csv"))
+    pay(page, "more")
+    page.get_by_role("button", name="Ask for more").click()
+    page.get_by_role("heading", name="How private?").wait_for()
+    expect(page.locator(".note.public")).to_contain_text("starts from an earlier release")
+    wait_for_noise(page)
+    next_step(page, "The noise, beforehand")
+    wait_for_noise(page)
+    page.get_by_role("button", name="Keep this plan").click()
+    page.get_by_role("heading", name="Whose budget pays?").wait_for()
+    page.get_by_role("radio", name="more").check()
+    spend(page, "more")
+    newest, first = site.state.releases.everything()[:2]
+    assert newest["settings"]["given"] == [first["id"]]
+    window.check()
+    window.check_secrets()

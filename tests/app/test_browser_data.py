@@ -117,7 +117,7 @@ def test_a_function_is_released_and_an_analyst_asks_it(
     window: Watched, browser: Browser, site: Site, tmp_path: Path
 ) -> None:
     page = window.page
-    to_model(page, write_table(tmp_path / "function.csv"))
+    to_model(page, write_table(tmp_path / "function.csv"), "kernel")
     page.get_by_text("How the noise is shaped").click()
     page.get_by_label("the whole function").check()
     expect(page.get_by_label("Design", exact=True)).to_be_disabled()
@@ -173,6 +173,7 @@ def test_a_name_is_no_markup_in_pictures(window: Watched, tmp_path: Path) -> Non
 
     window.open("/new/data")
     describe(page, [NAME, "second&lt;"], "y<i>&amp;")
+    page.get_by_text("Expert settings").click()
     page.get_by_label("Points along each input").fill("4")
     wait_for_noise(page)
     assert {NAME, "second&lt;"} <= set(texts(page))
@@ -180,7 +181,7 @@ def test_a_name_is_no_markup_in_pictures(window: Watched, tmp_path: Path) -> Non
     assert NAME in said
     assert "second&lt;" in said
     next_step(page, "How private?")
-    page.get_by_role("heading", name="Noise against ε").wait_for()
+    page.get_by_role("heading", name="Expected error against ε").wait_for()
     expect(page.locator(".plot").first).to_be_visible()
     window.open("/new/model")
     keep_plan(page)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 
 import numpy as np
 import pytest
 
-from cloakgp import GP, Plan
+from cloakgp import GP, AutoGP, Plan
 from cloakgp.kernels import EQ
 from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.staged import StagedPlan
+from cloakgp.plans.stages import StagePlan
 from cloakgp.private import room
+from cloakgp.testing import InsecureWarning, insecure_seed
 
 
 def small_plan(*, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), n_rows=6, n_outputs=2, **options) -> Plan:
@@ -64,6 +69,36 @@ def small_function_plan(
         off = np.abs(gp.kernel(X)).sum(axis=1) - scale
         options["margin"] = 0.9 * (1.3 * scale - float(off.max()))
     return gp.plan_function(X, epsilon=epsilon, delta=delta, bound=bound, **options)
+
+
+@cache
+def small_staged_plan(
+    *, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), n_rows=6, n_outputs=2, stages=3, repeats=1
+) -> StagedPlan:
+    """A plan in stages, as small; a release from it costs a tenth of a second. `repeats` rows are equal."""
+    X = np.repeat(np.linspace(0.0, 1.0, n_rows // repeats), repeats)
+    X_star = np.linspace(0.2, 0.8, n_outputs)
+    return AutoGP(bounds=bounds, stages=stages).plan(X, X_star, epsilon=epsilon, delta=delta)
+
+
+@contextmanager
+def seeded(seed):
+    """Noise from a seed: no warning that tests would take for an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsecureWarning)
+        with insecure_seed(seed):
+            yield
+
+
+@cache
+def some_stages(plan: StagedPlan, seed=0) -> tuple[StagePlan, ...]:
+    """The plans of all stages, for answers that outcomes and noise from a seed have given: public choices."""
+    low, high = plan.rule.bounds
+    y = np.random.default_rng(seed).uniform(low, high, plan.certificate.n_rows)
+    with seeded(seed):
+        stages = tuple(stage.plan for stage in plan.release(y).stages)
+    require(len(stages) == plan.stages, "a stage was left out")
+    return stages
 
 
 def columns(plan: Plan | FunctionPlan) -> list[list[int]]:

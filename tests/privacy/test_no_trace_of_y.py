@@ -82,10 +82,12 @@ class Secrets:
         floats += [y.sum(), y.mean(), y.std(), y.min(), y.max(), clipped.sum(), clipped.mean()]
         sums = [] if m.groups is None else [y_int[m.groups.labels == g].sum() for g in range(len(m.counts))]
         floats += [] if m.groups is None else [y[m.groups.labels == g].sum() for g in range(len(m.counts))]
+        self.spell(floats, [*y_int, *exact, *sums], {2**m.y_bits})
+
+    def spell(self, floats, integers, public):
+        """All ways to write these numbers down; small integers, and public ones, may be anywhere."""
         self.floats = {float(v) for v in floats}
-        self.integers = {
-            int(v) for v in [*y_int, *exact, *sums] if abs(int(v)) > 1000 and int(v) != 2**m.y_bits
-        }
+        self.integers = {int(v) for v in integers if abs(int(v)) > 1000} - public
         patterns = [struct.pack("<d", v) for v in self.floats] + [struct.pack("<q", v) for v in self.integers]
         self.patterns = [*patterns, *(pattern[::-1] for pattern in patterns)]  # either byte order
         texts = [form(v) for v in self.floats for form in (repr, "{:.6g}".format, "{:.4f}".format, float.hex)]

@@ -33,7 +33,13 @@ PASSED_ON = [
     ("selection.py", "select", "self.release"),
     ("selection.py", "custodian_probabilities", "custodian_scores"),
     ("estimators.py", "fit", "plan.release"),
+    ("plans/staged.py", "release", "self._check_usable or self._all_stages"),
+    ("plans/staged.py", "recover", "self._all_stages"),
+    ("plans/staged.py", "_all_stages", "self._measure_stage"),
+    ("plans/staged.py", "_check_usable", "check_usable"),
+    ("plans/staged.py", "_measure_stage", "measure"),
 ]
+MAY_MISS = {("estimators.py", "fit"), ("plans/staged.py", "_all_stages")}  # these ask whether y was given
 # (file, function), or a whole file as (file, ""): why it may use y's names
 ALLOWED = {(path, function): f"passes y on to {door}" for path, function, door in PASSED_ON} | {
     ("plans/base.py", "_measure"): "says what each kind of plan has",
@@ -47,6 +53,7 @@ NEVER = {"rows", "kernels", "model", "designs", "measurements", "posterior", "ve
 DOORS = {  # what may be imported of private/room.py, and where
     "plans/predictions.py": {"measure"},
     "plans/functions.py": {"measure"},
+    "plans/staged.py": {"measure", "check_usable"},
     "binning.py": {"measure_sums"},
     "plots.py": {"custodian_view"},
     "selection.py": {"choose", "custodian_scores"},
@@ -57,6 +64,7 @@ RANDOM_ALLOWED = {  # as in ALLOWED: why it may draw random numbers
     ("datasets/generated.py", ""): "generated look-alikes; used by the demo alone",
     ("app/tokens.py", ""): "sign-in tokens and names of unfinished files; nothing of a release",
     ("posterior/conditioning.py", "sample"): "public draws of f from its posterior, after the release",
+    ("posterior/learning.py", "sample"): "the same, of a mixture of models",
     ("model/prior_draws.py", "draw_prior"): "public draws of the prior, from a public seed in the plan",
     ("model/prior_draws.py", "_draw"): "the same",
     ("model/prior_draws.py", "_waves"): "the same",
@@ -69,7 +77,12 @@ RANDOM_ALLOWED = {  # as in ALLOWED: why it may draw random numbers
     ("estimators.py", "sample_y"): "scikit-learn's name for the seed of public draws, after the release",
     ("plots.py", "plot_noise_samples"): "public pictures of noise like a plan's; no release uses them",
 }
-SEED_READERS = {NOISE, "plans/base.py", "ledger/charging.py"}  # where noise is drawn, and results are marked
+SEED_READERS = {
+    NOISE,
+    "plans/base.py",
+    "plans/staged.py",
+    "ledger/charging.py",
+}  # where noise is drawn, and results are marked
 RANDOM = {"default_rng", "Generator", "RandomState", "SeedSequence", "urandom", "getrandbits", "randbytes"}
 RANDOM |= {"np.random", "numpy.random", "random_state", "check_random_state"}  # and scikit-learn's
 # What is swept outside of the private room: X, the noise variances, how many rows each stands for, bounds and
@@ -147,14 +160,15 @@ def y_has_no_name_elsewhere(files, allowed=ALLOWED):
 
 
 def y_is_only_passed_on(files):
-    """In each function of PASSED_ON, y is an argument of its door and nothing else; fit may miss it."""
+    """In each function of PASSED_ON, y is an argument of its door and nothing else; MAY_MISS may miss it."""
     for path, function, door in PASSED_ON:
         if path not in files:
             continue
         found = [node for _, node, _ in nodes({path: files[path]}) if getattr(node, "name", "") == function]
         (tree,) = (node for node in found if isinstance(node, FUNCTIONS))
-        passed = {id(argument) for name, call in calls(tree) if name == door for argument in call.args}
-        if function == "fit":
+        called = [call for name, call in calls(tree) if name in door.split(" or ")]
+        passed = {id(argument) for call in called for argument in call.args}
+        if (path, function) in MAY_MISS:
             passed |= {id(node.left) for node in ast.walk(tree) if ast.unparse(node) == "y is None"}
         uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "y"]
         assert uses, f"{path}: {function} does not use y"
@@ -323,6 +337,15 @@ passed on | plans/predictions.py _measure | not private/room.py's
     from cloakgp.private.room import measure => from cloakgp.other import measure
 passed on | plans/base.py release | more with y than pass it on
     self.measure(y) // return y // measure(y)
+passed on | plans/staged.py release | more with y than pass it on
+    self.y = y // self._all_stages(0, 0, y - 1, 0) // self._measure_stage(0, y, 0) // y is None
+passed on | plans/staged.py _all_stages | more with y than pass it on
+    walk.take(y) // self._check_usable(y, missing) // len(y) // if y is not None: pass // stages = [y]
+    walk.take(stages[-1]) => walk.take(y) // plan.to_bytes() => plan.to_bytes(y)
+passed on | plans/staged.py _measure_stage | more with y than pass it on
+    self.y = y // measure(plan, y[ok]) // plan = next_plan(y)
+passed on | plans/staged.py _check_usable | not private/room.py's
+    from cloakgp.private.room import check_usable => from cloakgp.other import check_usable
 passed on | estimators.py fit | more with y than pass it on
     self.y_ = y // X, y = validate_data(self, X, y) // len(y) > 3 // self.plan.release(y) // self.score(X, y)
 passed on | estimators.py fit | the plan is not the model's

@@ -8,13 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
-from cloakgp import GP
+from cloakgp import GP, AutoGP
 from cloakgp.calibration import delta_slack
 from cloakgp.files import container
 from cloakgp.kernels import EQ, Constant
 from cloakgp.measurements.certificate import DIGITS, short
 from cloakgp.plans import out_of_core
+from cloakgp.testing import InsecureWarning, insecure_seed
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0, 10, size=(12, 1))
@@ -73,11 +75,16 @@ PLANS = {
     "paper": function(bound="paper"),
     "hidden": function(bound="input-free", basis=BASIS),
     "one point": lambda: SETTING.plan(X, X_STAR[1:2], **PROMISE),
+    "staged": lambda: AutoGP((-1.0, 4.0), stages=3).plan(X, X_STAR, weights=[1, 2, 3, 4], **PROMISE),
+    "after another": lambda: SETTING.plan(
+        X, X_STAR, given=[design("mse")().release(Y)], windows=2.0, **PROMISE
+    ),
 }
 WITH_WINDOWS = ("windows", "recipe with windows")
+STAGED = ("staged", "after another")
 PREDICTIONS = ("mse", "max", "posterior", "volume", "shared columns", "inducing", "recipe")
 FUNCTIONS = ("function", "paper", "hidden")
-SHOWN = tuple(kind for kind in PLANS if kind != "hidden")
+SHOWN = tuple(kind for kind in PLANS if kind not in ("hidden", *STAGED))
 WITH_MATRIX = tuple(kind for kind in SHOWN if "recipe" not in kind)
 _made: dict[str, bytes] = {}
 
@@ -86,10 +93,20 @@ def honest(kind: str, folder: Path) -> Path:
     """A file of this kind."""
     path = folder / f"{kind}.cloak"
     if kind not in _made:
-        PLANS[kind]().release(Y).save(path)
+        if kind in STAGED:
+            save_staged(PLANS[kind](), path)
+        else:
+            PLANS[kind]().release(Y).save(path)
         _made[kind] = path.read_bytes()
     path.write_bytes(_made[kind])
     return path
+
+
+def save_staged(plan: Any, path: Path, y: Any = Y) -> None:
+    """A release whose windows are the same in every run of the tests: by a seed, which the file hides."""
+    with pytest.warns(InsecureWarning), insecure_seed(5):
+        plan.release(y).save(path)
+    rewrite(path, certificate(insecure=False))
 
 
 def opened(path: Path) -> tuple[dict[str, Any], dict[str, Any], Any]:

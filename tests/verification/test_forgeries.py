@@ -7,6 +7,7 @@ the verifier to that list.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import forging
 import numpy as np
@@ -40,8 +41,9 @@ from cloakgp.measurements.certificate import DIGITS, short
 from cloakgp.measurements.lattice import exact_product
 from cloakgp.measurements.recipes import bias
 from cloakgp.model.inducing import SparseGP
-from cloakgp.plans import function_planner, opening, out_of_core
+from cloakgp.plans import function_planner, opening, out_of_core, stages
 from cloakgp.plans.reconstruction import offset
+from cloakgp.posterior import staging
 from cloakgp.verification import reasons, recipe
 from cloakgp.verification.reasons import Reason
 
@@ -369,6 +371,82 @@ def longer_than_promised(tmp_path, monkeypatch):
     return tmp_path / "file"
 
 
+def staged_by_another_library(path, **patches):
+    """A release in stages, by a library with these parts changed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, (where, value) in patches.items():
+            patch.setattr(where, name, value)
+        forging.save_staged(forging.PLANS["staged"](), path)
+    return path
+
+
+def stops_before(number):
+    """The walk of a library that plans no more stages than so many."""
+    right = stages.Walk.next_stage
+
+    def next_stage(walk, asked):
+        if asked >= number:
+            raise ValueError("no more")
+        return right(walk, asked)
+
+    return stages.Walk, next_stage
+
+
+def shares_above_all(tmp_path, monkeypatch):
+    """Two of three stages, so that what was spent is within the promise; the third would not have been."""
+    path = staged_by_another_library(tmp_path / "file", next_stage=stops_before(2))
+    assert verify(path).complete
+    rewrite(path, lambda manifest, arrays: manifest["certificate"]["shares"].__setitem__(2, 0.9))
+    return path
+
+
+def less_noise_in_a_stage(tmp_path, monkeypatch):
+    """The second of two stages takes half as much again as its share; the third, which is left out, pays."""
+    right = stages.Promise.shares_of
+
+    def shares_of(promise, number, spread):
+        return tuple(share * (1.5 if number == 1 else 1) for share in right(promise, number, spread))
+
+    patches = {"shares_of": (stages.Promise, shares_of), "next_stage": stops_before(2)}
+    return staged_by_another_library(tmp_path / "file", **patches)
+
+
+def windows_about_y(tmp_path, monkeypatch):
+    """The worst of all: who looks at the windows knows y, whatever the noise."""
+    centred = np.clip(Y, -1.0, 4.0) - 1.5
+
+    def windows(state, bounds, kappa):
+        lower = np.clip(centred - 0.05, bounds[0], bounds[1] - 0.1)
+        return lower, lower + 0.1
+
+    path = staged_by_another_library(tmp_path / "file", windows=(staging, windows))
+    arrays = forging.opened(path)[1]
+    middle = (arrays["lower_1"] + arrays["upper_1"]) / 2
+    assert np.abs(middle - np.clip(Y, -0.95, 3.95)).max() < 1e-9  # y itself, to be read off
+    return path
+
+
+def another_line(tmp_path, monkeypatch):
+    right = staging.linearise
+
+    def linearise(*given):
+        line = right(*given)
+        return replace(line, slope=line.slope * 0.99)
+
+    return staged_by_another_library(tmp_path / "file", linearise=(staging, linearise))
+
+
+def other_distances(tmp_path, monkeypatch):
+    right = staging.scale_limit
+    limit = lambda state, width: right(state, width) * 0.9  # noqa: E731
+    return staged_by_another_library(tmp_path / "file", scale_limit=(staging, limit))
+
+
+def other_weights(manifest, arrays):
+    manifest["learned"][0]["weight"] += 1e-4
+    manifest["learned"][1]["weight"] -= 1e-4
+
+
 ALONE = {
     Reason.INSECURE: ("mse", certificate(insecure=True)),
     Reason.UNIT: ("mse", unit("one household")),
@@ -407,6 +485,12 @@ ALONE = {
     Reason.FEATURES: features_scaled,
     Reason.NO_INFORMATION: ("recipe", not_symmetric),
     Reason.INFORMATION: ("recipe", information_scaled),
+    Reason.SHARES: shares_above_all,
+    Reason.SHARE: less_noise_in_a_stage,
+    Reason.WINDOWS: windows_about_y,
+    Reason.LINE: another_line,
+    Reason.DISTANCES: other_distances,
+    Reason.LEARNED: ("staged", other_weights),
 }
 ELSEWHERE = {Reason.OTHER_INPUTS, Reason.MODEL}  # not for what is in a file: see test_verification.py
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 EPSILON = 1.0
+MODEL: Final = "learn"
 DESIGN: Final = "mse"
 KIND: Final = "predictions"
 FAMILY = "EQ"

@@ -14,8 +14,10 @@ from anyio import CapacityLimiter
 ROWS = 6000
 """Rows of a table that a plan can be made for without inducing inputs: its work grows with their cube."""
 INDUCING_ROWS = 1_000_000
-"""Rows with inducing inputs."""
+"""Rows with inducing inputs, or of which the model is learned."""
 INDUCING = 500
+GIVEN = 8
+"""Earlier releases that a plan can take into account."""
 SKETCHED = 20_000
 """Rows that a preview looks at; of a larger table, so many that stand for all."""
 FUNCTION_ROWS = 2000

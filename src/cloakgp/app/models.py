@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from cloakgp.app import defaults, limits
-from cloakgp.app.folder import UPLOAD_NAME
+from cloakgp.app.folder import ID, UPLOAD_NAME
 
 Number = Annotated[float, Field(allow_inf_nan=False, ge=-1e30, le=1e30)]
 Positive = Annotated[float, Field(allow_inf_nan=False, gt=0, le=1e30)]
@@ -21,31 +21,37 @@ Bounds = Annotated[list[Number], Field(min_length=2, max_length=2)]
 Row = Annotated[list[Number], Field(min_length=1, max_length=COLUMNS, fail_fast=True)]
 Words = Annotated[str, Field(min_length=1, max_length=80, pattern=_PRINTABLE)]
 Why = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+Id = Annotated[str, Field(pattern=ID)]
 Token = Annotated[str, Field(min_length=16, max_length=200, pattern=r"^[A-Za-z0-9_\-]+$")]
 
-SETTINGS: dict[str, Any] = {
+LEARNED: dict[str, Any] = {
     "data": "heights.csv",
     "inputs": ["age"],
     "output": "height",
     "bounds": [50.0, 170.0],
-    "kernel": "EQ(20, variance=625)",
-    "noise": 196.0,
-    "mean": None,
+    "model": "learn",
     "at": "grid:200",
     "epsilon": 1.0,
     "delta": 0.01,
+}
+SETTINGS: dict[str, Any] = {
+    **{name: value for name, value in LEARNED.items() if name != "model"},
+    "kernel": "EQ(20, variance=625)",
+    "noise": 196.0,
+    "mean": None,
     "design": "mse",
     "kind": "predictions",
     "inducing": None,
 }
+_OF_A_KERNEL = ("kernel", "noise", "mean", "design", "inducing")
 
 
 class _Asked(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
 
 
-def _example(**values: Any) -> ConfigDict:
-    return ConfigDict(strict=True, extra="forbid", json_schema_extra={"examples": [values]})
+def _example(*more: dict[str, Any], **values: Any) -> ConfigDict:
+    return ConfigDict(strict=True, extra="forbid", json_schema_extra={"examples": [*more, values]})
 
 
 class Points(_Asked):
@@ -55,16 +61,21 @@ class Points(_Asked):
 
 
 class Settings(_Asked):
-    """Everything that decides a plan but the data themselves; all of it public."""
+    """Everything that decides a plan but the data themselves; all of it public.
 
-    model_config = _example(**SETTINGS)
+    The model is learned, privately, unless `kernel` and `noise` say what it is. `mean`, `design`, `kind` and
+    `inducing` are for those only.
+    """
+
+    model_config = _example(LEARNED, **SETTINGS)
 
     data: Annotated[str, Field(pattern=UPLOAD_NAME, max_length=100)]
     inputs: Inputs
     output: Column
     bounds: Bounds
-    kernel: Annotated[str, Field(min_length=1, max_length=4000)]
-    noise: Positive
+    model: Literal["learn", "kernel"] = defaults.MODEL
+    kernel: Annotated[str, Field(min_length=1, max_length=4000)] | None = None
+    noise: Positive | None = None
     mean: Number | None = None
     at: Annotated[str, Field(pattern=r"^grid:[0-9]{1,4}$")] | Points
     epsilon: Epsilon
@@ -72,6 +83,30 @@ class Settings(_Asked):
     design: Literal["mse", "posterior", "max", "volume"] = defaults.DESIGN
     kind: Literal["predictions", "function"] = defaults.KIND
     inducing: Annotated[int, Field(ge=1, le=limits.INDUCING)] | None = None
+    given: Annotated[list[Id], Field(min_length=1, max_length=limits.GIVEN)] | None = None
+    """Earlier releases of the same column, to be taken into account; for a model that is learned."""
+
+    @model_validator(mode="after")
+    def _one_model(self) -> Settings:
+        """Clients that send a kernel need not say that it is not learned."""
+        if self.kernel is not None and "model" not in self.model_fields_set:
+            self.model = "kernel"
+        if self.model == "kernel":
+            if self.kernel is None or self.noise is None:
+                raise ValueError("kernel and noise: both must be given, or neither, and the model is learned")
+            if self.given is not None:
+                raise ValueError("given: must be left out where the model is not learned")
+            return self
+        fresh = type(self).model_fields
+        given = [name for name in (*_OF_A_KERNEL, "kind") if getattr(self, name) != fresh[name].default]
+        if given:
+            raise ValueError(f"{given[0]}: must be left out where the model is learned")
+        return self
+
+    def plain(self) -> dict[str, Any]:
+        """What decides the plan, for JSON; with a kernel as it was before a model could be learned."""
+        left_out = set(_OF_A_KERNEL) if self.model == "learn" else {"model"}
+        return self.model_dump(exclude=left_out if self.given else left_out | {"given"})
 
 
 class SignIn(_Asked):
@@ -189,12 +224,15 @@ class Me(BaseModel):
     exact_rows: int
     most_rows: int
     most_inducing: int
+    learned_inputs: int
+    """Input columns of which a model can be learned."""
 
 
 class Defaults(BaseModel):
     """What the pages suggest; shares are of an input's range or of the bounds' width."""
 
     epsilon: float = defaults.EPSILON
+    model: str = defaults.MODEL
     design: str = defaults.DESIGN
     kind: str = defaults.KIND
     family: str = defaults.FAMILY
@@ -238,6 +276,8 @@ class Preview(BaseModel):
     points: list[list[float]]
     noise_std: list[float]
     gp_std: list[float]
+    expected_error: list[float] | None
+    """Where the model will be learned: std of what will be unknown. The summary is about it."""
     summary: NoiseSummary
     certificate: dict[str, Any] | None
     promise: list[str]
@@ -292,6 +332,24 @@ class PaidReceipt(Receipt):
     left_selection: float
 
 
+class LearnedRow(BaseModel):
+    """One thing that was learned: about how much, and between which numbers most likely."""
+
+    what: str
+    unit: str
+    """Whose unit it has: a column."""
+    about: float
+    low: float
+    high: float
+
+
+class StageRow(BaseModel):
+    share: float
+    """Of the budget."""
+    width: float
+    """Mean width of its windows, in the outcome's unit."""
+
+
 class Release(BaseModel):
     id: str
     name: str
@@ -312,6 +370,9 @@ class Release(BaseModel):
     denoised_std: list[float] | None = None
     inputs_sample: list[list[float]] | None = None
     fades_at: float | None = None
+    learned: list[LearnedRow] | None = None
+    """Where the model was learned."""
+    stages: list[StageRow] | None = None
 
 
 class Released(BaseModel):

@@ -8,10 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
+from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.work_queue import WorkQueue
 from cloakgp.calibration import calibrate
@@ -23,9 +25,11 @@ from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.planner import Planner
 from cloakgp.plans.predictions import Plan
+from cloakgp.plans.staged import StagedPlan
 from cloakgp.plots import FADED
 from cloakgp.rows.chunks import spread_evenly
 from cloakgp.workflow import points, settings, words
+from cloakgp.workflow.learned_settings import LearnedSettings
 
 _AT_ONCE, _WAITING, _EACH, _PATIENCE = 3, 21, 8, 60.0
 _NUMBERS = 6e7  # that all kept planners may hold, of 8 bytes each
@@ -34,10 +38,12 @@ _NUMBERS = 6e7  # that all kept planners may hold, of 8 bytes each
 class Planning:
     """Makes plans for settings, and says how noisy they are."""
 
-    def __init__(self, uploads: Uploads) -> None:
-        self._uploads = uploads
+    def __init__(self, uploads: Uploads, releases: Releases) -> None:
+        self._uploads, self._releases = uploads, releases
         self._planners: Cache[Planner] = Cache(_NUMBERS, _numbers)
         self._functions: Cache[FunctionPlan] = Cache(8)
+        self._learned_plans: Cache[StagedPlan] = Cache(8)
+        self._support: Cache[FloatArray | None] = Cache(64)
         self._queue = WorkQueue(_AT_ONCE, _WAITING, _EACH, _PATIENCE)
 
     def heavy(self) -> AbstractContextManager[None]:
@@ -48,8 +54,18 @@ class Planning:
         """The input columns of a table that is not too large for these settings."""
         return self._uploads.inputs(asked.data, asked.inputs, _most_rows(asked))
 
-    def plan(self, asked: models.Settings) -> tuple[AnyPlan, Planner]:
-        """The plan for these settings, and what it was made with."""
+    def plan(self, asked: models.Settings) -> tuple[AnyPlan, FloatArray]:
+        """The plan for these settings, and how noisy it is at its test points."""
+        if asked.model == "learn":
+            learned = self._learned(asked)
+            with public_work():
+                return learned, noise_of(learned, learned.X_star)
+        plan, planner = self._given(asked)
+        with public_work():
+            return plan, noise_of(plan, planner.X_star)
+
+    def _given(self, asked: models.Settings) -> tuple[Plan | FunctionPlan, Planner]:
+        """The plan for a kernel, and what it was made with."""
         planner = self._planner(asked)
         with public_work():
             if asked.kind == "function":
@@ -57,29 +73,58 @@ class Planning:
             made = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
             return made, planner
 
+    def payer(self, asked: models.Settings) -> str | None:
+        """Which data set must pay: the one whose releases are taken into account, if any are."""
+        return self._releases.dataset_of(asked)
+
     def preview(self, asked: models.Settings) -> dict[str, Any]:
         """How much noise there will be, and where: public, free, and exact unless there are many rows."""
         start = time.perf_counter()
         with self.heavy():
-            plan, planner, share = self._sketch(asked)
-            with public_work():
-                noise = share * noise_of(plan, planner.X_star)
-                own = plan.gp_std if isinstance(plan, Plan) else np.sqrt(planner.smoother.posterior_variance)
+            found = self._learned_preview(asked) if asked.model == "learn" else self._given_preview(asked)
+        low, high = asked.bounds
+        return {
+            **found,
+            "fades_at": FADED * (high - low),
+            "milliseconds": round(1000 * (time.perf_counter() - start)),
+        }
+
+    def _given_preview(self, asked: models.Settings) -> dict[str, Any]:
+        plan, planner, share = self._sketch(asked)
+        with public_work():
+            noise = share * noise_of(plan, planner.X_star)
+            own = plan.gp_std if isinstance(plan, Plan) else np.sqrt(planner.smoother.posterior_variance)
         return {
             "points": planner.X_star.tolist(),
             "noise_std": noise.tolist(),
             "gp_std": own.tolist(),
+            "expected_error": None,
             "summary": words.noise_summary(noise, plan.gp.limits),
             "certificate": plan.certificate.to_dict() if share == 1 else None,
             "promise": words.promise(plan.certificate),
-            "fades_at": FADED * (plan.gp.limits[1] - plan.gp.limits[0]),
-            "milliseconds": round(1000 * (time.perf_counter() - start)),
             "exact": share == 1,
         }
 
+    def _learned_preview(self, asked: models.Settings) -> dict[str, Any]:
+        plan = self._learned(asked)
+        with public_work():
+            error = noise_of(plan, plan.X_star)
+            return {
+                "points": plan.X_star.tolist(),
+                "noise_std": plan.noise_std.tolist(),
+                "gp_std": plan.gp_std.tolist(),
+                "expected_error": error.tolist(),
+                "summary": words.noise_summary(error, plan.rule.bounds),
+                "certificate": plan.certificate.to_dict(),
+                "promise": words.promise(plan.certificate),
+                "exact": False,
+            }
+
     def curve(self, asked: models.Settings, epsilons: list[float]) -> list[dict[str, Any]]:
-        """Noise against epsilon, and the paper's beside it."""
+        """Noise against epsilon, and the paper's beside it; or the error to be expected."""
         with self.heavy():
+            if asked.model == "learn":
+                return [self._learned_point(epsilon, asked) for epsilon in epsilons]
             plan, planner, share = self._sketch(asked)
             with public_work():
                 papers = None
@@ -88,7 +133,11 @@ class Planning:
                 points = [self._point(epsilon, asked, plan, planner, papers) for epsilon in epsilons]
         return [_times(point, share) for point in points]
 
-    def _sketch(self, asked: models.Settings) -> tuple[AnyPlan, Planner, float]:
+    def _learned_point(self, epsilon: float, asked: models.Settings) -> dict[str, Any]:
+        error = self.plan(asked.model_copy(update={"epsilon": epsilon}))[1]
+        return {"epsilon": epsilon, "rms": _rms(error), "largest": float(error.max()), "paper_rms": None}
+
+    def _sketch(self, asked: models.Settings) -> tuple[Plan | FunctionPlan, Planner, float]:
         """A plan to look at, what it was made with, and by how much its noise is to be multiplied.
 
         It is the plan itself; but of a large table it sees some rows, spread evenly, each of which stands for
@@ -96,7 +145,7 @@ class Planning:
         """
         rows = self._uploads.facts(asked.data)["rows"]
         if asked.inducing is None or rows <= limits.SKETCHED:
-            return *self.plan(asked), 1.0
+            return *self._given(asked), 1.0
         share = limits.SKETCHED / rows
         planner = self._planner(asked, limits.SKETCHED)
         with public_work():
@@ -104,7 +153,12 @@ class Planning:
         return plan, planner, share
 
     def _point(
-        self, epsilon: float, asked: models.Settings, plan: AnyPlan, planner: Planner, papers: Plan | None
+        self,
+        epsilon: float,
+        asked: models.Settings,
+        plan: Plan | FunctionPlan,
+        planner: Planner,
+        papers: Plan | None,
     ) -> dict[str, Any]:
         if asked.kind == "predictions" and asked.design == "posterior":  # another design for each epsilon
             noise = planner.plan(epsilon=epsilon, delta=asked.delta, design=asked.design).noise_std
@@ -137,6 +191,32 @@ class Planning:
 
         return self._functions.get((*self._key(asked)[:-1], asked.epsilon, asked.delta), make)
 
+    def _learned(self, asked: models.Settings) -> StagedPlan:
+        X = self.inputs(asked)
+        whose = (*self._uploads.version(asked.data), *asked.inputs)
+
+        def plan(support: FloatArray | None) -> StagedPlan:
+            given = self._releases.given(asked)
+            with public_work(), threadpool_limits(1, user_api="blas"):  # the same to the last bit anywhere
+                wanted = as_learned(asked, support)
+                where, promise = points_of(wanted, X), {"epsilon": asked.epsilon, "delta": asked.delta}
+                return wanted.gp().plan(X, where, given=given, **promise)
+
+        def make() -> StagedPlan:
+            # Inputs that stand for many rows take long to choose, and are the same for all promises.
+            first: list[StagedPlan] = []
+
+            def chosen() -> FloatArray | None:
+                first.append(plan(None))
+                return first[0].rule.support
+
+            support = self._support.get(whose, chosen)
+            return first[0] if first else plan(support)
+
+        at = asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
+        key = (whose, tuple(asked.bounds), at, asked.epsilon, asked.delta, tuple(asked.given or ()))
+        return self._learned_plans.get(key, make)
+
     def _key(self, asked: models.Settings) -> tuple[Any, ...]:
         """Everything but the promise and the design; the test points last."""
         model = (
@@ -147,8 +227,23 @@ class Planning:
         return (*self._uploads.version(asked.data), *model, at)
 
 
+def as_learned(asked: models.Settings, support: FloatArray | None) -> LearnedSettings:
+    """The library's own settings for a model that is learned, checked."""
+    return LearnedSettings(
+        inputs=tuple(asked.inputs),
+        output=asked.output,
+        bounds=(asked.bounds[0], asked.bounds[1]),
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        at=asked.at if isinstance(asked.at, str) else points.as_matrix(asked.at.points),
+        inducing=support,
+    )
+
+
 def as_workflow(asked: models.Settings) -> settings.Settings:
-    """The library's own settings, checked."""
+    """The library's own settings for a kernel, checked."""
+    assert asked.kernel is not None
+    assert asked.noise is not None
     at = asked.at if isinstance(asked.at, str) else points.as_matrix(asked.at.points)
     return settings.Settings(
         inputs=tuple(asked.inputs),
@@ -168,7 +263,7 @@ def as_workflow(asked: models.Settings) -> settings.Settings:
 def _most_rows(asked: models.Settings) -> int:
     if asked.kind == "function":
         return limits.FUNCTION_ROWS
-    return limits.ROWS if asked.inducing is None else limits.INDUCING_ROWS
+    return limits.ROWS if asked.model == "kernel" and asked.inducing is None else limits.INDUCING_ROWS
 
 
 def _numbers(planner: Planner) -> float:
@@ -185,7 +280,7 @@ def _times(point: dict[str, Any], share: float) -> dict[str, Any]:
     return {**point, **{name: share * value for name, value in noise.items()}}
 
 
-def points_of(wanted: settings.Settings, X: FloatArray) -> FloatArray:
+def points_of(wanted: settings.Settings | LearnedSettings, X: FloatArray) -> FloatArray:
     """Where predictions are wanted, if that is not too many points."""
     found = wanted.points(X)
     most = limits.POINTS if len(X) <= limits.MANY_ROWS else limits.POINTS_OF_MANY_ROWS
@@ -198,14 +293,14 @@ def points_of(wanted: settings.Settings, X: FloatArray) -> FloatArray:
 
 
 def noise_of(plan: AnyPlan, where: FloatArray) -> FloatArray:
-    """Std of the privacy noise at the test points."""
-    noise = plan.released_noise(where)
+    """Std of the privacy noise at the test points; of all that will be unknown if the model is learned."""
+    noise = plan.expected_error if isinstance(plan, StagedPlan) else plan.released_noise(where)
     if not np.isfinite(noise).all():
         raise bad_input("with these settings the noise is not a finite number.")
     return noise
 
 
-def _scaled(plan: AnyPlan, epsilon: float, calibration: str) -> float:
+def _scaled(plan: Plan | FunctionPlan, epsilon: float, calibration: str) -> float:
     """How the noise of an unbiased design changes with the promise: as 1/mu, and in nothing else."""
     c = plan.certificate
     return c.mu / calibrate(epsilon, c.delta, calibration, n_measurements=c.n_measurements)

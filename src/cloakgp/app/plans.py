@@ -19,7 +19,7 @@ from cloakgp.app import models
 from cloakgp.app.errors import bad_input, not_found, public_work
 from cloakgp.app.folder import Folder
 from cloakgp.app.people import Person, stamp, utc_now
-from cloakgp.app.planning import Planning, noise_of
+from cloakgp.app.planning import Planning
 from cloakgp.app.uploads import Uploads
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.plans import opening
@@ -69,14 +69,12 @@ class Plans:
         with public_work():
             checks.text(name, "name")
             tables.check_columns(self._uploads.path(asked.data), [*asked.inputs, asked.output])
-        settings, inputs = asked.model_dump(), digest_of(self._planning.inputs(asked))
+        settings, inputs = asked.plain(), digest_of(self._planning.inputs(asked))
         plan_id = _digest({"settings": settings, "inputs": inputs})[:16]
         if plan_id in self._plans:
             return self._plans[plan_id], False
         with self._planning.heavy():
-            plan, planner = self._planning.plan(asked)
-        with public_work():
-            noise = noise_of(plan, planner.X_star)
+            plan, noise = self._planning.plan(asked)
         kept = {
             "id": plan_id,
             "name": name,
@@ -87,6 +85,7 @@ class Plans:
             "by": person.name,
             "inputs_sha256": inputs,
             "plan_sha256": plan.digest,
+            "payer": self._planning.payer(asked),
         }
         with self._lock:
             if plan_id in self._plans:

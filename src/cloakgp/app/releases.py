@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from cloakgp.app import folder as stored
-from cloakgp.app import limits
+from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, conflict, not_found, public_work
 from cloakgp.app.folder import Folder
+from cloakgp.app.learned import learned_tables
 from cloakgp.app.receipts import receipt_of
 from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import opening
@@ -95,6 +96,10 @@ class Releases:
         if known is None or known["state"] != DONE:
             self._keep({**record, "state": ASKED})
 
+    def noted(self, release_id: str) -> dict[str, Any] | None:
+        """What was noted of a release, finished or not."""
+        return self._records.get(release_id)
+
     def forget(self, record: dict[str, Any]) -> None:
         """Nothing came of it."""
         with self._lock:
@@ -152,6 +157,24 @@ class Releases:
         path = self._file(self.get(release_id))
         return self._loaded.get(release_id, lambda: release_files.load(path))
 
+    def given(self, asked: models.Settings) -> list[AnyRelease]:
+        """Releases that a plan takes into account: of the same column, and paid for by the same data set."""
+        records = [self.get(release_id) for release_id in asked.given or ()]
+        for record in records:
+            settings = record["settings"]
+            if (settings["data"], settings["output"]) != (asked.data, asked.output):
+                raise bad_input(
+                    f"given: {record['name']} is about {settings['output']!r} of {settings['data']}, and not "
+                    "about the same outcomes."
+                )
+        if len({record["dataset"] for record in records}) > 1:
+            raise bad_input("given: these releases were paid for by different data sets.")
+        return [self.load(record["id"]) for record in records]
+
+    def dataset_of(self, asked: models.Settings) -> str | None:
+        """The data set that paid for what a plan takes into account, if it does."""
+        return str(self.get(asked.given[0])["dataset"]) if asked.given else None
+
     def loaded(self) -> list[AnyRelease]:
         """Every release, for an audit."""
         return [self.load(record["id"]) for record in self._done() if self._file(record).exists()]
@@ -163,6 +186,7 @@ class Releases:
             where = release_files.default_points(release)
             columns = release_files.released_table(release, record["settings"]["inputs"], where)
             X = release_files.inputs_of(release)
+            learned = learned_tables(release, record["settings"]["inputs"], record["settings"]["output"])
         picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
         numbers = {name: columns[name].tolist() for name in ("released", "noise_std")}
         for name in ("denoised", "denoised_std"):
@@ -171,6 +195,7 @@ class Releases:
         return {
             **shown(record),
             **numbers,
+            **learned,
             "fades_at": FADED * (high - low),
             "points": where.tolist(),
             "inputs_sample": X[picked].tolist(),

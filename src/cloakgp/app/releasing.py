@@ -2,7 +2,8 @@
 
 What is about to happen is noted before the ledger is asked. So at the next start each note either finds
 its entry in the ledger, and the release is finished from there for nothing, or it finds none: then nothing
-was spent, nothing got out, and the note is removed.
+was spent, nothing got out, and the note is removed. A release in stages goes on where it stopped, for which
+the table is needed once more.
 """
 
 from __future__ import annotations
@@ -24,13 +25,19 @@ from cloakgp.app.plans import Plans
 from cloakgp.app.receipts import REMEDY, Receipts
 from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
-from cloakgp.ledger import Ledger, LedgerError
+from cloakgp.ledger import Entry, Ledger, LedgerError
 from cloakgp.ledger.charge import Account
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.inputs import digest_of
-from cloakgp.workflow.spending import quote, request_name
+from cloakgp.workflow.spending import is_unfinished, quote, request_name
 
 log = logging.getLogger("cloakgp.app")
+_NOT_PAID = ("unusable_output", "budget_exceeded", "conflict", "bad_input", "not_found")
+"""Why a release was refused before it was paid for; one in stages, maybe, afterwards."""
+_UNFINISHED = (
+    "This release is paid for, and some of its stages are not answered yet: put the table back as it was and "
+    "ask again. It goes on where it stopped, for nothing."
+)
 
 
 class Releasing:
@@ -65,6 +72,7 @@ class Releasing:
         plan, dataset = self._plans.get(plan_id), wanted.dataset
         count, number = self._releases.count(plan_id, dataset), wanted.number
         _check_number(number, count)
+        _check_payer(plan, dataset)
         c = plan["certificate"]
         event = Gaussian(c["mu"], c["n_measurements"])
         with spending():
@@ -95,6 +103,7 @@ class Releasing:
                 "confirm must repeat the data set's name, letter by letter. Nothing was spent, and the "
                 "output column was not read."
             )
+        _check_payer(plan, asked.dataset)
         with self._one_at_a_time(plan_id):
             with spending():
                 ledger = self.paying_ledger(person.name)
@@ -113,11 +122,9 @@ class Releasing:
             try:
                 ledger = self.ledger(record["by"])
                 there = record["dataset"] in datasets_of(ledger)
-                entries = ledger.entries(record["dataset"]) if there else []
-                entry = next((each for each in entries if each.request == record["request"]), None)
+                entry = _payment(ledger, record) if there else None
                 if entry is not None:
-                    plan = self._plans.load(record["plan"])
-                    self._releases.finish(record, plan.recover(ledger, entry.number))
+                    self._made(self._plans.get(record["plan"]), record, ledger, entry)
                     log.info("release %s was paid for and is finished now", record["id"])
                 elif record["state"] == releases.ASKED:
                     self._releases.forget(record)
@@ -131,27 +138,23 @@ class Releasing:
         self, plan: dict[str, Any], record: dict[str, Any], asked: models.AskRelease, ledger: CheckedLedger
     ) -> dict[str, Any]:
         with spending():
-            known = any(entry.request == record["request"] for entry in ledger.entries(asked.dataset))
-        if known and self._has_file(record["id"]):
+            entry = _payment(ledger, record)
+        if entry is not None and self._has_file(record["id"]):
             done = self._releases.get(record["id"])
-        elif not known and self._releases.has_file(record["id"]):
+        elif entry is None and self._releases.has_file(record["id"]):
             raise conflict(
                 f"{record['id']}.cloak is in the folder of releases, and the ledger does not know it. It is "
                 "not overwritten: move it away first. Nothing was spent."
             )
         else:
+            if entry is not None:  # it goes on as it was begun, whatever is said of missing outcomes now
+                record = self._releases.noted(record["id"]) or record
             self._releases.begin(record)
             try:
-                done = self._made(plan, record, asked, ledger, known)
+                done = self._made(plan, record, ledger, entry)
             except Problem as problem:
-                if problem.code in (
-                    "unusable_output",
-                    "budget_exceeded",
-                    "conflict",
-                    "bad_input",
-                    "not_found",
-                ):
-                    self._releases.forget(record)  # certainly not paid for
+                if problem.code in _NOT_PAID and not self._is_paid(ledger, record):
+                    self._releases.forget(record)
                 raise
         with spending():
             balance = left(ledger.balance(asked.dataset))
@@ -164,37 +167,34 @@ class Releasing:
         return {"release": releases.shown(done), "receipt": receipt}
 
     def _made(
-        self,
-        plan: dict[str, Any],
-        record: dict[str, Any],
-        asked: models.AskRelease,
-        ledger: Ledger,
-        known: bool,
+        self, plan: dict[str, Any], record: dict[str, Any], ledger: Ledger, entry: Entry | None
     ) -> dict[str, Any]:
+        """The release; from the ledger if `entry` paid for it before and all of it was answered."""
         settings = plan["settings"]
         with public_work():
             made = self._plans.load(plan["id"])
-        if known:  # paid for before, but not in the folder
-            with spending():
-                entries = ledger.entries(asked.dataset)
-                number = next(entry.number for entry in entries if entry.request == record["request"])
-                return self._releases.finish(record, made.recover(ledger, number))
+        with spending():
+            if entry is not None and not is_unfinished(ledger, entry, made):
+                return self._releases.finish(record, made.recover(ledger, entry.number))
+        if entry is not None and settings["data"] not in self._uploads.names():
+            raise conflict(f"{settings['data']} is not here any more. {_UNFINISHED}")
         with self._uploads.snapshot(settings["data"]) as path:
             with public_work():
                 tables.check_columns(path, [*settings["inputs"], settings["output"]])
                 X = tables.read_columns(path, settings["inputs"])
             if digest_of(X) != plan["inputs_sha256"]:
+                after = "Plan again. The output column was not read, and nothing was spent."
                 raise conflict(
-                    f"the input columns of {settings['data']} are not those that the plan was made for. Plan "
-                    "again. The output column was not read, and nothing was spent."
+                    f"the input columns of {settings['data']} are not those that the plan was made for. "
+                    f"{after if entry is None else _UNFINISHED}"
                 )
-            account = Account(ledger, asked.dataset, asked.why, record["request"])
+            account = Account(ledger, record["dataset"], record["why"], record["request"])
             with spending():
                 release = private_step.release(
                     made.with_inputs(X),
                     str(path),
                     settings["output"],
-                    asked.missing,
+                    record["missing"],
                     account,
                 )
         return self._releases.finish(record, release)
@@ -204,6 +204,13 @@ class Releasing:
         settings = plan["settings"]
         asked = {"plan": plan["plan_sha256"], "data": settings["data"], "column": settings["output"]}
         return request_name("app release", None if number == 1 else str(number), **asked)
+
+    def _is_paid(self, ledger: Ledger, record: dict[str, Any]) -> bool:
+        """Whether something is on record of it; yes if that cannot be known now."""
+        try:
+            return _payment(ledger, record) is not None
+        except LedgerError:
+            return record["dataset"] in datasets_of(ledger)
 
     def _has_file(self, release_id: str) -> bool:
         try:
@@ -226,12 +233,28 @@ class Releasing:
                 self._under_way.discard(plan_id)
 
 
+def _payment(ledger: Ledger, record: dict[str, Any]) -> Entry | None:
+    """The entry of the ledger that paid for a release, if there is one."""
+    entries = ledger.entries(record["dataset"])
+    return next((entry for entry in entries if entry.request == record["request"]), None)
+
+
 def _check_number(number: int, count: int) -> None:
     """Releases of a plan are made one after another, so that asking twice for one is not asking for two."""
     if number > count + 1:
         raise conflict(
             f"number must be at most {count + 1}: this plan was released {count} time(s) for these people. "
             "Nothing was spent."
+        )
+
+
+def _check_payer(plan: dict[str, Any], dataset: str) -> None:
+    """Earlier releases that a plan takes into account are about the people who paid for them."""
+    payer = plan.get("payer")
+    if payer not in (None, dataset):
+        raise conflict(
+            f"this plan takes a release into account that was paid from the budget of {payer}; only that can "
+            "pay for it. Nothing was spent."
         )
 
 

@@ -14,7 +14,7 @@ router = APIRouter(prefix="/api", responses=REFUSALS, tags=["plans"])
 
 @router.post("/preview", response_model=models.Preview)
 def preview(asked: models.Settings, person: Custodian, state: Server) -> dict[str, Any]:
-    """The exact noise of a release with these settings. Nothing is spent, and the output is not read."""
+    """The noise of a release, exact unless the model is learned. Free; the output is not read."""
     state.plans.check_roles(asked.data, asked.inputs, asked.output)
     return state.planning.preview(asked)
 

@@ -14,6 +14,7 @@ from cloakgp.app.people import Person as Someone
 from cloakgp.app.sessions import COOKIE, HOURS
 from cloakgp.app.state import State
 from cloakgp.app.terms import TERMS
+from cloakgp.plans.staged_planner import MOST_COLUMNS
 
 router = APIRouter(responses=REFUSALS, tags=["session"])
 _WORN = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>cloakgp</title></head><body>
@@ -83,6 +84,7 @@ def _me(person: Someone, state: State) -> models.Me:
         exact_rows=limits.ROWS,
         most_rows=limits.INDUCING_ROWS,
         most_inducing=limits.INDUCING,
+        learned_inputs=MOST_COLUMNS,
     )
 
 

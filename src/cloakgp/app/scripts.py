@@ -18,8 +18,7 @@ Made by cloakgp {version}. Needs its extras cli and ledger (in a clone: pip inst
 _PLAN = """
 # 1. Plan: public, free, and without a look at the private column.
 import cloakgp
-from cloakgp.kernels import parse
-from cloakgp.workflow import points, tables
+{imports}from cloakgp.workflow import points, tables
 from threadpoolctl import threadpool_limits
 
 DATA = "PATH/TO/{data}"  # fill in
@@ -27,13 +26,15 @@ INPUTS = {inputs!r}
 OUTPUT = {output!r}  # private: read by the release below, and by nothing else
 
 threadpool_limits(1, user_api="blas")  # as the app does: the plan must be the same to the last bit
-gp = cloakgp.GP(parse({kernel!r}), noise={noise!r}, bounds={bounds!r}, mean={mean!r}{inducing})
+gp = {gp}
 X = tables.read_columns(DATA, INPUTS)
 {plan}
 print(plan.certificate)
 """
 _PREDICTIONS = """X_star = {where}
 plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}, design={design!r})"""
+_LEARNED = """X_star = {where}
+plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}{earlier})"""
 _FUNCTION = """plan = gp.plan_function(X, epsilon={epsilon!r}, delta={delta!r})"""
 _RELEASE = """
 # 2. Release: the one private step. The ledger knows this request, so it gives the same answer for nothing;
@@ -93,18 +94,30 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
     read = _READ.format(file=file, inputs=", ".join(ascii(name) for name in settings["inputs"]))
     if not custodian:
         return [read]
-    number = settings.get("inducing")
-    inducing = "" if number is None else f", inducing={number!r}"
+    is_learned = settings.get("model") == "learn"
     if settings["kind"] == "function":
         plan = _FUNCTION.format(**settings)
     else:
         at = settings["at"]
         where = f"points.grid({at!r}, X)" if isinstance(at, str) else repr(at["points"])
-        plan = _PREDICTIONS.format(where=where, **settings)
+        files = [f"cloakgp.load('PATH/TO/{name}.cloak')" for name in settings.get("given", ())]
+        earlier = f", given=[{', '.join(files)}]" if files else ""
+        plan = (_LEARNED if is_learned else _PREDICTIONS).format(where=where, earlier=earlier, **settings)
+    imports = "" if is_learned else "from cloakgp.kernels import parse\n"
     return [
-        _PLAN.format(plan=plan, **{**settings, "bounds": tuple(settings["bounds"]), "inducing": inducing}),
+        _PLAN.format(plan=plan, gp=_gp(settings, is_learned), imports=imports, **settings),
         _RELEASE.format(
             file=file, **{name: record[name] for name in ("dataset", "why", "request", "missing")}
         ),
         read,
     ]
+
+
+def _gp(settings: dict[str, Any], is_learned: bool) -> str:
+    bounds = tuple(settings["bounds"])
+    if is_learned:
+        return f"cloakgp.AutoGP(bounds={bounds!r})"
+    number = settings.get("inducing")
+    inducing = "" if number is None else f", inducing={number!r}"
+    given = f"noise={settings['noise']!r}, bounds={bounds!r}, mean={settings['mean']!r}{inducing}"
+    return f"cloakgp.GP(parse({settings['kernel']!r}), {given})"

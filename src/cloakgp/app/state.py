@@ -84,8 +84,9 @@ def open_state(
     folder.tidy()
     url = ledger or f"sqlite:///{folder.path / 'ledger.db'}"
     uploads = Uploads(folder)
-    planning = Planning(uploads)
-    plans, releases = Plans(folder, uploads, planning), Releases(folder)
+    releases = Releases(folder)
+    planning = Planning(uploads, releases)
+    plans = Plans(folder, uploads, planning)
     people = People(folder.path / "people.json")
     releasing = Releasing(url, uploads, plans, releases, Receipts(folder.receipts, releases.receipts()))
     releasing.check_ledger()

@@ -30,6 +30,19 @@ TERMS = {
     "one row": (
         "The unit of protection: the outcome of one row. A person who owns several rows is protected less."
     ),
+    "learned model": (
+        "How smooth the curve is, how far it moves and how far single outcomes lie from it, found out by the "
+        "release itself. It is made in stages: each looks more closely where the stages before suggest, and "
+        "all of them together keep the one promise."
+    ),
+    "expected error": (
+        "How far predictions will be from the true curve, typically, if nothing were known but the bounds. "
+        "What a release learns of the model usually makes it smaller."
+    ),
+    "given": (
+        "Releases of the same outcomes that a plan starts from. What they told is public, so nothing is paid "
+        "for it again; the new release costs what its own promise says."
+    ),
     "Gaussian process": (
         "The model: a smooth curve or surface through noisy data, which says how unsure it is."
     ),

@@ -102,7 +102,11 @@ class Uploads:
         path = self.path(name)
         rows = self.facts(name)["rows"]
         if rows > most:
-            remedy = f"With inducing inputs it can be {limits.INDUCING_ROWS}. " if most == limits.ROWS else ""
+            remedy = (
+                f"With inducing inputs, or a model that is learned, it can be {limits.INDUCING_ROWS}. "
+                if most == limits.ROWS
+                else ""
+            )
             raise bad_input(
                 f"{name} has {rows} rows, and the app does this for at most {most}. {remedy}Take a sample by "
                 "public knowledge only, or use the library on a larger machine."

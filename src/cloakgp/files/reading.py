@@ -29,6 +29,14 @@ def plan_digest(manifest: dict[str, Any], arrays: dict[str, Array]) -> str:
     return sha256
 
 
+def answers_of(manifest: dict[str, Any], arrays: dict[str, Array]) -> list[Array]:
+    """The noisy integers of a release: of each of its own stages, if it has stages."""
+    if manifest["release"] != schema.STAGED:
+        return [arrays["z"]]
+    before = sum(given["stages"] for given in manifest["given"])
+    return [arrays[f"z_{number}"] for number in range(before, len(manifest["stages"]))]
+
+
 def _staged_digest(words: dict[str, Any], arrays: dict[str, Array]) -> str:
     """What was given belongs to the plan, and so does its own first stage, but for the answer."""
     before = sum(given["stages"] for given in words["given"])
@@ -42,13 +50,6 @@ def _staged_digest(words: dict[str, Any], arrays: dict[str, Array]) -> str:
             kept[name] = array
     sha256: str = container.sealed({**words, "stages": words["stages"][: before + 1]}, kept)["sha256"]
     return sha256
-
-
-def answer_of(manifest: dict[str, Any], arrays: dict[str, Array]) -> Array:
-    """The noisy integers that a release's receipt is for: those of its last stage, if it has stages."""
-    if manifest["release"] == schema.STAGED:
-        return arrays[f"z_{len(manifest['stages']) - 1}"]
-    return arrays["z"]
 
 
 def read(

@@ -127,6 +127,8 @@ def _checked_stages(
     if any(arrays[name].ndim != 2 for name in ("X_star", "matrix_0")):
         raise ReleaseFileError("release file: X_star and matrix_0 must have two dimensions.")
     staged_schema.check(manifest, arrays, plan)
+    if "kernel" in manifest["model"]:
+        _check_kernel(manifest["model"]["kernel"])
     if not plan:
         _check_ledger(manifest["ledger"], manifest[CUSTODIANS_WORDS])
     return manifest, arrays
@@ -212,8 +214,11 @@ def _check_model(model: Any) -> None:
         raise ReleaseFileError("release file: the model's bounds, mean and noise must be numbers.")
     if model["approximation"] not in (None, *APPROXIMATIONS):
         raise ReleaseFileError("release file has an approximation that this version does not know.")
-    kernel = stored_kernel(model["kernel"])
-    if json.dumps(kernel.to_spec(), sort_keys=True) != json.dumps(model["kernel"], sort_keys=True):
+    _check_kernel(model["kernel"])
+
+
+def _check_kernel(spec: Any) -> None:
+    if json.dumps(stored_kernel(spec).to_spec(), sort_keys=True) != json.dumps(spec, sort_keys=True):
         raise ReleaseFileError("release file: its kernel is not described as this version would.")
 
 

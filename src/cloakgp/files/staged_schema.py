@@ -148,7 +148,8 @@ def _check_model(manifest: dict[str, Any]) -> None:
     good = isinstance(prior, dict) and set(prior) == {"kernels", *ends}
     _expect(good, "the prior lacks a key or has one too many")
     families = prior["kernels"]
-    good = isinstance(families, list) and 1 <= len(families) <= len(FAMILIES)  # or work without end
+    # No more than there are, or a file could ask for endless work.
+    good = isinstance(families, list) and 1 <= len(families) <= len(FAMILIES)
     good = good and all(type(name) is str and name in FAMILIES for name in families)
     _expect(good, "the prior names no families")
     good = all(_numbers(prior[name], 2) and 0 < prior[name][0] < prior[name][1] for name in ends)

@@ -34,6 +34,8 @@ class Claim:
     answer: str | None = None
     unreadable: str = ""
     """Why nothing is known of it, if it is a file that cannot be read."""
+    earlier: tuple[str, ...] | None = None
+    """The digests of the answers to a release's earlier stages, if they are known."""
 
 
 def claims_of(given: Any, argument: str) -> list[Claim]:
@@ -56,20 +58,19 @@ def claim_of(given: Any, argument: str = "receipts") -> Claim:
         except FileNotFoundError:
             said = Message(Argument(argument), f": there is no file {name!r}.")
             raise FileNotFoundError(said) from None
-        plan, answer, receipt = (
-            reading.plan_digest(manifest, arrays),
-            reading.answer_of(manifest, arrays),
-            None,
-        )
+        plan, receipt = reading.plan_digest(manifest, arrays), None
+        answers = reading.answers_of(manifest, arrays)
         if manifest["ledger"] is not None:
             receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
     elif all(hasattr(given, word) for word in ("plan", "z", "receipt")):
-        name, plan, answer, receipt = "", given.plan.digest, given.z, given.receipt
+        name, plan, receipt = "", given.plan.digest, given.receipt
+        answers = [stage.answer for stage in getattr(given, "stages", ())] or [given.z]
     else:
         raise ArgumentTypeError(
             argument, "must be receipts, release files, or what release or select gave", type(given).__name__
         )
-    return Claim(str(name), receipt, plan, sha256(np.asarray(answer, dtype="<i8").tobytes()))
+    *earlier, last = (sha256(np.asarray(answer, dtype="<i8").tobytes()) for answer in answers)
+    return Claim(str(name), receipt, plan, last, earlier=tuple(earlier))
 
 
 def fault(claim: Claim, entries: Sequence[Entry]) -> str | None:
@@ -93,7 +94,17 @@ def _fault(claim: Claim, entries: Sequence[Entry]) -> str | None:
     of_release = (entry.plan, entry.answer) if entry.kind in (SPENT, ANSWERED) else ()
     if (claim.plan, claim.answer) not in ((None, None), of_release):
         return f"{name} was made from another plan or gave another answer"
+    if claim.earlier is not None and claim.earlier != _earlier(entry, entries):
+        return f"{name} was planned from other answers to the stages before"
     return None
+
+
+def _earlier(entry: Entry, entries: Sequence[Entry]) -> tuple[str, ...]:
+    """The digests of the answers that came before, if this is one of a release in stages."""
+    if entry.kind != ANSWERED:
+        return ()
+    before = (each for each in entries[: entry.number] if each.kind == ANSWERED)
+    return tuple(each.answer for each in before if each.what["paid"] == entry.what["paid"])
 
 
 def check_claims(claims: Sequence[Claim], entries: Sequence[Entry]) -> None:

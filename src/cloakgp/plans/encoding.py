@@ -187,9 +187,9 @@ def contents_of(
 
 def given_kernel(spec: dict[str, Any], kernel: Any) -> Kernel:
     """The kernel that a file describes; where it is a custom one, the one that is given, if it fits."""
-    if kernel is None or not schema.is_custom(spec):
+    given = None if kernel is None else as_kernel(kernel)
+    if given is None or not schema.is_custom(spec):
         return schema.stored_kernel(spec)
-    given = as_kernel(kernel)
     if not schema.fits(given.to_spec(), spec):
         raise ValueError(
             "kernel: the file's has parts that it can hold, and the one given has not the same. Give the "

@@ -28,7 +28,7 @@ from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior
 from cloakgp.plans import staged_encoding as encoding
-from cloakgp.plans.stages import Rule, Stage, StagePlan, Walk
+from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import State
@@ -208,6 +208,7 @@ class StagedPlan:
         account = Account(ledger, dataset, why, request)
         self._check_dataset(dataset)
         self._check_inputs()
+        self._check_promise()
         entry = paid(self, account, lambda: self._check_usable(y, missing))
         return self._all_stages(entry, ledger, y, missing)
 
@@ -217,21 +218,31 @@ class StagedPlan:
         Without `y`, from the stages that were answered. With it, those that were not are answered now: they
         are paid for.
         """
+        self._check_promise()
         return self._all_stages(entry, ledger, y, missing)
 
+    def _check_promise(self) -> None:
+        """Raise unless all stages together keep what the certificate says, and is paid for."""
+        for part in self.first.parts:
+            part.check()
+        c, promise = self.certificate, self.rule.promise
+        promise.check([self.first])
+        certified = Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares)
+        if certified != promise:
+            raise AssertionError("certificate is of another release")
+
     def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
-        walk, stages, receipt, spent = Walk(self.rule, self.__dict__.get("start")), [], None, 0.0
+        walk, receipt = Walk(self.rule, self.__dict__.get("start")), None
+        stages: list[Stage] = []
         known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
         with Progress("stages", self.stages) as progress:
             for number in range(self.stages):
                 record = known.get(number)
                 try:
                     plan = self._stage_plan(walk, number, record)
+                    self.rule.promise.check([*(stage.plan for stage in stages), plan])
                 except (ValueError, ArithmeticError, LinAlgError, AssertionError):
                     break  # it is paid for: what was answered is better than nothing
-                spent += plan.mu_squared
-                if not spent <= self.rule.promise.mu**2 * (1 + 1e-12):
-                    raise AssertionError("stages spend more than was promised")
                 if record is not None and record.answer is not None:
                     answer, receipt = record.answer, record.receipt
                 elif y is None:
@@ -283,10 +294,7 @@ class StagedPlan:
     def _measure_stage(self, plan: StagePlan, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        answer = measure(plan.measurement, y, missing)
-        if plan.spread is None:
-            return answer
-        return np.concatenate([answer, measure(plan.spread, y, missing)])
+        return np.concatenate([measure(part, y, missing) for part in plan.parts])
 
     def __repr__(self) -> str:
         c, error = self.certificate, self.expected_error
@@ -461,7 +469,7 @@ def learned_from(
 ) -> Learned:
     """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
     stages = rule.all_stages(own)
-    inducing = () if rule.support is None else (rule.support,)
+    inducing = () if rule.support is None else (rule.support, "fitc")
     models = [GP(one.kernel, one.noise, rule.bounds, rule.middle, *inducing) for one in settings]
     posteriors = tuple(conditioned(model, rule, stages) for model in models)
     with np.errstate(divide="ignore"):

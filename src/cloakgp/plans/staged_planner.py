@@ -23,7 +23,7 @@ from cloakgp.plans.reconstruction import relative_weights
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.stages import Promise, Rule, Walk
 from cloakgp.posterior import staging
-from cloakgp.posterior.mixture import support_points
+from cloakgp.posterior.support import support_points
 from cloakgp.rows.cells import MOST_CELLS, make_cells
 from cloakgp.rows.chunks import spread_evenly
 from cloakgp.rows.merging import distinct
@@ -59,8 +59,7 @@ def make_staged_plan(
             Message("Leave out columns that matter little, or ", Phrase.SET_MODEL, "."),
         )
     epsilon, delta = calibrate.promise(epsilon, delta)
-    # The number of stages depends on mu, which depends, hardly, on how many numbers they release.
-    schedule = staging.schedule(calibrate.calibrate(epsilon, delta), len(X), model.stages)
+    schedule = staging.schedule(model.stages)
     return _planned(
         model.prior, model.bounds, model.inducing, X, X_star, weights, given, epsilon, delta, *schedule
     )

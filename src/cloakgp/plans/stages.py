@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from cloakgp.calibration import total_delta
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import container
 from cloakgp.files.container import Array
@@ -29,6 +31,7 @@ from cloakgp.rows.merging import Groups, Inputs, distinct
 
 ARRAYS = ("matrix", "lower", "upper", "slope", "shift", "extra", "centre")
 """Of a stage, in a file."""
+_ROUNDING = 1e-13  # far above the rounding errors in a dozen shares, far below what noise could show
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,13 +45,18 @@ class StagePlan:
     """What its windows do to outcomes; None where they are the bounds."""
 
     @property
+    def parts(self) -> tuple[Measurement, ...]:
+        """What is measured, in the order of the answer."""
+        return (self.measurement,) if self.spread is None else (self.measurement, self.spread)
+
+    @property
     def n_measurements(self) -> int:
-        return self.measurement.n_measurements + (self.spread is not None)
+        return sum(part.n_measurements for part in self.parts)
 
     @property
     def mu_squared(self) -> float:
         """What it spends."""
-        return self.measurement.mu() ** 2 + (0.0 if self.spread is None else self.spread.mu() ** 2)
+        return sum(part.mu() ** 2 for part in self.parts)
 
     def described(self) -> tuple[dict[str, Any], dict[str, Array]]:
         """As words and arrays."""
@@ -198,6 +206,26 @@ class Promise:
         part = share * staging.SCALE_SHARE if spread else 0.0
         return share - part, part
 
+    def mu_of(self, share: float) -> float:
+        """What a part may spend: a hair less than its share, so that no rounding adds up to more than all."""
+        return self.mu * math.sqrt(share) * (1 - _ROUNDING)
+
+    def check(self, stages: Sequence[StagePlan]) -> None:
+        """Raise unless these stages, exactly, and those to come keep the promise: theorem 17.
+
+        That each has the noise that it says, the private room checks.
+        """
+        parts = [part for stage in stages for part in stage.parts]
+        if not sum(part.n_measurements for part in parts) <= self.most:
+            raise AssertionError("stages release more numbers than were counted")
+        # "not <=" rather than ">": it must fail for NaN too.
+        if not (min(self.shares) > 0 and math.fsum(self.shares) <= 1 + _ROUNDING):
+            raise AssertionError("stages have more than all of the promise between them")
+        if not total_delta(self.mu, self.epsilon, self.delta, self.most) <= self.delta:
+            raise AssertionError("noise of all stages is too small for (epsilon, delta)")
+        if not sum(Fraction(part.mu()) ** 2 for part in parts) <= Fraction(self.mu) ** 2:
+            raise AssertionError("stages spend more than was promised")
+
 
 @dataclass(frozen=True, eq=False)
 class Given:
@@ -279,11 +307,11 @@ class Walk:
 
     @property
     def _centred(self) -> tuple[float, float]:
-        """The bounds, less their middle."""
+        """The bounds, less what outcomes are counted from."""
         return self.rule.bounds[0] - self.rule.middle, self.rule.bounds[1] - self.rule.middle
 
     def windows(self) -> tuple[FloatArray, FloatArray]:
-        """(U,) lower and upper edges for a stage that is not the first, in y's unit."""
+        """(U,) lower and upper edges for the next stage, if it has windows, in y's unit."""
         (low, high), middle, centred = self.rule.bounds, self.rule.middle, self._centred
         assert self.rule.kappa is not None
         a, b = staging.windows(self.state, centred, self.rule.kappa)
@@ -291,13 +319,13 @@ class Walk:
         return frozen(lower), frozen(upper)
 
     def stage(self, lower: Limits, upper: Limits, mu: float) -> staging.Stage:
-        """What can be said of a stage with these windows before its measurement is known."""
+        """What can be said of the next stage, with these windows, before its measurement is known."""
         middle, same = self.rule.middle, np.ones(len(self.mixture.counts))
         window = (lower - middle) * same, (upper - middle) * same
         return staging.Stage(self.state, window, self._centred, mu, self.rule.weights)
 
     def line(self, stage: staging.Stage, m: Measurement) -> Line:
-        """What the windows do to this measurement."""
+        """What the stage's windows do to its measurement."""
         rows, clip, middle = m.real_matrix(), stage.clip, self.rule.middle
         shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
         return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
@@ -309,18 +337,19 @@ class Walk:
 
     def next_stage(self, number: int) -> StagePlan:
         """The plan of a stage, from all that was answered before it."""
-        rule, groups, promise = self.rule, self.rule.inputs.groups, self.rule.promise
+        rule, promise, groups = self.rule, self.rule.promise, self.rule.inputs.groups
+        narrow = rule.has_windows(number)
         share, spread_share = promise.shares_of(number, rule.measures_noise(number))
-        mu, narrow = promise.mu * math.sqrt(share), rule.has_windows(number)
+        mu = promise.mu_of(share)
         limits: tuple[Limits, Limits] = self.windows() if narrow else rule.bounds
         stage = self.stage(*limits, mu)
         B = stage.rows() * (stage.window[1] - stage.window[0])
-        kept = (promise.epsilon, promise.delta)
-        m = to_integers(B, limits, *kept, mu, groups=groups, part=Part(share, promise.most))
+        kept, part = (promise.epsilon, promise.delta), Part(share, promise.most)
+        m = to_integers(B, limits, *kept, mu, groups=groups, part=part)
         line = self.line(stage, m) if narrow else None
         if not spread_share:
             return StagePlan(m, None, line)
-        spread_mu, part = promise.mu * math.sqrt(spread_share), Part(spread_share, promise.most)
+        spread_mu, part = promise.mu_of(spread_share), Part(spread_share, promise.most)
         spread = make_spread(*self.distances(), rule.bounds, groups, *kept, spread_mu, part)
         return StagePlan(m, spread, line)
 

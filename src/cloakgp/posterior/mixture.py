@@ -1,8 +1,8 @@
 """The mixture over a hyperprior's models, given all that was measured of the same rows, stage by stage.
 
-f at the U distinct inputs is P times f at m support points: the inputs themselves, and P the identity, or a
-few hundred, and P an interpolation that does not depend on the setting, so that every one costs m x m.
-Numbers here are less the middle of the bounds; the prior mean is 0.
+f is followed at support points (:mod:`cloakgp.posterior.support`): where these are fewer than the inputs, the
+interpolation between them is the best setting's, for all settings, so that each costs little; what it leaves
+out of f counts as noise of its own. Numbers here are less the middle of the bounds; the prior mean is 0.
 """
 
 from __future__ import annotations
@@ -16,27 +16,16 @@ from scipy.linalg import block_diag
 from scipy.special import ndtr
 
 from cloakgp.checks import FloatArray
-from cloakgp.model.hyperprior import Candidate, Hyperprior, Known
-from cloakgp.model.inducing import choose_inducing
+from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, Setting
 from cloakgp.posterior.resampling import about_the_best
+from cloakgp.posterior.support import Support
 
-MOST_EXACT = 800
-"""Distinct inputs up to which each is a support point."""
-_SUPPORT = 320
-_KEPT = 10  # settings that predictions are made with
-_NEGLIGIBLE = 12.0  # log odds against the best beyond which a setting is looked at no more
+_KEPT = 128  # settings that predictions are made with, at most
+_WEIGHT = 0.99  # that they hold together
+_NEGLIGIBLE = 9.0  # log odds against the best beyond which a setting is looked at no more
 _MOST = 192  # settings that go on to the next stage
 _ENTRIES = 2**21  # of a stack of matrices
-_LOOKED_AT = 256  # rows whose spread stands for all
-
-
-def support_points(X: FloatArray, inducing: int | FloatArray | None) -> FloatArray | None:
-    """Inputs that stand for all; None where each of X stands for itself."""
-    if inducing is None and len(X) <= MOST_EXACT:
-        return None
-    if isinstance(inducing, np.ndarray):
-        return inducing
-    return choose_inducing(X, _SUPPORT if inducing is None else inducing)
+_REFERENCE = (0.2, 0.2, 0.1)  # shares of a first setting to interpolate by: lengthscales, signal, noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +63,7 @@ class Mixture:
     width : float
         Of the outer bounds.
     support : (m, D) array, optional
-        Inputs that stand for all, where there are many: see :func:`support_points`.
+        Inputs that stand for all, where there are many: see :func:`cloakgp.posterior.support.support_points`.
     """
 
     def __init__(
@@ -90,44 +79,32 @@ class Mixture:
         self.spans = np.ptp(X, axis=0)
         self.settings: list[Candidate] = [*prior.settings(self.spans, width)]
         self.log_prior = np.zeros(len(self.settings))
-        self.Z = X if support is None else support
-        self.P: FloatArray | None = None if support is None else self._interpolation()
-        looked_at = np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT)).astype(np.intp)
-        self._looked_at = looked_at
+        reference = self.settings[0]
+        if isinstance(prior, Hyperprior):
+            lengths, signal, noise = _REFERENCE
+            shares = np.array([lengths] * len(self.spans) + [signal, noise])
+            spans = np.where(self.spans > 0, self.spans, 1.0)
+            reference = Setting.of(prior.kernels[0], shares, spans, width)
+        self.support = Support(X, X_star, reference, support)
         self._shapes: dict[tuple[str, tuple[float, ...]], FloatArray] = {}
-
-    @property
-    def n_support(self) -> int:
-        return len(self.Z)
-
-    def _interpolation(self) -> FloatArray:
-        kernel = self.prior.model(self.X, (0.0, self.width)).kernel
-        K = np.asarray(kernel(self.Z))
-        K[np.diag_indices_from(K)] += 1e-6 * K[0, 0]
-        P: FloatArray = np.linalg.solve(K, np.asarray(kernel(self.Z, self.X))).T
-        return P
 
     def start(self) -> State:
         """Before anything is measured: the mean of the kernels."""
-        points = np.vstack([self.Z, self.X_star])
-        chosen = self.settings
+        chosen, m = self.settings, len(self.support.Z)
         if len(self.spans) > 1:  # hundreds of lengthscales: a few stand for all
             chosen = chosen[:: max(1, len(chosen) // 16)]
-        shapes = dict.fromkeys((s.family, s.lengthscale) for s in chosen)
-        mean_shape = np.zeros((len(points), len(points)))
-        for key in shapes:
-            one = next(s for s in chosen if (s.family, s.lengthscale) == key)
-            mean_shape += self._shape(one) / len(shapes)
+        shapes = [self._shape(chosen[members[0]]) for members in _by_shape(chosen)]
+        shape = np.mean(shapes, axis=0)
         signal = float(np.mean([s.signal for s in self.settings]))
         noise = float(np.mean([s.noise for s in self.settings]))
-        F = chosen[0].level + signal * mean_shape
-        return State(self, (), np.empty(0), (), (), np.zeros(len(points)), F, noise)
+        F, rest = chosen[0].level + signal * shape, signal * self.support.left_out(shape[:m, :m])
+        return State(self.counts, self.support, (), np.empty(0), (), (), np.zeros(len(F)), F, noise, rest)
 
     def fit(self, readings: Sequence[Reading], spreads: Sequence[SpreadReading] = ()) -> State:
         """What all readings together say; settings that they rule out are forgotten."""
         if isinstance(self.prior, Known):
             return self.state(tuple(self.settings), np.ones(1), readings, spreads)
-        data = _Stacked(self, readings)
+        data = _Stacked(self.counts, self.support, readings)
         scores = self._evidence(data, self.settings, spreads)
         if len(self.spans) > 1:
             for round_ in range(2 if len(readings) == 1 else 1):
@@ -142,10 +119,11 @@ class Mixture:
         go_on = [i for i in order[:_MOST] if total[i] > total[order[0]] - _NEGLIGIBLE]
         self.settings = [self.settings[i] for i in go_on]
         self.log_prior = self.log_prior[go_on]
-        best = order[:_KEPT]
-        kept = tuple(self.settings[: min(_KEPT, len(go_on))])
-        weights = np.exp(total[best[: len(kept)]] - total[best[0]])
-        return self.state(kept, weights / weights.sum(), readings, spreads)
+        weights = np.exp(total[go_on] - total[order[0]])
+        held = np.cumsum(weights) / weights.sum()
+        n = min(_KEPT, 1 + int(np.searchsorted(held, _WEIGHT)))
+        kept = tuple(self.settings[:n])
+        return self.state(kept, weights[:n] / weights[:n].sum(), readings, spreads)
 
     def state(
         self,
@@ -155,57 +133,68 @@ class Mixture:
         spreads: Sequence[SpreadReading],
     ) -> State:
         """The mixture of these settings, each conditioned on the readings."""
-        data = _Stacked(self, readings)
-        means, F, noise = [], np.zeros((len(self.Z) + len(self.X_star),) * 2), 0.0
-        for setting, weight in zip(kept, weights, strict=True):
-            k = setting.signal * self._shape(setting) + setting.level
-            H = data.G @ k[: len(self.Z)]
-            D = H[:, : len(self.Z)] @ data.G.T + data.noise(setting.noise)
-            L = _factor(D)
-            W = _lower_solve(L, np.column_stack([H, data.z]))
-            means.append(W[:, :-1].T @ W[:, -1])
-            F += weight * (k - W[:, :-1].T @ W[:, :-1])
-            noise += weight * setting.noise
-        mean = weights @ np.array(means)
-        for weight, one in zip(weights, means, strict=True):
-            F += weight * np.outer(one - mean, one - mean)
-        return State(self, kept, weights, tuple(readings), tuple(spreads), mean, (F + F.T) / 2, noise)
+        self.support = self.support.again(kept[0])
+        data, m = _Stacked(self.counts, self.support, readings), len(self.support.Z)
+        means, F = np.empty((len(kept), m + len(self.X_star))), np.zeros((m + len(self.X_star),) * 2)
+        rest = 0.0
+        for members in _by_shape(kept):
+            k = self._shape(kept[members[0]])
+            A = data.G @ k[:m]
+            AG = A[:, :m] @ data.G.T
+            left_out = self.support.left_out(k[:m, :m])
+            for i in members:
+                s = kept[i]
+                D = s.signal * AG + s.level * np.outer(data.total, data.total)
+                D += data.noise(s.noise + s.signal * left_out)
+                H = s.signal * A + s.level * data.total[:, None]
+                W = _lower_solve(_factor(D), np.column_stack([H, data.z]))
+                means[i] = W[:, :-1].T @ W[:, -1]
+                F -= weights[i] * (W[:, :-1].T @ W[:, :-1])
+            signal = float(sum(weights[i] * kept[i].signal for i in members))
+            F += signal * k
+            rest += signal * left_out
+        mean = weights @ means
+        F += float(weights @ [s.level for s in kept]) + (means - mean).T @ ((means - mean) * weights[:, None])
+        noise = float(weights @ [s.noise for s in kept])
+        given = tuple(readings), tuple(spreads)
+        return State(self.counts, self.support, kept, weights, *given, mean, (F + F.T) / 2, noise, rest)
 
     def _shape(self, setting: Candidate) -> FloatArray:
         """(m + P, m + P) the smooth part with variance 1, at support and test points."""
-        key = (setting.family, setting.lengthscale)
+        if len(self.spans) > 1 or not self.support.exact:
+            return self.support.whole(setting)
+        key = (setting.family, setting.lengthscale)  # a grid's few are kept
         if key not in self._shapes:
-            points = np.vstack([self.Z, self.X_star])
-            made = np.asarray(setting.shape(points), dtype=np.float64)
-            if len(self.spans) > 1 or len(points) > 2000:
-                return made
-            self._shapes[key] = made  # a grid's few
+            self._shapes[key] = self.support.whole(setting)
         return self._shapes[key]
+
+    def _inner(self, setting: Candidate) -> FloatArray:
+        kept = self._shapes.get((setting.family, setting.lengthscale))
+        return (
+            self.support.inner(setting)
+            if kept is None
+            else kept[: len(self.support.Z), : len(self.support.Z)]
+        )
 
     def _evidence(
         self, data: _Stacked, settings: Sequence[Candidate], spreads: Sequence[SpreadReading]
     ) -> FloatArray:
         """Log density of the readings under each setting."""
         found = np.empty(len(settings))
-        by_shape: dict[tuple[str, tuple[float, ...]], list[int]] = {}
-        for i, setting in enumerate(settings):
-            by_shape.setdefault((setting.family, setting.lengthscale), []).append(i)
         most = max(1, _ENTRIES // data.G.shape[0] ** 2)
-        m = len(self.Z)
-        for members in by_shape.values():
-            if len(self.spans) > 1:
-                k = np.asarray(settings[members[0]].shape(self.Z), dtype=np.float64)
-            else:
-                k = self._shape(settings[members[0]])[:m, :m]
+        for members in _by_shape(settings):
+            k = self._inner(settings[members[0]])
             A = data.G @ k
             AG = A @ data.G.T
-            at_rows = self._at_looked(A) if spreads else None
+            at_rows = self.support.at_looked(A) if spreads else None
+            left_out = self.support.left_out(k)
             for some in (members[i : i + most] for i in range(0, len(members), most)):
                 signal, level, noise = (
                     np.array([getattr(settings[i], name) for i in some])[:, None, None]
                     for name in ("signal", "level", "noise")
                 )
-                D = signal * AG + level * np.outer(data.total, data.total) + noise * data.own + data.rest
+                D = signal * AG + level * np.outer(data.total, data.total) + data.rest
+                D += (noise + signal * left_out) * data.own
                 if at_rows is None:
                     right = np.broadcast_to(data.z[:, None], (len(some), len(data.z), 1))
                 else:
@@ -227,15 +216,10 @@ class Mixture:
         found[~np.isfinite(found)] = -np.inf
         return found
 
-    def _at_looked(self, A: FloatArray) -> FloatArray:
-        """From support points (columns) to the rows that are looked at."""
-        result: FloatArray = A[:, self._looked_at] if self.P is None else A @ self.P[self._looked_at].T
-        return result
-
     def _spread_evidence(self, spread: SpreadReading, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Log density of a noisy mean distance, for settings with these means and variances of outcomes."""
-        n, T = self.counts[self._looked_at], spread.limit
-        r = np.sqrt(variance + (mean - spread.centre[self._looked_at]) ** 2)
+        n, T = self.counts[self.support.looked_at], spread.limit
+        r = np.sqrt(variance + (mean - spread.centre[self.support.looked_at]) ** 2)
         expected = folded(r, T) @ n / n.sum()
         sampling = 0.36 * (np.minimum(r, T) ** 2 @ n) / n.sum() / self.counts.sum()
         total = spread.variance + sampling
@@ -247,7 +231,8 @@ class Mixture:
 class State:
     """What is known of f after some stages."""
 
-    mixture: Mixture
+    counts: FloatArray  # (U,): rows at each input
+    support: Support
     settings: tuple[Candidate, ...]
     """Those that hold the weight, the best first."""
     weights: FloatArray
@@ -257,49 +242,51 @@ class State:
     support_covariance: FloatArray  # (m + P, m + P)
     noise: float
     """Variance of one outcome about f."""
+    rest: float
+    """Variance of f at an input that the support points do not tell of."""
 
     @cached_property
     def mean(self) -> FloatArray:
         """(U,) of f at the inputs."""
-        at, P = self.support_mean[: self.mixture.n_support], self.mixture.P
+        at, P = self.support_mean[: len(self.support.Z)], self.support.P
         return at if P is None else np.asarray(P @ at)
 
     @cached_property
     def variance(self) -> FloatArray:
         """(U,) of f at the inputs."""
-        m, P = self.mixture.n_support, self.mixture.P
+        m, P = len(self.support.Z), self.support.P
         S = self.support_covariance[:m, :m]
         own: FloatArray = np.diag(S) if P is None else np.einsum("ij,ij->i", P @ S, P)
-        return np.maximum(own, 0.0)
+        return np.maximum(own, 0.0) + self.rest
 
     @property
     def covariance(self) -> FloatArray:
         """(m, m) of f at the support points."""
-        m = self.mixture.n_support
+        m = len(self.support.Z)
         return self.support_covariance[:m, :m]
 
     @property
     def cross(self) -> FloatArray:
         """(m, P) of f at support and test points."""
-        m = self.mixture.n_support
+        m = len(self.support.Z)
         return self.support_covariance[:m, m:]
 
     @property
     def at_test_points(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f at X*."""
-        m = self.mixture.n_support
+        m = len(self.support.Z)
         return self.support_mean[m:], np.maximum(np.diag(self.support_covariance)[m:], 0.0)
 
     def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f at `X`, less the middle of the bounds."""
-        mixture = self.mixture
-        data = _Stacked(mixture, self.readings)
+        data = _Stacked(self.counts, self.support, self.readings)
         means, variances = [], []
         for setting in self.settings:
-            kernel = setting.kernel
-            H = data.G @ np.asarray(kernel(mixture.Z))
-            L = _factor(H @ data.G.T + data.noise(setting.noise))
-            link = data.G @ np.asarray(kernel(mixture.Z, X))
+            k = self.support.inner(setting)
+            H = data.G @ (setting.signal * k + setting.level)
+            own = setting.noise + setting.signal * self.support.left_out(k)
+            L = _factor(H @ data.G.T + data.noise(own))
+            link = data.G @ (setting.signal * self.support.cross(setting, k, X) + setting.level)
             W = _lower_solve(L, np.column_stack([link, data.z]))
             means.append(W[:, :-1].T @ W[:, -1])
             variances.append(setting.signal + setting.level - np.einsum("qn,qn->n", W[:, :-1], W[:, :-1]))
@@ -311,11 +298,10 @@ class State:
 class _Stacked:
     """Readings of all stages as one linear Gaussian measurement of f at the support points."""
 
-    def __init__(self, mixture: Mixture, readings: Sequence[Reading]) -> None:
-        n = mixture.counts
+    def __init__(self, n: FloatArray, support: Support, readings: Sequence[Reading]) -> None:
         sloped = [r.rows * (n * r.slope) for r in readings]
         rows = np.vstack(sloped)
-        self.G = rows if mixture.P is None else rows @ mixture.P
+        self.G = rows if support.P is None else rows @ support.P
         self.z = np.concatenate([r.value for r in readings])
         self.total = self.G.sum(axis=1)
         self.own: FloatArray = (rows / n) @ rows.T
@@ -324,6 +310,14 @@ class _Stacked:
     def noise(self, variance: float) -> FloatArray:
         """Covariance of all that is not f."""
         return np.asarray(variance * self.own + self.rest)
+
+
+def _by_shape(settings: Sequence[Candidate]) -> list[list[int]]:
+    """Places of the settings that share family and lengthscales."""
+    found: dict[tuple[str, tuple[float, ...]], list[int]] = {}
+    for i, setting in enumerate(settings):
+        found.setdefault((setting.family, setting.lengthscale), []).append(i)
+    return list(found.values())
 
 
 def folded(std: FloatArray, limit: float) -> FloatArray:

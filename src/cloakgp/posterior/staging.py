@@ -13,12 +13,16 @@ from cloakgp.model.smoothers import Smoother
 from cloakgp.posterior.clipping import Clipping, linearise
 from cloakgp.posterior.mixture import State
 
+STAGES, GROWTH = 7, 1.3
+KAPPA = 1.4
+"""Half a window's width, in standard deviations of what is expected of an outcome."""
 FLOOR = 0.01
 """Least width of a window, as a share of the bounds' width."""
 SCALE_SHARE = 0.1
 """Of a stage's mu^2, for the noise level; none in the first."""
 _SCALE_LIMIT = 2.5  # standard deviations up to which distances are told apart
 _GAP = 0.05
+_IDLE = 0.02  # of the noise variance: directions with less signal are not measured
 
 
 class Schedule(NamedTuple):
@@ -30,11 +34,10 @@ class Schedule(NamedTuple):
     """A window's half width, in standard deviations of what is expected there."""
 
 
-def schedule(mu: float, n_rows: int, stages: int | None = None) -> Schedule:
-    """The public rule: more stages where there is more noise."""
-    n = stages or (5 if mu > 0.2 else 7)
-    sizes = 1.4 ** np.arange(n)
-    return Schedule(tuple((sizes / sizes.sum()).tolist()), 1.2)
+def schedule(stages: int | None = None) -> Schedule:
+    """The public rule: shares grow, since windows close in."""
+    sizes = GROWTH ** np.arange(STAGES if stages is None else stages)
+    return Schedule(tuple((sizes / sizes.sum()).tolist()), KAPPA)
 
 
 def expected(
@@ -44,11 +47,11 @@ def expected(
 
     `rest` is the covariance of all in the sums that is neither f nor an outcome's scatter about it.
     """
-    n, P = state.mixture.counts, state.mixture.P
+    n, P = state.counts, state.support.P
     rows = rows * slope
     G = rows * n if P is None else (rows * n) @ P
     H = G @ state.cross
-    D = G @ state.covariance @ G.T + state.noise * (rows * n) @ rows.T + rest
+    D = G @ state.covariance @ G.T + (state.noise + state.rest) * (rows * n) @ rows.T + rest
     before = state.at_test_points[1]
     left = before - np.einsum("ij,ij->j", H, np.linalg.solve(D, H))
     window = np.zeros(len(n)), np.ones(len(n))
@@ -71,7 +74,7 @@ def scale_limit(state: State, width: float) -> float:
     """T, for the noise level's measurement."""
     return float(
         min(
-            _SCALE_LIMIT * np.sqrt(np.average(state.variance + state.noise, weights=state.mixture.counts)),
+            _SCALE_LIMIT * np.sqrt(np.average(state.variance + state.noise, weights=state.counts)),
             width,
         )
     )
@@ -93,10 +96,10 @@ class Stage:
 
     def smoother(self) -> Smoother:
         """Of the sums of clipped outcomes, each over its window's width."""
-        state, n = self.state, self.state.mixture.counts
+        state, n = self.state, self.state.counts
         width = self.window[1] - self.window[0]
-        factor, P = n * self.clip.slope / width, state.mixture.P
-        noise = n * self.clip.slope**2 * state.noise
+        factor, P = n * self.clip.slope / width, state.support.P
+        noise = n * self.clip.slope**2 * (state.noise + state.rest)
         variance = state.at_test_points[1]
         if P is None:
             K = state.covariance * factor[:, None] * factor
@@ -109,21 +112,24 @@ class Stage:
 
     def rows(self) -> FloatArray:
         """(q, U) what to measure of the sums of clipped outcomes: columns have norm 1 / width at most."""
-        smoother = self.smoother()
-        solution = designs.solve("posterior", smoother, self.weights, _GAP, 1 / self.mu**2)
+        smoother, noise = self.smoother(), 1 / self.mu**2
+        solution = designs.solve("posterior", smoother, self.weights, _GAP, noise)
         assert solution.matrix is not None
-        B: FloatArray = np.asarray(solution.matrix) / (self.window[1] - self.window[0])
-        return B
+        B = np.asarray(solution.matrix)
+        values, turn = np.linalg.eigh(smoother.times_covariance(B) @ B.T)
+        B = turn[:, values > min(_IDLE * noise, 0.1 * values[-1])].T @ B
+        rows: FloatArray = B / np.linalg.norm(B, axis=0).max() / (self.window[1] - self.window[0])
+        return rows
 
     def extra(self, rows: FloatArray) -> FloatArray:
         """(q, q) covariance of what the line leaves over, in these sums."""
-        state, n, P = self.state, self.state.mixture.counts, self.state.mixture.P
+        state, n, P = self.state, self.state.counts, self.state.support.P
         if P is None:
             return np.asarray(rows @ self.clip.of_sums(state.covariance, n) @ rows.T)
-        std = np.sqrt(np.diag(state.covariance) + state.noise)
+        std = np.sqrt(np.diag(state.covariance) + state.noise + state.rest)
         r = state.covariance / std[:, None] / std
         total, power, own = np.zeros((len(rows), len(rows))), r, self.clip.left
-        share = state.variance / self.clip.std**2
+        share = (state.variance - state.rest) / self.clip.std**2
         for k, term in enumerate(self.clip.terms, start=2):
             power = power * r
             moved = (rows * (n * term)) @ P

@@ -33,8 +33,7 @@ def numeric(y: Any) -> checks.FloatArray:
     masked = np.ma.getmaskarray(y) if isinstance(y, np.ma.MaskedArray) else False
     array = _numbers(lambda: np.asarray(y))
     with np.errstate(all="ignore"):
-        result: checks.FloatArray = np.where(masked, np.nan, array.astype(np.float64))
-    return result
+        return np.where(masked, np.nan, array.astype(np.float64))
 
 
 def to_integers(y: checks.FloatArray, lattice: Lattice) -> IntArray:
@@ -47,8 +46,7 @@ def to_integers(y: checks.FloatArray, lattice: Lattice) -> IntArray:
         if lattice.centre is not None:
             share = np.abs(clipped - lattice.centre) / lattice.limit
         rounded = np.rint(np.minimum(share, 1.0) * top).astype(np.int64)
-    integers: IntArray = np.where(finite, np.clip(rounded, 0, top), top // 2)
-    return integers
+    return np.asarray(np.where(finite, np.clip(rounded, 0, top), top // 2), dtype=np.int64)
 
 
 def kept(y: Any, n_rows: int) -> Any:
@@ -98,8 +96,7 @@ class PrivateColumn:
         from pyarrow import csv
 
         table = csv.read_csv(self._path, **csv_options(self._path, [self._column], pyarrow.float64()))
-        values: checks.FloatArray = table.column(self._column).to_numpy()
-        return values
+        return np.asarray(table.column(self._column).to_numpy())
 
     def __repr__(self) -> str:
         return "<PrivateColumn, unread>"

@@ -6,10 +6,9 @@ matrix, and noise from OpenDP is added. Only the noisy integers leave. For a sel
 takes it together with public integer scores: the clipped losses of each candidate are summed, in
 integers, and OpenDP's noisy maximum picks one. Only its index leaves.
 
-Why that is private (``docs/proofs.md``, theorem 1 and lemma 11): ``y_int`` lies in [0, 2^b] whatever y
-is, so replacing one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm, and each
-score by at most the declared sensitivity, exactly, in integers; the noise is scaled to that number;
-everything later sees only the noisy sum or the index.
+Why that is private (``docs/proofs.md``, theorems 1 and 17, lemma 11): ``y_int`` lies in [0, 2^b] whatever y
+is, so one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm, and each score by at
+most the declared sensitivity, in exact integers; noise is scaled to that, and all else sees what is noisy.
 
 What else could leak, and why it does not: the work done does not depend on y's values (no branch,
 no early exit, no warning); errors say what was expected, never what was there. The one thing an
@@ -85,8 +84,6 @@ def choose(scores: Scores, y: Any, missing: str) -> int:
     The scores are public, and checked again here, from their integers, before y is looked at. y and
     `missing` are as for :func:`measure`.
     """
-    scores.check()
-    checks.choice(missing, "missing", MISSING)
     noisy_min = noisy_minimum(scores)  # refuses too little noise before y is looked at
     return int(drawn(noisy_min, _exact_scores(scores, y, missing)))
 
@@ -97,19 +94,15 @@ def measure_sums(sums: BinSums, y: Any, missing: str) -> IntArray:
     The sums are public, and checked again here before y is looked at. y and `missing` are as for
     :func:`measure`.
     """
-    sums.check()
-    checks.choice(missing, "missing", MISSING)
     alone = ((np.bincount(sums.labels[rows]) == 1).any() for rows in chunks(sums.n_rows))
     if is_dask(y) and any(alone):
         raise ValueError(STAYS)
-    exact = _times_matrix(sums, y, missing)
+    exact = _times(sums, y, missing)
     return (add_laplace if sums.mechanism == "laplace" else add_noise)(exact, sums.scale)
 
 
 def custodian_scores(scores: Scores, y: Any, missing: str) -> IntArray:
     """Every candidate's exact score, for the custodian's own study. Not private."""
-    scores.check()
-    checks.choice(missing, "missing", MISSING)
     return _exact_scores(scores, y, missing)
 
 
@@ -183,7 +176,7 @@ def _check_complete(complete: bool, missing: str) -> None:
         raise ValueError(INCOMPLETE)
 
 
-def _times(m: Measurement | FactoredMeasurement, y: Any, missing: str) -> IntArray:
+def _times(m: Measurement | FactoredMeasurement | BinSums, y: Any, missing: str) -> IntArray:
     """The exact measurements, once their integers are found to keep the promise."""
     m.check()
     checks.choice(missing, "missing", MISSING)
@@ -197,8 +190,7 @@ def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:
     source, matrix = kept(y, m.n_rows), m.matrix
     if is_dask(source):
         return _swept(Stored(matrix), m.lattice, Inputs(m.labels, 0.0, None), source, missing)[0]
-    exact: IntArray = matrix @ _sums(source, m.lattice, m.labels, matrix.shape[1], missing)
-    return exact
+    return np.asarray(matrix @ _sums(source, m.lattice, m.labels, matrix.shape[1], missing))
 
 
 def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:
@@ -223,6 +215,8 @@ def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:
 
 def _exact_scores(scores: Scores, y: Any, missing: str) -> IntArray:
     """Each candidate's summed loss and public cost, in score steps."""
+    scores.check()
+    checks.choice(missing, "missing", MISSING)
     if is_dask(y):
         raise ValueError(STAYS)
     y_int = _sums(kept(y, scores.n_rows), scores.lattice, np.arange(scores.n_rows), scores.n_rows, missing)

@@ -154,6 +154,18 @@ def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X:
         f"{stages}: integer sensitivity, noise scale and mu of each, from its matrix, within its share",
         "the stages' total mu, epsilon and delta",
     ]
+    earlier = len(manifest["given"])
+    if earlier:
+        done.append(
+            f"{earlier} earlier release{'s' if earlier > 1 else ''}, each with a promise of its own: integer "
+            "sensitivity, noise scale, mu and delta"
+        )
+    if kernel is None and schema.is_custom(manifest["model"].get("kernel", {"kind": ""})):
+        return (
+            proven,
+            done,
+            [Message(f"{replay.WINDOWS}: the kernel is a custom one (", Phrase.GIVE_KERNEL, ")")],
+        )
     checked, left = replay.check(release)
     return proven, done + done_before + checked, left_before + left
 

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from cloakgp.measurements.lattice import Measurement
-from cloakgp.measurements.spread import Spread
 from cloakgp.model.hyperprior import Candidate, Known
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.stages import Rule, Walk
@@ -34,7 +33,7 @@ _FAR = 1e7  # bounds so many widths from 0 leave too few digits
 def check(release: StagedRelease) -> tuple[list[str], list[str]]:
     """What was checked, and what could not be."""
     rule = release.plan.rule
-    if max(map(abs, rule.bounds)) > _FAR * (rule.bounds[1] - rule.bounds[0]):
+    if max(map(abs, rule.bounds)) > _FAR * _width(rule):
         return [], [f"{WINDOWS}: the bounds are too far from 0 for floating point to work them out again"]
     try:
         with np.errstate(all="ignore"):
@@ -43,16 +42,13 @@ def check(release: StagedRelease) -> tuple[list[str], list[str]]:
         raise
     except (ValueError, TypeError, ArithmeticError, LinAlgError, AssertionError) as error:
         return [], [f"{WINDOWS}: they could not be worked out again here ({type(error).__name__})"]
-    done = []
-    narrow = [number + 1 for number, stage in enumerate(release.stages) if stage.plan.line is not None]
-    if narrow:
-        of = f"stage {narrow[0]}" if len(narrow) == 1 else f"stages {narrow[0]} to {narrow[-1]}"
-        done.append(f"windows of {of}, from the answers before, to {TOLERANCE:g} of the bounds' width")
-    if not isinstance(rule.prior, Known):
-        done.append("what was learned, from all answers")
+    done = ["what was learned, from all answers"]
+    if any(stage.plan.line is not None or stage.plan.spread is not None for stage in release.stages):
+        told = f"to {TOLERANCE:g} of the bounds' width"
+        done.insert(0, f"windows and distances of each stage, from the answers before it, {told}")
     left = []
-    if any(stage.plan.line is not None for stage in rule.all_stages(())):
-        left = [f"{GIVEN}: its windows follow from its own file, which can be verified"]
+    if any(stage.plan.line is not None or stage.plan.spread is not None for stage in rule.all_stages(())):
+        left.append(f"{WINDOWS} of earlier releases: only their own files tell; verify these")
     return done, left
 
 
@@ -66,7 +62,10 @@ def _walk(release: StagedRelease) -> None:
         if plan.line is not None:
             _check_windows(walk, plan.measurement, plan.line, where)
         if plan.spread is not None:
-            _check_distances(walk, plan.spread, where)
+            centre, limit = walk.distances()
+            edge = TOLERANCE * _width(rule)
+            near = _near(plan.spread.centre, centre, edge) and _near(plan.spread.limit, limit, edge)
+            reasons.refuse(not near, Reason.DISTANCES, where)
         walk.take(stage)
     if not isinstance(rule.prior, Known):
         _check_learned(walk, release.settings, release.weights)
@@ -85,12 +84,6 @@ def _check_windows(walk: Walk, m: Measurement, line: Line, where: str) -> None:
         and _near(line.extra, expected.extra, TOLERANCE * variance)
     )
     reasons.refuse(not near, Reason.LINE, where)
-
-
-def _check_distances(walk: Walk, spread: Spread, where: str) -> None:
-    edge, (centre, limit) = TOLERANCE * _width(walk.rule), walk.distances()
-    near = _near(spread.centre, centre, edge) and _near(spread.limit, limit, edge)
-    reasons.refuse(not near, Reason.DISTANCES, where)
 
 
 def _check_learned(walk: Walk, settings: tuple[Candidate, ...], weights: Any) -> None:

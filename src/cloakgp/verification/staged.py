@@ -22,7 +22,6 @@ from cloakgp.verification.guarantee import IntArray
 from cloakgp.verification.reasons import Reason
 
 _ROUNDING = Fraction(1, 10**12)  # relative, of what floating point made
-_MOST_BITS = 62  # of a distance, with its factor
 
 
 def check_words(manifest: dict[str, Any]) -> None:
@@ -44,41 +43,43 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any], counts: In
     guarantee.checked_width(manifest["model"], arrays)
     reasons.refuse(not guarantee.relative(arrays["weights"]), Reason.WEIGHTS)
     _check_calibration(claim)
+    before = check_given(manifest, arrays, counts)
+    own = range(before, len(manifest["stages"]))
     most = most_numbers(len(arrays["X_star"]), len(counts), len(shares))
-    spent = [
-        _spent(words, arrays[f"matrix_{number}"], arrays[f"z_{number}"], counts, f"stage {number + 1}: ")
-        for number, words in enumerate(manifest["stages"])
-    ]
-    numbers = [len(arrays[f"z_{number}"]) for number in range(len(spent))]
-    first = 0
-    for given in manifest["given"]:
-        last = first + given["stages"]
-        _check_given(given, spent[first:last], sum(numbers[first:last]))
-        first = last
-    wrong = claim["n_measurements"] != most or sum(numbers[first:]) > most
+    wrong = claim["n_measurements"] != most or sum(len(arrays[f"z_{number}"]) for number in own) > most
     reasons.refuse(wrong, Reason.FIGURE, "n_measurements")
-    proven = _proven(claim, spent[first:], claim["n_measurements"])
+    spent = [_spent(manifest, arrays, number, counts, f"stage {number - before + 1}") for number in own]
+    proven = _proven(spent, claim, claim["n_measurements"])
     reasons.refuse(sum(map(Fraction, shares)) > 1 + _ROUNDING, Reason.SHARES)
-    for number, parts in enumerate(spent[first:]):
-        _check_share(claim, manifest["stages"][first + number], number, parts)
+    for number, parts in zip(own, spent, strict=True):
+        share = Fraction(shares[number - before]) * Fraction(claim["mu"]) ** 2
+        _check_share(manifest["stages"][number], share, parts, f"stage {number - before + 1}")
     return proven
 
 
-def _proven(claim: dict[str, Any], spent: list[list[Fraction]], most: int) -> float:
-    """The delta that these stages together prove for the epsilon of their promise."""
+def check_given(manifest: dict[str, Any], arrays: dict[str, Any], counts: IntArray) -> int:
+    """The stages of earlier releases, each against the promise of its own; returns how many there are."""
+    before = 0
+    for one in manifest["given"]:
+        guarantee.check_numbers(one, "given: ")
+        guarantee.checked_width(one, arrays)
+        own = range(before, before + one["stages"])
+        before = own.stop
+        spent = [_spent(manifest, arrays, number, counts, "given") for number in own]
+        released = sum(len(arrays[f"z_{number}"]) for number in own)
+        reasons.refuse(released > one["most"], Reason.FIGURE, "most")
+        _proven(spent, one, one["most"])
+    return before
+
+
+def _proven(spent: list[list[Fraction]], claim: dict[str, Any], most: int) -> float:
+    """The delta of stages together that spent so much; raises if it is above the one that is claimed."""
     total = sum((part for parts in spent for part in parts), Fraction(0))
+    reasons.refuse(total > Fraction(claim["mu"]) ** 2 * (1 + _ROUNDING), Reason.MU)
     proven = guarantee.discrete_delta(_root_rounded_up(total), claim["epsilon"], claim["delta"], most)
     wrong = f"delta is {proven:.3g} at epsilon {claim['epsilon']:g}, not {claim['delta']:.3g}"
     reasons.refuse(not proven <= claim["delta"], Reason.DELTA, wrong)
     return proven
-
-
-def _check_given(given: dict[str, Any], spent: list[list[Fraction]], released: int) -> None:
-    """An earlier release that is taken into account keeps its own promise."""
-    for name in ("epsilon", "delta"):
-        least, most = guarantee.RANGES[name]
-        reasons.refuse(not least <= given[name] <= most, Reason.RANGE, f"given: {name}")
-    _proven(given, spent, max(released, given["most"]))
 
 
 def _check_calibration(claim: dict[str, Any]) -> None:
@@ -91,40 +92,37 @@ def _check_calibration(claim: dict[str, Any]) -> None:
 
 
 def _spent(
-    words: dict[str, Any], matrix: IntArray, z: IntArray, counts: IntArray, where: str
+    manifest: dict[str, Any], arrays: dict[str, Any], number: int, counts: IntArray, where: str
 ) -> list[Fraction]:
     """A stage's mu squared: of its measurements, and of the noise level if it measures that."""
-    guarantee.check_numbers(words, where)
+    words, matrix, z = manifest["stages"][number], arrays[f"matrix_{number}"], arrays[f"z_{number}"]
+    guarantee.check_numbers(words, f"{where}: ")
     squared, largest_sum = guarantee.longest_column(matrix, counts)
     sensitivity = guarantee.root_rounded_up(squared * 4 ** words["y_bits"])
     lattices = [(words, sensitivity, largest_sum * 2 ** words["y_bits"])]
     spread = words["spread"]
     if spread is not None:
         # Of each row an integer from 0 to 2^y_bits, times 2^matrix_bits.
-        guarantee.check_numbers({**spread, "matrix_bits": 1}, where)
+        guarantee.check_numbers({**spread, "matrix_bits": 1}, f"{where}: ")
         bits = spread["y_bits"] + spread["matrix_bits"]
-        reasons.refuse(bits > _MOST_BITS, Reason.RANGE, f"{where}matrix_bits")
         lattices.append((spread, 2**bits, int(counts.sum()) * 2**bits))
     far = max(map(abs, z.tolist())) >= 2**62
     for lattice, steps, reach in lattices:
-        reasons.refuse(lattice["sensitivity_steps"] != steps, Reason.SENSITIVITY, where.rstrip(": "))
-        reasons.refuse(lattice["sigma"] < 2**30, Reason.NOISE_FLOOR, where.rstrip(": "))
-        reasons.refuse(reach + 64 * lattice["sigma"] >= 2**62 or far, Reason.OVERFLOW, where.rstrip(": "))
+        reasons.refuse(lattice["sensitivity_steps"] != steps, Reason.SENSITIVITY, where)
+        reasons.refuse(lattice["sigma"] < 2**30, Reason.NOISE_FLOOR, where)
+        reasons.refuse(reach + 64 * lattice["sigma"] >= 2**62 or far, Reason.OVERFLOW, where)
     return [Fraction(steps, lattice["sigma"]) ** 2 for lattice, steps, _ in lattices]
 
 
-def _check_share(claim: dict[str, Any], words: dict[str, Any], number: int, spent: list[Fraction]) -> None:
-    """Neither less noise than a stage's share asks for, nor more: it would have been made for another."""
-    share = Fraction(claim["shares"][number])
-    level = share * Fraction(SCALE_SHARE) if words["spread"] is not None else Fraction(0)
-    for part, mu_squared, lattice in zip(
-        (share - level, level), spent, (words, words["spread"]), strict=False
-    ):
-        allowed = part * Fraction(claim["mu"]) ** 2
+def _check_share(words: dict[str, Any], share: Fraction, spent: list[Fraction], where: str) -> None:
+    """Neither less noise than a stage's share of mu squared asks for, nor more: it was made for another."""
+    lattices = [words] if words["spread"] is None else [words, words["spread"]]
+    level = share * Fraction(SCALE_SHARE) if len(lattices) > 1 else Fraction(0)
+    for allowed, mu_squared, lattice in zip((share - level, level), spent, lattices, strict=False):
         # A whole number of steps, which is also a floating-point number.
-        least = mu_squared * (1 + Fraction(1, lattice["sigma"])) ** 2 * (1 + _ROUNDING)
-        wrong = mu_squared > allowed * (1 + _ROUNDING) or least < allowed * (1 - _ROUNDING)
-        reasons.refuse(wrong, Reason.SHARE, f"stage {number + 1}")
+        least = mu_squared * (1 + Fraction(1, lattice["sigma"])) ** 2
+        fine = least * (1 + _ROUNDING) >= allowed and mu_squared <= allowed * (1 + _ROUNDING)
+        reasons.refuse(not fine, Reason.SHARE, where)
 
 
 def _root_rounded_up(value: Fraction) -> float:

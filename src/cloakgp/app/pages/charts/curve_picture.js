@@ -4,7 +4,7 @@ import { number } from "../core/format.js";
 import { axes } from "./axes.js";
 import { short } from "./traces.js";
 
-export function curvePicture(curve, epsilon, width, output, { height = 270 } = {}) {
+export function curvePicture(curve, epsilon, width, output, isLearned, { height = 270 } = {}) {
   const eps = curve.map((point) => point.epsilon);
   const paper = curve.filter((point) => point.paper_rms !== null && point.paper_rms !== undefined);
   return (c) => {
@@ -12,7 +12,7 @@ export function curvePicture(curve, epsilon, width, output, { height = 270 } = {
       {
         x: eps,
         y: curve.map((point) => point.rms),
-        name: "noise (root mean square)",
+        name: `${isLearned ? "expected error" : "noise"} (root mean square)`,
         mode: "lines+markers",
         line: { color: c.public, width: 3 },
         marker: { size: 6 },
@@ -80,7 +80,7 @@ export function curvePicture(curve, epsilon, width, output, { height = 270 } = {
     return {
       traces,
       layout: shape,
-      words: `Noise against epsilon: from ${short(curve[0].rms)} at epsilon ${short(eps[0])} to ${short(curve.at(-1).rms)} at epsilon ${short(eps.at(-1))}. Chosen: ${short(epsilon)}.`,
+      words: `${isLearned ? "Expected error" : "Noise"} against epsilon: from ${short(curve[0].rms)} at epsilon ${short(eps[0])} to ${short(curve.at(-1).rms)} at epsilon ${short(eps.at(-1))}. Chosen: ${short(epsilon)}.`,
     };
   };
 }

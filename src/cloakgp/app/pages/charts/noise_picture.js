@@ -17,23 +17,29 @@ import {
   column,
 } from "./traces.js";
 
+const NAMES = {
+  noise: { short: "Privacy noise", line: ["privacy noise", "too noisy to use"], own: "what the model does not know anyway" },
+  error: { short: "Expected error", line: ["expected error", "may say little"], own: "even without privacy noise" },
+};
+const valuesOf = (answer) => answer.expected_error ?? answer.noise_std;
+const namesOf = (answer) => (answer.expected_error ? NAMES.error : NAMES.noise);
+
 function noiseByInput(answer, sample, names, output, { height = 360 } = {}) {
   const { x, pick } = sorted(answer);
-  const noise = pick(answer.noise_std);
+  const noise = pick(valuesOf(answer));
+  const said = namesOf(answer);
   const own = pick(answer.gp_std);
   const limit = answer.fades_at;
   const faded = noise.map((value) => value >= limit);
   const most = Math.max(...noise, ...(own ?? [0]));
   const top = Math.max(Math.min(most * 1.12, limit * 1.6), Math.min(...noise) * 1.2);
   return (c) => {
-    const traces = runs(x, noise, faded).map((run) =>
-      line(c, run, c.public, ["privacy noise", "too noisy to use"], { filled: true }),
-    );
+    const traces = runs(x, noise, faded).map((run) => line(c, run, c.public, said.line, { filled: true }));
     if (own)
       traces.push({
         x,
         y: own,
-        name: "what the model does not know anyway",
+        name: said.own,
         legendrank: 2,
         mode: "lines",
         line: { color: c.soft, width: 1.5, dash: "dot" },
@@ -71,13 +77,15 @@ function noiseByInput(answer, sample, names, output, { height = 360 } = {}) {
     return {
       traces,
       layout: shape,
-      words: `Privacy noise by ${names[0]}: std from ${short(Math.min(...noise))} to ${short(Math.max(...noise))}, ${faded.filter(Boolean).length} of ${noise.length} points too noisy to use.`,
+      words: `${said.short} by ${names[0]}: std from ${short(Math.min(...noise))} to ${short(Math.max(...noise))}, ${faded.filter(Boolean).length} of ${noise.length} points too noisy to use.`,
     };
   };
 }
 
 function noiseMap(answer, sample, names, { height = 440 } = {}) {
   const limit = answer.fades_at;
+  const noise = valuesOf(answer);
+  const said = namesOf(answer);
   return (c, width) => {
     const traces = [
       {
@@ -86,17 +94,17 @@ function noiseMap(answer, sample, names, { height = 440 } = {}) {
         mode: "markers",
         type: "scatter",
         name: "test points",
-        text: answer.noise_std.map(short),
-        hovertemplate: pointLabel(names, "noise std "),
+        text: noise.map(short),
+        hovertemplate: pointLabel(names, `${said.short.toLowerCase()} `),
         marker: {
           size: markerSize(answer.points.length, width),
-          color: answer.noise_std,
+          color: noise,
           colorscale: BLUE_TO_RED,
           cmin: 0,
           cmax: limit,
-          opacity: clarity(answer.noise_std, limit),
+          opacity: clarity(noise, limit),
           line: { width: 0 },
-          colorbar: colourBar(c, "noise std", width),
+          colorbar: colourBar(c, said.short.toLowerCase(), width),
         },
       },
     ];
@@ -106,22 +114,21 @@ function noiseMap(answer, sample, names, { height = 440 } = {}) {
     return {
       traces,
       layout: shape,
-      words: `Map of the privacy noise at ${answer.points.length} points: std from ${short(Math.min(...answer.noise_std))} to ${short(Math.max(...answer.noise_std))}. Faint circles are too noisy to use.`,
+      words: `Map of the ${said.short.toLowerCase()} at ${noise.length} points: std from ${short(Math.min(...noise))} to ${short(Math.max(...noise))}. Faint circles are too noisy to use.`,
     };
   };
 }
 
 // For three and more inputs: the points in the order of their noise.
 function noiseRanked(answer, output, { height = 320 } = {}) {
-  const noise = [...answer.noise_std].sort((a, b) => a - b);
+  const said = namesOf(answer);
+  const noise = [...valuesOf(answer)].sort((a, b) => a - b);
   const share = noise.map((_, place) => (100 * (place + 0.5)) / noise.length);
   const faded = noise.map((value) => value >= answer.fades_at);
   return (c) => ({
-    traces: runs(share, noise, faded).map((run) =>
-      line(c, run, c.public, ["privacy noise", "too noisy to use"], { filled: true }),
-    ),
+    traces: runs(share, noise, faded).map((run) => line(c, run, c.public, said.line, { filled: true })),
     layout: axes(c, { x: "share of the test points, %", y: `std, in units of ${output}`, height }),
-    words: `Privacy noise of the test points in order: std from ${short(noise[0])} to ${short(noise.at(-1))}.`,
+    words: `${said.short} of the test points in order: std from ${short(noise[0])} to ${short(noise.at(-1))}.`,
   });
 }
 

@@ -13,6 +13,8 @@ const EMPTY = {
   facts: null, // {rows, ranges, sample, suggested} of the input columns
   lower: "",
   upper: "",
+  model: null, // "learn" | "kernel"
+  given: null, // ids of releases that are taken into account
   family: null, // the server suggests it, like all that is null or empty
   lengthscales: [], // text, one per input
   spread: "", // std of the function

@@ -6,6 +6,7 @@ export function draftOfPlan(plan, file, facts) {
   const s = plan.settings;
   const roles = Object.fromEntries(s.inputs.map((name) => [name, "input"]));
   const isGrid = typeof s.at === "string";
+  const isLearned = s.model === "learn";
   return {
     data: s.data,
     columns: file.columns,
@@ -14,13 +15,7 @@ export function draftOfPlan(plan, file, facts) {
     facts,
     lower: String(s.bounds[0]),
     upper: String(s.bounds[1]),
-    asText: true,
-    kernelText: s.kernel,
-    scatter: short(Math.sqrt(s.noise)),
-    mean: s.mean === null || s.mean === undefined ? "" : String(s.mean),
-    design: s.design,
-    kind: s.kind,
-    inducing: s.inducing ? String(s.inducing) : "",
+    ...(isLearned ? { model: "learn" } : kernelPart(s)),
     where: isGrid ? "grid" : "own",
     perAxis: isGrid ? s.at.replace("grid:", "") : "",
     ownPoints: isGrid ? "" : s.at.points.map((point) => point.join(", ")).join("\n"),
@@ -28,5 +23,18 @@ export function draftOfPlan(plan, file, facts) {
     delta: String(s.delta),
     planName: plan.name,
     seen: 4,
+  };
+}
+
+function kernelPart(s) {
+  return {
+    model: "kernel",
+    asText: true,
+    kernelText: s.kernel,
+    scatter: short(Math.sqrt(s.noise)),
+    mean: s.mean === null || s.mean === undefined ? "" : String(s.mean),
+    design: s.design,
+    kind: s.kind,
+    inducing: s.inducing ? String(s.inducing) : "",
   };
 }

@@ -1,6 +1,6 @@
 // What keeps a step from being done, in words, or null. In the order of the steps.
 
-import { atOf, boundsOf, exactRows, inducingOf, inputsOf, kernelOf, mostInducing, needsInducing, outputOf } from "./draft_parts.js";
+import { atOf, boundsOf, canLearn, exactRows, inducingOf, inputsOf, kernelOf, mostInducing, needsInducing, outputOf } from "./draft_parts.js";
 import { count } from "./format.js";
 import { typed } from "./typed.js";
 
@@ -14,6 +14,16 @@ function inducingTrouble(d) {
     : null;
 }
 
+const learningTrouble = (d) =>
+  canLearn(d) ? null : "There are too many inputs for a model to be learned: describe it.";
+
+function kernelTrouble(d) {
+  if (!kernelOf(d)) return "Fill in the kernel.";
+  if (!(typed(d.scatter) > 0)) return "Say how far single outcomes lie from the curve.";
+  if (d.mean.trim() !== "" && typed(d.mean) === null) return "The prior mean must be a number, or empty.";
+  return inducingTrouble(d);
+}
+
 export const missing = {
   data: (d) => {
     if (!d.data) return "Choose a file.";
@@ -23,10 +33,8 @@ export const missing = {
   },
   bounds: (d) => (boundsOf(d) ? null : "Type both bounds, the lower one first."),
   model: (d) => {
-    if (!kernelOf(d)) return "Fill in the kernel.";
-    if (!(typed(d.scatter) > 0)) return "Say how far single outcomes lie from the curve.";
-    if (d.mean.trim() !== "" && typed(d.mean) === null) return "The prior mean must be a number, or empty.";
-    return inducingTrouble(d) ?? (atOf(d) ? null : "Say where predictions are wanted.");
+    const trouble = d.model === "learn" ? learningTrouble(d) : kernelTrouble(d);
+    return trouble ?? (atOf(d) ? null : "Say where predictions are wanted.");
   },
   budget: (d) => {
     const delta = typed(d.delta);

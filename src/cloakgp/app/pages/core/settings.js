@@ -15,12 +15,18 @@ function allSettings(d) {
     inputs: inputsOf(d),
     output: outputOf(d),
     bounds: boundsOf(d),
-    kernel: kernelOf(d),
-    noise: Number(short(typed(d.scatter) ** 2)),
-    mean: typed(d.mean),
     at: atOf(d),
     epsilon: d.epsilon,
     delta: typed(d.delta),
+    ...(d.model === "learn" ? { model: "learn", ...(d.given ? { given: d.given } : {}) } : kernelSettings(d)),
+  };
+}
+
+function kernelSettings(d) {
+  return {
+    kernel: kernelOf(d),
+    noise: Number(short(typed(d.scatter) ** 2)),
+    mean: typed(d.mean),
     design: d.design,
     kind: d.kind,
     inducing: inducingOf(d),

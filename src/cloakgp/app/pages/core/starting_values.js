@@ -1,6 +1,6 @@
 // What the server suggests to begin with, worked out from what is public: the range of the inputs and the bounds.
 
-import { boundsOf, inputsOf, needsInducing } from "./draft_parts.js";
+import { boundsOf, canLearn, inputsOf, needsInducing } from "./draft_parts.js";
 import { session } from "./session.js";
 
 const round = (value) => String(Number(value.toPrecision(2)));
@@ -11,6 +11,7 @@ export function startingValues(d) {
   const changes = {};
   for (const name of ["family", "design", "kind", "epsilon"])
     if (d[name] === null) changes[name] = defaults[name];
+  if (d.model === null) changes.model = canLearn(d) ? defaults.model : "kernel";
   const names = inputsOf(d);
   if (d.facts && d.lengthscales.length !== names.length) {
     changes.lengthscales = names.map((name) => {

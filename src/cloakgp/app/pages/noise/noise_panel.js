@@ -23,14 +23,14 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
   const trouble = h("div", {});
   const body = h("div", { class: "panel-body" }, chart);
   const numbers = h("div", {});
-  const heading = h("span", {}, "Exact noise");
+  const heading = h("h2", { id: "noise-title" });
   const root = h(
     "section",
     { class: "card panel", "aria-labelledby": "noise-title" },
     h(
       "div",
       { class: "panel-head" },
-      h("h2", { id: "noise-title" }, heading, tip("noise std")),
+      heading,
       chip("free", "costs nothing"),
     ),
     status,
@@ -40,22 +40,34 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
   );
   let running = null;
 
+  function say(isLearned, isExact = true) {
+    const words = isLearned ? "Expected error" : isExact ? "Exact noise" : "Noise, about";
+    fill(heading, words, tip(isLearned ? "expected error" : "noise std"));
+  }
+
   function draw(answer, settings) {
     const d = draft.get();
+    const isLearned = Boolean(answer.expected_error);
     const faded = answer.noise_std.filter((value) => value >= answer.fades_at).length;
     const whole = answer.noise_std.length;
     fill(trouble);
     body.hidden = false;
     chart.show(noisePicture(answer, d.facts?.sample, inputsOf(d), outputOf(d) ?? "the outcome", { height }));
-    heading.textContent = answer.exact ? "Exact noise" : "Noise, about";
-    const how = answer.exact ? "exact" : "from a part of the rows; exact once the plan is kept";
-    status.textContent = `${count(whole)} test points, ${how}, worked out in ${answer.milliseconds} ms without a look at ${settings.output}.`;
-    const worth = tile(
-      count(whole - faded),
-      "points worth releasing",
-      faded ? `of ${count(whole)}; ${count(faded)} faded` : `of ${count(whole)}, none faded`,
-      faded > whole / 2 ? "bad" : "good",
-    );
+    say(isLearned, answer.exact);
+    const how = isLearned
+      ? `if only ${settings.given ? "what was released before" : "the bounds"} were known; what is learned usually makes it smaller. Worked`
+      : answer.exact
+        ? "exact, worked"
+        : "from a part of the rows; exact once the plan is kept. Worked";
+    status.textContent = `${count(whole)} test points, ${how} out in ${answer.milliseconds} ms without a look at ${settings.output}.`;
+    const worth = isLearned
+      ? null
+      : tile(
+          count(whole - faded),
+          "points worth releasing",
+          faded ? `of ${count(whole)}; ${count(faded)} faded` : `of ${count(whole)}, none faded`,
+          faded > whole / 2 ? "bad" : "good",
+        );
     fill(numbers, noiseTiles(answer.summary, worth), full ? pointNoise(answer, settings) : null);
     onAnswer(answer, settings);
   }
@@ -96,6 +108,7 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     if (mine === running) root.setAttribute("aria-busy", "false");
   }
 
+  say(draft.get().model === "learn");
   const later = debounce(ask, 250);
   const stop = draft.subscribe(later);
   ask();
@@ -109,11 +122,12 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
 }
 
 function pointNoise(answer, settings) {
+  const noise = answer.expected_error ?? answer.noise_std;
   const rowAt = (place) => [
     ...answer.points[place].map((value) => number(value)),
-    number(answer.noise_std[place], 3),
-    percent(answer.noise_std[place] / answer.summary.bounds_width),
+    number(noise[place], 3),
+    percent(noise[place] / answer.summary.bounds_width),
   ];
-  const headings = [...settings.inputs, "noise std", "of the bounds"];
-  return numbersTable(headings, rowAt, answer.points.length, "Noise at each test point");
+  const what = answer.expected_error ? "expected error" : "noise std";
+  return numbersTable([...settings.inputs, what, "of the bounds"], rowAt, noise.length, "Noise at each test point");
 }

@@ -10,11 +10,18 @@ import { tip } from "../ui/tip.js";
 import { releasedNumbers } from "./released_numbers.js";
 import { verifiedBadge } from "./verified_badge.js";
 
+const LEARNED_KINDS = [
+  ["denoised", "prediction"],
+  ["noise_std", "noise"],
+];
 const KINDS = [
   ["denoised", "denoised"],
   ["released", "released"],
   ["noise_std", "noise"],
 ];
+const LEARNED = {
+  1: "Line: the prediction. Band: where the curve lies with probability 95 %. Ticks: the inputs, which are public.",
+};
 const HINTS = {
   1: "Thin: what was released, with the privacy noise as bars of one std. Bold: what a reader makes of it, knowing the law of the noise. Ticks: the inputs, which are public.",
   2: "Large circles are large values; faint ones carry so much noise that they say little. Dots: the inputs, which are public.",
@@ -24,6 +31,7 @@ export function pictureCard(release) {
   const { settings, certificate } = release;
   const names = settings.inputs;
   const chart = figure();
+  const hint = (release.learned && LEARNED[names.length]) || HINTS[names.length];
   let which = release.denoised ? "denoised" : "released";
 
   function show(asked) {
@@ -33,7 +41,7 @@ export function pictureCard(release) {
   }
 
   function chooseNumbers() {
-    const shown = KINDS.filter(([key]) => release[key]);
+    const shown = (release.learned ? LEARNED_KINDS : KINDS).filter(([key]) => release[key]);
     const take = (value) => {
       which = value;
       show();
@@ -58,7 +66,7 @@ export function pictureCard(release) {
     ),
     names.length === 2 ? chooseNumbers() : null,
     chart,
-    HINTS[names.length] ? h("p", { class: "hint" }, HINTS[names.length]) : null,
+    hint ? h("p", { class: "hint" }, hint) : null,
     releasedNumbers(release),
   );
   root.show = show;

@@ -6,6 +6,8 @@ import { note } from "../ui/notes.js";
 import { tip } from "../ui/tip.js";
 import { askForm } from "./ask_form.js";
 import { downloads } from "./downloads.js";
+import { learnedCard } from "./learned_card.js";
+import { moreCard } from "./more_card.js";
 import { pictureCard } from "./picture_card.js";
 import { promises } from "./promises.js";
 import { receiptLine } from "./receipt_line.js";
@@ -21,7 +23,9 @@ export function releaseResults(root, release) {
     root,
     certificate.insecure ? note("bad", h("p", {}, INSECURE)) : null,
     picture,
+    learnedCard(release),
     h("div", { class: "columns" }, askForm(release, picture.show), downloads(release.id)),
+    moreCard(release),
     promises(release),
     h(
       "section",

@@ -3,24 +3,31 @@
 import { number, percent } from "../core/format.js";
 import { h } from "../ui/dom.js";
 import { facts } from "../ui/tables.js";
+import { given } from "./given.js";
+
+const kernelFacts = (settings) => [
+  ["kernel", h("code", {}, settings.kernel)],
+  ["noise variance", number(settings.noise)],
+  ...(settings.inducing ? [["inducing inputs", settings.inducing]] : []),
+];
 
 export function settingsFacts(settings, certificate) {
   return facts([
     ["public inputs", settings.inputs.join(", ")],
     ["private outcome", settings.output],
     ["bounds", `${number(settings.bounds[0])} to ${number(settings.bounds[1])}`],
-    ["kernel", h("code", {}, settings.kernel)],
-    ["noise variance", number(settings.noise)],
-    ...(settings.inducing ? [["inducing inputs", settings.inducing]] : []),
+    ...(settings.model === "learn" ? [["model", "learned, privately"]] : kernelFacts(settings)),
+    ...(settings.given ? [["starts from", given(settings.given)]] : []),
     [
       "test points",
       typeof settings.at === "string" ? settings.at : `${settings.at?.points?.length ?? 0} points`,
     ],
     ["kind", settings.kind === "function" ? "the whole function" : "predictions"],
-    ["design", certificate?.design ?? settings.design],
+    ...(certificate?.shares ? [["stages", `at most ${certificate.shares.length}`]] : []),
+    ...(settings.model === "learn" ? [] : [["design", certificate?.design ?? settings.design]]),
     ["promise", `ε = ${number(settings.epsilon)}, δ = ${number(settings.delta)}`],
     ["rows", certificate?.n_rows ?? "–"],
     ["numbers measured", certificate?.n_measurements ?? "–"],
-    ["gap to the best noise", certificate?.gap === undefined ? "–" : `at most ${percent(certificate.gap)}`],
+    ...(certificate?.gap === undefined ? [] : [["gap to the best noise", `at most ${percent(certificate.gap)}`]]),
   ]);
 }

@@ -22,7 +22,7 @@ export function curveCard() {
   function draw() {
     const d = draft.get();
     const bounds = boundsOf(d);
-    if (last && bounds) chart.show(curvePicture(last.curve, d.epsilon, bounds[1] - bounds[0], outputOf(d)));
+    if (last && bounds) chart.show(curvePicture(last.curve, d.epsilon, bounds[1] - bounds[0], outputOf(d), d.model === "learn"));
   }
 
   async function ask() {
@@ -60,7 +60,7 @@ export function curveCard() {
   const root = h(
     "section",
     { class: "card" },
-    h("div", { class: "panel-head" }, h("h2", {}, "Noise against ε"), chip("free", "costs nothing")),
+    h("div", { class: "panel-head" }, h("h2", {}, `${draft.get().model === "learn" ? "Expected error" : "Noise"} against ε`), chip("free", "costs nothing")),
     state,
     trouble,
     chart,

@@ -10,6 +10,7 @@ import { facts } from "../ui/tables.js";
 
 export function planSummary(name, settings) {
   const known = lastPreview.get();
+  const what = settings.model === "learn" ? "expected error" : "noise std";
   return h(
     "section",
     { class: "card" },
@@ -21,8 +22,8 @@ export function planSummary(name, settings) {
       ["promise", `ε = ${number(settings.epsilon)}, δ = ${number(settings.delta)}`],
       ...(known && sameSettings(known.settings, settings)
         ? [
-            ["median noise std", number(known.answer.summary.median, 3)],
-            ["largest noise std", number(known.answer.summary.largest, 3)],
+            [`median ${what}`, number(known.answer.summary.median, 3)],
+            [`largest ${what}`, number(known.answer.summary.largest, 3)],
           ]
         : []),
     ]),

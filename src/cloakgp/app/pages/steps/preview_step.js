@@ -5,6 +5,7 @@ import { draft } from "../core/draft.js";
 import { inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
 import { number } from "../core/format.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
+import { given } from "../release/given.js";
 import { noisePanel } from "../noise/noise_panel.js";
 import { link } from "../ui/buttons.js";
 import { fill, h } from "../ui/dom.js";
@@ -14,6 +15,16 @@ import { facts } from "../ui/tables.js";
 import { tip } from "../ui/tip.js";
 import { epsilonSlider } from "./epsilon_slider.js";
 
+const learnedFacts = (d) => [
+  ["model", "learned, privately"],
+  ...(d.given ? [["starts from", given(d.given)]] : []),
+];
+
+const kernelFacts = (d) => [
+  ["kernel", h("code", {}, kernelOf(d) ?? "")],
+  ...(d.inducing.trim() ? [["inducing inputs", d.inducing]] : []),
+];
+
 const suggestedName = (d) => `${outputOf(d)} by ${inputsOf(d).join(" and ")}`;
 
 export const previewStep = {
@@ -21,7 +32,9 @@ export const previewStep = {
   name: "Preview",
   title: "The noise, beforehand",
   lead: () =>
-    "This is not a simulation. The noise does not depend on the private outcomes, so it is known before anything is spent, and looking costs nothing.",
+    draft.get().model === "learn"
+      ? "The error to be expected from what is public so far. What is learned on the way usually makes it smaller. Looking costs nothing."
+      : "This is not a simulation. The noise does not depend on the private outcomes, so it is known before anything is spent, and looking costs nothing.",
   nextText: "Keep this plan and go on",
   check: (d) => (d.planName.trim() === "" ? "Give the plan a name." : null),
   async next(context) {
@@ -50,8 +63,7 @@ export const previewStep = {
           ["public inputs", inputsOf(d).join(", ")],
           ["private outcome", outputOf(d)],
           ["bounds", `${d.lower} to ${d.upper}`],
-          ["kernel", h("code", {}, kernelOf(d) ?? "")],
-          ...(d.inducing.trim() ? [["inducing inputs", d.inducing]] : []),
+          ...(d.model === "learn" ? learnedFacts(d) : kernelFacts(d)),
           ["promise", `ε = ${number(d.epsilon)}, δ = ${d.delta}`],
         ]),
       );
@@ -62,16 +74,16 @@ export const previewStep = {
       height: 430,
       full: true,
       onAnswer: (answer) => {
-        const faded = answer ? answer.noise_std.filter((value) => value >= answer.fades_at).length : 0;
+        const noise = answer?.expected_error ?? answer?.noise_std;
         fill(
           warning,
-          answer && faded === answer.noise_std.length
+          noise?.every((value) => value >= answer.fades_at)
             ? note(
                 "warn",
                 h(
                   "p",
                   {},
-                  "Every point is too noisy to use. A longer lengthscale, narrower bounds or a larger ε would help; nothing has been spent.",
+                  "Every point is too noisy to use. More rows, narrower bounds or a larger ε would help; nothing has been spent.",
                 ),
               )
             : null,

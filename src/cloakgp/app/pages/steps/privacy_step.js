@@ -1,8 +1,11 @@
 // Step 4: how private the release is to be, and what that costs in noise.
 
+import { draft } from "../core/draft.js";
 import { missing } from "../core/missing.js";
 import { noisePanel } from "../noise/noise_panel.js";
+import { given } from "../release/given.js";
 import { fill, h } from "../ui/dom.js";
+import { note } from "../ui/notes.js";
 import { tip } from "../ui/tip.js";
 import { curveCard } from "./curve_card.js";
 import { deltaField } from "./delta_field.js";
@@ -24,7 +27,9 @@ export const privacyStep = {
       );
     const panel = noisePanel({ height: 300, onAnswer: sayMeaning });
     const curve = curveCard();
+    const earlier = draft.get().model === "learn" ? draft.get().given : null;
     root.append(
+      ...(earlier ? [note("public", h("p", {}, "This plan starts from ", given(earlier), ", which is paid for."))] : []),
       h(
         "div",
         { class: "columns sided" },

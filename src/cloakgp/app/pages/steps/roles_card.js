@@ -27,9 +27,9 @@ export function rolesCard(fail) {
     if (role) all[column] = role;
     else delete all[column];
     const before = inputsOf(draft.get()).join("\n");
-    draft.set({ roles: all, plan: null, release: null, planName: "" });
+    draft.set({ roles: all, given: null, plan: null, release: null, planName: "" });
     if (inputsOf(draft.get()).join("\n") !== before) {
-      draft.set({ facts: null, lengthscales: [], perAxis: "", kernelText: "", asText: false, ownPoints: "" });
+      draft.set({ facts: null, model: null, lengthscales: [], perAxis: "", kernelText: "", asText: false, ownPoints: "" });
       root.reading = readInputs();
     }
     show(column);

@@ -56,7 +56,7 @@ export function testPointsCard() {
       choice("Test points", options, d.where, chooseWhere, { hideLegend: true }),
       d.where === "grid" ? perAxis() : ownPoints(names, d.ownPoints, change("ownPoints")),
       points,
-      noiseShape(kindChanged),
+      d.model === "learn" ? null : noiseShape(kindChanged),
     );
   }
 

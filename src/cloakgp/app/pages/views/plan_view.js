@@ -1,11 +1,10 @@
 // One plan, which a custodian may take up again.
 
 import { api } from "../core/api.js";
-import { draft, startAgain } from "../core/draft.js";
-import { draftOfPlan } from "../core/draft_of_plan.js";
 import { when } from "../core/format.js";
 import { go } from "../core/router.js";
 import { isCustodian } from "../core/session.js";
+import { takeUp } from "../core/take_up.js";
 import { noiseTiles } from "../noise/noise_tiles.js";
 import { settingsFacts } from "../release/settings_facts.js";
 import { button, link } from "../ui/buttons.js";
@@ -17,13 +16,9 @@ import { tip } from "../ui/tip.js";
 export async function planView(root, { id }) {
   const plan = await api.plan(id);
   const trouble = h("div", {});
-  const takeUp = async () => {
+  const take = async () => {
     try {
-      const file = (await api.data()).find((one) => one.name === plan.settings.data);
-      if (!file) throw new Error(`The file ${plan.settings.data} is no longer on this server.`);
-      const facts = await api.inputs(file.name, plan.settings.inputs);
-      startAgain();
-      draft.set(draftOfPlan(plan, file, facts));
+      await takeUp(plan);
       go("/new/preview");
     } catch (error) {
       fill(trouble, problem(error));
@@ -32,12 +27,14 @@ export async function planView(root, { id }) {
   root.append(
     h("p", { class: "crumbs" }, link("Plans", "#/plans")),
     pageHead(plan.name, `Kept ${when(plan.created)} by ${plan.by}. A plan is public and costs nothing.`),
-    isCustodian() ? h("p", {}, button("Take up this plan", takeUp, { class: "button primary" })) : "",
+    isCustodian() ? h("p", {}, button("Take up this plan", take, { class: "button primary" })) : "",
     trouble,
     h(
       "section",
       { class: "card" },
-      h("h2", {}, "Noise that a release would carry", tip("noise std")),
+      plan.settings.model === "learn"
+        ? h("h2", {}, "Error to be expected", tip("expected error"))
+        : h("h2", {}, "Noise that a release would carry", tip("noise std")),
       plan.summary ? noiseTiles(plan.summary) : null,
     ),
     h(

@@ -1,0 +1,14 @@
+// Make a kept plan, or that of a release, the draft. `given` are releases that the new plan takes into account.
+
+import { api } from "./api.js";
+import { draft, startAgain } from "./draft.js";
+import { draftOfPlan } from "./draft_of_plan.js";
+
+export async function takeUp(plan, given = plan.settings.given ?? null) {
+  const { data, inputs } = plan.settings;
+  const file = (await api.data()).find((one) => one.name === data);
+  if (!file) throw new Error(`The file ${data} is no longer on this server.`);
+  const facts = await api.inputs(file.name, inputs);
+  startAgain();
+  draft.set({ ...draftOfPlan(plan, file, facts), given });
+}

@@ -1,0 +1,103 @@
+"""Support points: where f is followed, and how f anywhere hangs on them.
+
+Up to some hundred distinct inputs each is a support point. Beyond, a few hundred are chosen by k-means, and
+f at the inputs is an interpolation P of f there, by the kernel of one setting that stands for its neighbours.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from cloakgp.checks import FloatArray
+from cloakgp.model.hyperprior import Candidate
+from cloakgp.model.inducing import choose_inducing
+
+MOST_EXACT = 800
+"""Distinct inputs up to which each is a support point."""
+_SUPPORT = 320
+_LOOKED_AT = 256  # inputs that stand for all
+_JITTER = 1e-3  # of the smooth part's variance: keeps interpolation from overshooting
+
+
+def support_points(X: FloatArray, inducing: int | FloatArray | None) -> FloatArray | None:
+    """Inputs that stand for all; None where each of X stands for itself."""
+    if inducing is None and len(X) <= MOST_EXACT:
+        return None
+    if isinstance(inducing, np.ndarray):
+        return inducing
+    return choose_inducing(X, _SUPPORT if inducing is None else inducing)
+
+
+class Support:
+    """Support points Z, and the interpolation from them.
+
+    Parameters
+    ----------
+    X, X_star : (U, D) and (P, D) arrays
+        Distinct inputs, and test points.
+    reference : Candidate
+        Whose kernel interpolates.
+    Z : (m, D) array, optional
+        The support points; all inputs if absent.
+    """
+
+    def __init__(
+        self, X: FloatArray, X_star: FloatArray, reference: Candidate, Z: FloatArray | None = None
+    ) -> None:
+        self.X, self.X_star, self._reference = X, X_star, reference
+        self.exact = Z is None
+        self.Z = X if Z is None else Z
+        self.looked_at = np.linspace(0, len(X) - 1, min(len(X), _LOOKED_AT)).astype(np.intp)
+        self.P: FloatArray | None = None if self.exact else self._interpolation(X)
+
+    def again(self, reference: Candidate) -> Support:
+        """The same points with another setting's interpolation."""
+        return self if self.exact else Support(self.X, self.X_star, reference, self.Z)
+
+    def inner(self, setting: Candidate) -> FloatArray:
+        """(m, m) the setting's smooth part with variance 1, among the support points."""
+        return np.asarray(setting.shape(self.Z), dtype=np.float64)
+
+    def cross(self, setting: Candidate, inner: FloatArray, X: FloatArray) -> FloatArray:
+        """(m, n) the same, of the support points and X."""
+        if self.exact:
+            return np.asarray(setting.shape(self.Z, X), dtype=np.float64)
+        P = self._star if X is self.X_star else self._interpolation(X)
+        return np.asarray(inner @ P.T)
+
+    def whole(self, setting: Candidate) -> FloatArray:
+        """(m + P, m + P) the same among support and test points."""
+        if self.exact:
+            return np.asarray(setting.shape(np.vstack([self.Z, self.X_star])), dtype=np.float64)
+        inner = self.inner(setting)
+        cross = inner @ self._star.T
+        star = self._star @ cross
+        np.fill_diagonal(star, 1.0)  # what is left out is known to be there
+        return np.block([[inner, cross], [cross.T, star]])
+
+    def left_out(self, inner: FloatArray) -> float:
+        """What the interpolation leaves out of a smooth part with variance 1, on average over the inputs."""
+        if self.P is None:
+            return 0.0
+        some = self.P[self.looked_at[::4]]
+        return max(1 - float(np.einsum("ij,ij->", some @ inner, some)) / len(some), 0.0)
+
+    def at_looked(self, A: FloatArray) -> FloatArray:
+        """From columns for support points to columns for the inputs that stand for all."""
+        return np.asarray(A[:, self.looked_at] if self.P is None else A @ self.P[self.looked_at].T)
+
+    @cached_property
+    def _star(self) -> FloatArray:
+        return self._interpolation(self.X_star)
+
+    @cached_property
+    def _reference_inverse(self) -> FloatArray:
+        K = np.array(self._reference.kernel(self.Z), dtype=np.float64)
+        K[np.diag_indices_from(K)] += _JITTER * self._reference.signal
+        return np.asarray(np.linalg.inv(K))
+
+    def _interpolation(self, X: FloatArray) -> FloatArray:
+        """(n, m) from f at the support points to f at X."""
+        return np.asarray(np.asarray(self._reference.kernel(X, self.Z)) @ self._reference_inverse)

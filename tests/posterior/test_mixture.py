@@ -1,0 +1,128 @@
+"""The mixture given readings of several stages: against Gaussian densities row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from cloakgp import Hyperprior
+from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State, folded
+from cloakgp.posterior.staging import Stage
+from cloakgp.posterior.support import support_points
+
+X = np.array([[0.0], [1.0], [2.5], [4.0], [7.0]])
+COUNTS = np.array([2.0, 1.0, 3.0, 1.0, 2.0])
+X_STAR = np.array([[0.5], [3.0], [9.0]])
+WIDTH, BOUNDS = 10.0, (-5.0, 5.0)
+
+
+def reading(stage: Stage, rows: Any, value: Any, noise: float) -> Reading:
+    """What a stage measured, as a line through f."""
+    n, clip = stage.state.counts, stage.clip
+    shift = rows @ (n * (clip.centre - clip.slope * stage.state.mean))
+    return Reading(rows, clip.slope, value - shift, noise * np.eye(len(rows)) + stage.extra(rows))
+
+
+def two_stages(mixture: Mixture) -> list[Reading]:
+    """One reading of the outcomes within the bounds, one within windows."""
+    rng = np.random.default_rng(2)
+    everything = np.full(len(X), BOUNDS[0]), np.full(len(X), BOUNDS[1])
+    first = Stage(mixture.start(), everything, BOUNDS, 1.0, np.ones(len(X_STAR)))
+    one = reading(first, rng.normal(size=(3, len(X))), rng.normal(size=3), 0.7)
+    state = mixture.fit([one])
+    window = np.full(len(X), -2.0), np.full(len(X), 1.5)
+    second = Stage(state, window, BOUNDS, 1.0, np.ones(len(X_STAR)))
+    return [one, reading(second, rng.normal(size=(2, len(X))), rng.normal(size=2), 0.2)]
+
+
+def by_rows(state: State, points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean and variance of the kept settings' mixture, and their log densities, with every row for itself."""
+    who = np.repeat(np.arange(len(X)), COUNTS.astype(int))
+    means, variances, scores = [], [], []
+    for setting in state.settings:
+        K = np.asarray(setting.kernel(X[who])) + setting.noise * np.eye(len(who))
+        k = np.asarray(setting.kernel(points, X[who]))
+        B = np.vstack([(r.rows * r.slope)[:, who] for r in state.readings])
+        z = np.concatenate([r.value for r in state.readings])
+        D, at = B @ K @ B.T, 0
+        for r in state.readings:
+            part = slice(at, at + len(r.value))
+            D[part, part] += r.covariance
+            at += len(r.value)
+        gain = np.linalg.solve(D, B @ k.T).T
+        means.append(gain @ z)
+        variances.append(np.diag(np.asarray(setting.kernel(points))) - np.einsum("ij,ji->i", gain, B @ k.T))
+        scores.append(multivariate_normal(np.zeros(len(z)), D).logpdf(z))
+    w, m = state.weights, np.array(means)
+    mean = w @ m
+    return mean, w @ (np.array(variances) + (m - mean) ** 2), np.array(scores)
+
+
+def test_the_mixture_is_bayes_row_by_row() -> None:
+    mixture = Mixture(Hyperprior(), X, COUNTS, X_STAR, WIDTH)
+    state = mixture.fit(two_stages(mixture))
+    mean, variance, scores = by_rows(state, X_STAR)
+    assert len(state.settings) > 5
+    np.testing.assert_allclose(np.log(state.weights / state.weights[0]), scores - scores[0], atol=1e-8)
+    for found in (state.predict(X_STAR), state.at_test_points):
+        np.testing.assert_allclose(found[0], mean, atol=1e-9)
+        np.testing.assert_allclose(found[1], variance, rtol=1e-7)
+    at_inputs = by_rows(state, X)
+    np.testing.assert_allclose(state.mean, at_inputs[0], atol=1e-9)
+    np.testing.assert_allclose(state.variance, at_inputs[1], rtol=1e-7)
+
+
+def test_a_state_can_be_made_again_from_settings_weights_and_readings() -> None:
+    mixture = Mixture(Hyperprior(), X, COUNTS, X_STAR, WIDTH)
+    state = mixture.fit(two_stages(mixture))
+    other = Mixture(Hyperprior(), X, COUNTS, X_STAR, WIDTH)
+    again = other.state(state.settings, state.weights, state.readings, state.spreads)
+    np.testing.assert_array_equal(again.support_mean, state.support_mean)
+    np.testing.assert_array_equal(again.support_covariance, state.support_covariance)
+
+
+@pytest.mark.parametrize("std", [0.15, 2.5])
+def test_a_spread_tells_the_noise(std: float) -> None:
+    rng = np.random.default_rng(1)
+    x, n = np.linspace(0, 10, 40)[:, None], np.full(40, 5.0)
+    y = np.sin(x[:, :1]) + std * rng.normal(size=(40, 5))
+    mixture = Mixture(Hyperprior(), x, n, x[:2], WIDTH)
+    rows = np.cos(np.outer(np.arange(3), x[:, 0])) / 40  # broad sums, which hardly show the noise
+    one = Reading(rows, np.ones(40), rows @ y.sum(axis=1), 0.01 * np.eye(3))
+    alone = Mixture(Hyperprior(), x, n, x[:2], WIDTH).fit([one])
+    assert not 0.7 < np.sqrt(alone.noise) / std < 1.4
+    limit, centre = 8.0, np.sin(x[:, 0])
+    value = float(np.minimum(np.abs(y - centre[:, None]), limit).mean())
+    state = mixture.fit([one], [SpreadReading(centre, limit, value, 1e-6)])
+    assert np.sqrt(state.noise) == pytest.approx(std, rel=0.45)  # the grid's steps are of a factor 1.76
+
+
+def test_the_mean_of_cut_distances_is_that_of_draws() -> None:
+    draws = np.random.default_rng(0).normal(size=400_000)
+    std = np.array([0.3, 1.0, 5.0])
+    expected = [np.minimum(np.abs(s * draws), 1.2).mean() for s in std]
+    np.testing.assert_allclose(folded(std, 1.2), expected, atol=3e-3)
+
+
+def test_few_support_points_come_close_to_all() -> None:
+    rng = np.random.default_rng(3)
+    x = np.sort(rng.uniform(0, 10, size=(60, 1)), axis=0)
+    rows, prior = rng.normal(size=(6, 60)) / 8, Hyperprior(lengthscale=(0.3, 1.0))
+    value = rows @ (3 * np.sin(x[:, 0] / 2)) + 0.1 * rng.normal(size=6)
+    found = []
+    for points in (None, support_points(x, 25)):
+        mixture = Mixture(prior, x, np.ones(60), x[::7], WIDTH, points)
+        first = mixture.start()
+        stage = Stage(first, (np.full(60, -5.0), np.full(60, 5.0)), BOUNDS, 1.0, np.ones(9))
+        state = mixture.fit([reading(stage, rows, value, 0.01)])
+        assert state.support.exact == (points is None)
+        np.testing.assert_allclose(state.predict(x[::7])[0], state.at_test_points[0], atol=1e-8)
+        np.testing.assert_allclose(state.predict(x[::7])[1], state.at_test_points[1], atol=1e-6)
+        found.append(state)
+    exact, few = found
+    np.testing.assert_allclose(few.mean, exact.mean, atol=0.15)
+    np.testing.assert_allclose(np.sqrt(few.variance), np.sqrt(exact.variance), atol=0.1)
+    np.testing.assert_allclose(few.at_test_points[0], exact.at_test_points[0], atol=0.15)

@@ -319,7 +319,7 @@ def plot_stages(
         raise ArgumentTypeError("release", "must be a StagedRelease, made by AutoGP", type(release).__name__)
     rule, n = release.plan.rule, len(release.stages)
     _expect_columns(rule.X_star, 1, "plot_stages")
-    across = 2 if n == 4 else min(n, 3)
+    across = 2 if n == 4 else min(n, 3 if n <= 6 else 4)
     down = -(-n // across)
     figure = _new_figure(figure, (3.1 * across + 0.4, 2.4 * down + 0.9))
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()

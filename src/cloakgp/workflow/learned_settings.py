@@ -14,6 +14,7 @@ from cloakgp.errors import InputError
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.staged import StagedPlan
+from cloakgp.plans.staged_planner import points_covering
 from cloakgp.workflow import points
 from cloakgp.workflow.settings import Settings, check_description, check_output, inducing_of
 
@@ -52,8 +53,10 @@ class LearnedSettings:
         """Whether the inputs may be read a chunk at a time."""
         return True
 
-    def points(self, X: Any) -> FloatArray | None:
-        """The test points, for these inputs; None for those that the plan chooses."""
+    def points(self, X: Any) -> FloatArray:
+        """The test points, for these inputs."""
+        if self.at is None:
+            return points_covering(X)
         return points.grid(self.at, X) if isinstance(self.at, str) else self.at
 
     def plan(self, X: Any) -> StagedPlan:

@@ -1,6 +1,6 @@
 """Draw how windows close in on generated heights, stage by stage: docs/pictures/stages.png.
 
-    python experiments/stages_picture.py [--output FILE]
+python experiments/stages_picture.py [--output FILE]
 """
 
 from __future__ import annotations

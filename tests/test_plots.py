@@ -413,7 +413,7 @@ def test_stages_are_drawn_with_their_windows_and_what_came_of_them(staged):
         (line,) = ax.get_lines()
         np.testing.assert_array_equal(line.get_xdata(), ages)
     np.testing.assert_allclose(
-        line.get_ydata(), staged.predict(ages), rtol=1e-3
+        line.get_ydata(), staged.predict(ages), rtol=1e-6
     )  # the last: what is released
     words = _figure_words(figure)
     for share in staged.plan.shares:

@@ -45,7 +45,11 @@ A map does not show such a circle.
 # From Okabe & Ito's palette, told apart by colour-blind readers; the line styles differ too.
 _BLUE, _ORANGE, _GREEN, _BLACK, _GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#6E6E6E"
 _INPUTS = "training inputs (public)"
-_STAND_INS = {schema.PREDICTIONS: "inducing inputs (public)", schema.FUNCTION: "basis points (public)"}
+_STAND_INS = {
+    schema.PREDICTIONS: "inducing inputs (public)",
+    schema.FUNCTION: "basis points (public)",
+    schema.STAGED: "cells of training inputs (public)",
+}
 _DOTS = 3000  # inputs that are drawn, spread evenly over all of them
 _AREAS = (12.0, 260.0)  # of a map's circles, at the lower and the upper bound, in square points
 _HEAVIEST = 1200.0  # area of a circle for all the weight
@@ -314,8 +318,8 @@ def plot_stages(
     if not isinstance(release, StagedRelease):
         raise ArgumentTypeError("release", "must be a StagedRelease, made by AutoGP", type(release).__name__)
     rule, n = release.plan.rule, len(release.stages)
-    _expect_columns(rule.X, 1, "plot_stages")
-    across = 2 if n == 4 else min(n, 3)
+    _expect_columns(rule.X_star, 1, "plot_stages")
+    across = 2 if n == 4 else min(n, 3 if n <= 6 else 4)
     down = -(-n // across)
     figure = _new_figure(figure, (3.1 * across + 0.4, 2.4 * down + 0.9))
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
@@ -390,7 +394,7 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
         if release is not None:
             rule = release.plan.rule
             assert isinstance(rule.prior, Hyperprior)
-            span = float(np.ptp(rule.X[:, column])) or 1.0
+            span = float(np.ptp(rule.inputs.X[:, column])) or 1.0
             ax.set_xlim(*_around(span * end for end in rule.prior.lengthscale))
             ax.set_ylim(*_around((rule.bounds[1] - rule.bounds[0]) * end for end in rule.prior.noise))
         _plain_ticks(ax)

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli_helpers import PLAN, good, run, write_people
+from cli_helpers import LEDGER, PLAN, budget, good, run, write_people
 
+import cloakgp
 from cloakgp import Release
-from cloakgp.plans import encoding, out_of_core
+from cloakgp.plans import encoding, out_of_core, staged_encoding
 from cloakgp.workflow import cluster
 
 SPARSE = f"{PLAN} --inducing 6"
@@ -251,3 +252,29 @@ def test_an_approximation_without_inducing_inputs_is_refused():
     refused = run(f"{PLAN} --approximation fitc -o plan.json")
     assert (refused.code, "--approximation fitc needs --inducing" in refused.err) == (2, True)
     assert not Path("plan.json").exists()
+
+
+def test_a_model_is_learned_from_rows_that_stay_in_their_file(streaming, monkeypatch):
+    """Put into cells chunk by chunk; a file holds only the digest of the inputs, and verify asks for them."""
+    monkeypatch.setattr(staged_encoding, "LARGEST_INPUTS", 100)
+    write_distinct()
+    learn = (
+        "plan data.parquet --inputs age --output height --bounds 0 250 --epsilon 2 --delta 0.01 --stages 2"
+    )
+    good(f"{learn} -o plan.json")
+    budget()
+    good(f"release plan.json data.parquet {LEDGER} --dataset kung --yes -o heights.cloak")
+    release = cloakgp.load("heights.cloak")
+    assert release.plan.X is None
+    partly = run("verify heights.cloak")
+    assert partly.code == 5
+    assert "IN PART" in partly.out
+    assert good("verify heights.cloak --inputs-from data.parquet --inputs age").out.startswith("verified: ")
+    good("predict heights.cloak grid:5")
+    good("plot heights.cloak -o a.png")
+    good("export heights.cloak --html -o a.html")
+    assert "--inputs-from" in Path("a.html").read_text()
+    assert "cells of the inputs" in Path("a.html").read_text()
+    assert good("show heights.cloak --json").data["shows_inputs"] is False
+    again = good(f"release plan.json data.parquet {LEDGER} --dataset kung -o heights.cloak")
+    assert "answered before" in again.err

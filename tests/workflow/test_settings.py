@@ -236,7 +236,9 @@ def test_learned_settings_come_back_from_json():
 def test_points_that_nobody_gave_cover_the_inputs():
     from cloakgp.model.cover import cover
 
-    assert np.array_equal(replace(LEARNED, at=None).points(X), cover(X))
+    settings = replace(LEARNED, at=None)
+    assert np.array_equal(settings.plan(X).X_star, cover(X))
+    assert np.array_equal(settings.points(X), cover(X))
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from cloakgp.workflow import private_step, releases, words
 from cloakgp.workflow.cluster import check_cluster, connected
 from cloakgp.workflow.inputs import check_columns, open_inputs
 from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.settings import Settings
 from cloakgp.workflow.spending import request_name
 
 
@@ -58,7 +59,7 @@ def release(
     """
     stored = PlanFile.read(plan_file)
     settings = stored.settings
-    check_cluster(dask, settings.may_stream)
+    check_cluster(dask, isinstance(settings, Settings) and settings.may_stream)
     check_columns(data, settings.inputs, settings.output, dask is not None)
     options.check_writable(out, reads=[data, plan_file, *options.ledger_file(ledger)])
     request = request_name("release", again, question=stored.question, data=data.name)
@@ -78,7 +79,7 @@ def release(
             if dask is None:
                 made = private_step.release(plan, *column)
             else:
-                assert isinstance(plan, Plan)  # no other kind may be streamed
+                assert isinstance(plan, Plan)  # checked before: no other kind goes to a cluster
                 made = private_step.release_on_cluster(plan, *column)
     _save(made, out, overwrite or known is None)
     return _answer(made, out, account, known is not None)

@@ -47,6 +47,7 @@ _KEYS = {
     "model",
     "inputs_sha256",
     "kappa",
+    "rule",
     "given",
     "stages",
     "members",
@@ -67,6 +68,7 @@ def check(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> Non
     digest = manifest["inputs_sha256"]
     good = digest is None or (isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest) is not None)
     _expect(good, "its inputs' digest makes no sense")
+    _expect(type(manifest["rule"]) is int and 0 < manifest["rule"] < 2**31, "its rule makes no sense")
     before = _check_given(manifest["given"])
     _check_certificate(manifest)
     _check_model(manifest)

@@ -44,7 +44,7 @@ def load(path: str | os.PathLike[str], kernel: Any = None) -> Opened:
     return plan_of(manifest, arrays, kernel)
 
 
-def load_release(path: str | os.PathLike[str], kernel: Any = None) -> AnyRelease:
+def load_release(path: str | os.PathLike[str], kernel: Any = None, mean: Any = None) -> AnyRelease:
     """Read a release file of whatever kind. Nothing in it is executed.
 
     Parameters
@@ -52,20 +52,24 @@ def load_release(path: str | os.PathLike[str], kernel: Any = None) -> AnyRelease
     path : path
     kernel : callable, optional
         The kernel, needed for new predictions if the file was made with a custom one, which no file can hold.
+    mean : callable, optional
+        The prior mean, if that is a function.
 
     Returns
     -------
     StagedRelease, Release or FunctionRelease
     """
     manifest, arrays, _ = read(path)
-    return release_of(manifest, arrays, kernel)
+    return release_of(manifest, arrays, kernel, mean)
 
 
-def release_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None) -> AnyRelease:
+def release_of(
+    manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = None, mean: Any = None
+) -> AnyRelease:
     """The release that a manifest and arrays describe which fit the schema."""
     if manifest["release"] == StagedPlan.kind:
         return StagedRelease.from_contents(manifest, arrays, kernel)
-    found = contents_of(manifest, arrays, kernel)
+    found = contents_of(manifest, arrays, kernel, mean)
     if found.kind == FunctionPlan.kind:
         return FunctionRelease(FunctionPlan.from_contents(found), found.z, found.receipt)
     return Release(Plan.from_contents(found), found.z, found.receipt)

@@ -29,6 +29,7 @@ from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior
 from cloakgp.plans import staged_encoding as encoding
 from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk
+from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import State
@@ -89,13 +90,11 @@ class StagedPlan:
     @cached_property
     def _expected(self) -> tuple[FloatArray, FloatArray]:
         """(P,) variances of f(X*): if the first stage had all of the promise; and given y."""
-        from cloakgp.posterior.staging import expected
-
         rows, line = self.first.measurement.real_matrix(), self.first.line
         rest = self._whole_noise * np.eye(len(rows))
         if line is None:
-            return expected(self.start, rows, 1.0, rest)
-        return expected(self.start, rows, line.slope, rest + line.extra)
+            return staging.expected(self.start, rows, 1.0, rest)
+        return staging.expected(self.start, rows, line.slope, rest + line.extra)
 
     @property
     def _whole_noise(self) -> float:
@@ -225,6 +224,11 @@ class StagedPlan:
         """Raise unless all stages together keep what the certificate says, and is paid for."""
         for part in self.first.parts:
             part.check()
+        if self.rule.version != staging.RULE:
+            raise ValueError(
+                f"plan: it follows rule {self.rule.version} for its stages, and this version of cloakgp knows rule "
+                f"{staging.RULE}. Plan again. Nothing was spent."
+            )
         c, promise = self.certificate, self.rule.promise
         promise.check([self.first])
         certified = Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares)

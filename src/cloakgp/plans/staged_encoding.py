@@ -92,6 +92,7 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
         "model": _model_words(rule),
         "inputs_sha256": None if rule.cells is None else rule.cells.digest,
         "kappa": rule.kappa,
+        "rule": rule.version,
         "given": [_given_words(given) for given in rule.given],
         "stages": [*stages, words],
     }
@@ -153,6 +154,7 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
         kappa=manifest["kappa"],
         given=tuple(given),
         cells=cells,
+        version=manifest["rule"],
     )
     return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
 

@@ -101,11 +101,7 @@ def _planned(
     shares: tuple[float, ...],
     kappa: float | None,
 ) -> StagedPlan:
-    X_star = (
-        cover(spread_evenly(X, _COVERED))
-        if X_star is None
-        else checks.matrix(X_star, "X_star", columns=X.shape[1])
-    )
+    X_star = points_covering(X) if X_star is None else checks.matrix(X_star, "X_star", columns=X.shape[1])
     if weights is None:
         weights = np.ones(len(X_star))
     remedy = "To ignore a test point, leave it out of X_star."
@@ -156,3 +152,8 @@ def _check_headroom(n_rows: int, mu: float, shares: tuple[float, ...], epsilon: 
                     f"epsilon={epsilon:g} with {n_rows} rows leaves too few bits for exact noise; use a "
                     "smaller epsilon, or a larger one if it is tiny."
                 )
+
+
+def points_covering(X: Any) -> FloatArray:
+    """Test points, if nobody names others: such that cover X and its surroundings."""
+    return cover(spread_evenly(X, _COVERED))

@@ -256,6 +256,8 @@ class Rule:
     given: tuple[Given, ...] = ()
     cells: Cells | None = None
     """For many rows: those of a cell are treated alike."""
+    version: int = staging.RULE
+    """Which rule for windows and weights it was made by."""
 
     @cached_property
     def inputs(self) -> Inputs:

@@ -13,6 +13,8 @@ from cloakgp.model.smoothers import Smoother
 from cloakgp.posterior.clipping import Clipping, linearise
 from cloakgp.posterior.mixture import State
 
+RULE = 1
+"""Which rule this is: windows of a release made by another cannot be worked out again by this one."""
 STAGES, GROWTH = 7, 1.3
 KAPPA = 1.5
 """Half a window's width, in standard deviations of what is expected of an outcome."""

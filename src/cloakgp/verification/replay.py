@@ -17,6 +17,7 @@ from cloakgp.measurements.lattice import Measurement
 from cloakgp.model.hyperprior import Candidate, Known
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.stages import Rule, Walk
+from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason, VerificationError
@@ -34,6 +35,9 @@ _FAR = 1e7  # bounds so many widths from 0 leave too few digits
 def check(release: StagedRelease) -> tuple[list[str], list[str]]:
     """What was checked, and what could not be."""
     rule = release.plan.rule
+    if rule.version != staging.RULE:
+        said = f"they follow rule {rule.version}, and this version of cloakgp knows rule {staging.RULE}"
+        return [], [f"{WINDOWS}: {said}"]
     if max(map(abs, rule.bounds)) > _FAR * _width(rule):
         return [], [f"{WINDOWS}: the bounds are too far from 0 for floating point to work them out again"]
     try:

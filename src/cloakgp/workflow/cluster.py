@@ -17,9 +17,9 @@ LOCAL = "local"
 _PATIENCE = 15  # seconds to connect
 
 
-def check_cluster(address: str | None, may_stream: bool) -> None:
+def check_cluster(address: str | None, inducing: bool) -> None:
     """Raise if a cluster is asked for where it has nothing to do."""
-    if address is not None and not may_stream:
+    if address is not None and not inducing:
         raise InputError(
             "--dask needs --inducing, and --kernel: an exact GP, or a model that is learned, is worked out "
             "on this machine."

@@ -12,9 +12,9 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.model.auto_gp import AutoGP
-from cloakgp.model.cover import cover
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.staged import StagedPlan
+from cloakgp.plans.staged_planner import points_covering
 from cloakgp.workflow import points
 from cloakgp.workflow.settings import Settings, check_description, check_output, inducing_of
 
@@ -50,18 +50,17 @@ class LearnedSettings:
 
     @property
     def may_stream(self) -> bool:
-        """Whether the inputs may be read a chunk at a time: never."""
-        return False
+        """Whether the inputs may be read a chunk at a time."""
+        return True
 
-    def points(self, X: FloatArray) -> FloatArray:
+    def points(self, X: Any) -> FloatArray:
         """The test points, for these inputs."""
         if self.at is None:
-            return cover(X)
+            return points_covering(X)
         return points.grid(self.at, X) if isinstance(self.at, str) else self.at
 
     def plan(self, X: Any) -> StagedPlan:
         """The plan, for these inputs: public, and without y. With one thread, as in :meth:`Settings.plan`."""
-        X = np.asarray(X)
         with threadpool_limits(1, user_api="blas"):
             return self.gp().plan(X, self.points(X), epsilon=self.epsilon, delta=self.delta)
 

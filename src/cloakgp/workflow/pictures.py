@@ -98,7 +98,7 @@ def _curve(release: AnyRelease, name: str, output: str) -> tuple[str, Figure]:
         ax = plots.plot_release(release, figure.subplots())
         caption = (
             "Solid: the prediction. Green: the band in which the curve lies with probability 95 %. Dashed: "
-            "one std of what privacy adds. Ticks: the inputs, which are public."
+            f"one std of what privacy adds. Ticks: {_inputs_words(release)}, which are public."
         )
     elif isinstance(release, Release):
         denoised = can_denoise(release)
@@ -173,7 +173,9 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> tuple[str, F
 
 def _inputs_words(release: Release | StagedRelease) -> str:
     """What is drawn of the inputs."""
-    return "the inducing inputs" if release.plan.X is None else "the inputs"
+    if release.plan.X is not None:
+        return "the inputs"
+    return "the inducing inputs" if isinstance(release, Release) else "the cells of the inputs"
 
 
 def _sorted_noise(figure: Figure, predicted: plots.Predicted) -> None:

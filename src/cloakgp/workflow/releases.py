@@ -109,7 +109,7 @@ def lists_inputs(release: AnyRelease) -> bool:
     """Whether the inputs are, or will be, in the file as they are."""
     plan = release.plan
     if isinstance(plan, StagedPlan):
-        return True
+        return plan.rule.cells is None or (isinstance(plan.X, np.ndarray) and is_small(plan.X))
     if plan.X is None or not isinstance(plan.measurement, FactoredMeasurement):
         return plan.X is not None
     return isinstance(plan.X, np.ndarray) and is_small(plan.X)

@@ -38,6 +38,10 @@ from cloakgp.rows.cells import Cells, fill_cells
 from cloakgp.rows.sources import as_source
 
 
+_FAILED = (ValueError, ArithmeticError, LinAlgError, AssertionError)
+"""What public arithmetic between stages may end in; not known to happen."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class StagedPlan:
     """What the first stage will measure, and the rule for the others. Made by :meth:`AutoGP.plan`.
@@ -226,8 +230,8 @@ class StagedPlan:
             part.check()
         if self.rule.version != staging.RULE:
             raise ValueError(
-                f"plan: it follows rule {self.rule.version} for its stages, and this version of cloakgp knows rule "
-                f"{staging.RULE}. Plan again. Nothing was spent."
+                f"plan: it follows rule {self.rule.version} for its stages, and this version of cloakgp knows "
+                f"rule {staging.RULE}. Plan again. Nothing was spent."
             )
         c, promise = self.certificate, self.rule.promise
         promise.check([self.first])
@@ -245,7 +249,7 @@ class StagedPlan:
                 try:
                     plan = self._stage_plan(walk, number, record)
                     self.rule.promise.check([*(stage.plan for stage in stages), plan])
-                except (ValueError, ArithmeticError, LinAlgError, AssertionError):
+                except _FAILED:
                     break  # it is paid for: what was answered is better than nothing
                 if record is not None and record.answer is not None:
                     answer, receipt = record.answer, record.receipt
@@ -257,10 +261,14 @@ class StagedPlan:
                             charge.answer = self._measure_stage(plan, y, missing)
                     answer, receipt = charge.answer, charge.receipt
                 stages.append(Stage(plan, frozen(answer)))
-                walk.take(stages[-1])
                 progress.advance()
+                try:
+                    walk.take(stages[-1])
+                except _FAILED:  # predictions are from all answers; weights, from those before
+                    break
         if not stages:
-            raise ValueError("y must be given: no stage of this release was answered yet. It is paid for.")
+            paid = "" if entry is None else " It is paid for."
+            raise ValueError(f"y must be given: no stage of this release was answered yet.{paid}")
         insecure = entry is None and testing.insecure_generator() is not None
         made = replace(self, certificate=replace(self.certificate, insecure=insecure))
         return StagedRelease(made, tuple(stages), walk.state.settings, frozen(walk.state.weights), receipt)
@@ -305,7 +313,7 @@ class StagedPlan:
         return (
             f"<StagedPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {len(self.shares)} stages, "
             f"{c.n_rows} rows, {len(error)} test points, expected error {error.min():.3g} to "
-            f"{error.max():.3g} or less>"
+            f"{error.max():.3g} before anything is learned>"
         )
 
 

@@ -37,7 +37,6 @@ from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
 from cloakgp.rows.sources import as_source
 
-
 _FAILED = (ValueError, ArithmeticError, LinAlgError, AssertionError)
 """What public arithmetic between stages may end in; not known to happen."""
 
@@ -230,8 +229,8 @@ class StagedPlan:
             part.check()
         if self.rule.version != staging.RULE:
             raise ValueError(
-                f"plan: it follows rule {self.rule.version} for its stages, and this version of cloakgp knows "
-                f"rule {staging.RULE}. Plan again. Nothing was spent."
+                f"plan: it follows rule {self.rule.version} for its stages, and this version of cloakgp "
+                f"knows rule {staging.RULE}. Plan again. Nothing was spent."
             )
         c, promise = self.certificate, self.rule.promise
         promise.check([self.first])
@@ -267,8 +266,8 @@ class StagedPlan:
                 except _FAILED:  # predictions are from all answers; weights, from those before
                     break
         if not stages:
-            paid = "" if entry is None else " It is paid for."
-            raise ValueError(f"y must be given: no stage of this release was answered yet.{paid}")
+            told = "" if entry is None else " It is paid for."
+            raise ValueError(f"y must be given: no stage of this release was answered yet.{told}")
         insecure = entry is None and testing.insecure_generator() is not None
         made = replace(self, certificate=replace(self.certificate, insecure=insecure))
         return StagedRelease(made, tuple(stages), walk.state.settings, frozen(walk.state.weights), receipt)

@@ -123,6 +123,8 @@ def split(study, number):
     else:
         X, y, _ = table(study.data)
         rows = rng.permutation(len(X))
+        if study.data == "citibike":  # the folds of experiments/paper/table1.py
+            rows = np.random.default_rng([0, number]).choice(len(X), study.train + study.test, replace=False)
         test = rows[: study.test]
         train = rows[study.test :] if study.train is None else rows[study.test : study.test + study.train]
         X, y, X_test, y_test = X[train], y[train], X[test], y[test]

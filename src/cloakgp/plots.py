@@ -64,7 +64,7 @@ def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
     ticks at the bottom are the training inputs, which are public: some of them, if there are
     thousands, or the inducing inputs, if the file of a release holds no others.
 
-    Of a plan in stages it is what to expect at most: as if all were spent at once, knowing only the bounds.
+    Of a plan in stages it is a forecast: the median over models that might be true.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ TERMS = {
     ),
     "expected error": (
         "How far predictions will be from the true curve, typically, if nothing were known but the bounds. "
-        "What a release learns of the model usually makes it smaller."
+        "It is a forecast: the smoother and the less scattered outcomes are, the smaller it gets."
     ),
     "given": (
         "Releases of the same outcomes that a plan starts from. What they told is public, so nothing is paid "

@@ -230,7 +230,8 @@ def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
         text += f"\n\n{table(some)}"
     if isinstance(plan, StagedPlan):
         text += (
-            f"\n\nThis is what to expect at most, with nothing known but bounds. In {plan.stages} stages the "
-            "release learns where\noutcomes lie and how they scatter: the less, the less noise there will be."
+            f"\n\nThis is a forecast, with nothing known but bounds: the median over what might be true. In "
+            f"{plan.stages} stages the\nrelease learns where outcomes lie and how they scatter: the less, the "
+            "less noise there will be."
         )
     return text

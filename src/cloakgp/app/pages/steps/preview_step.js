@@ -33,7 +33,7 @@ export const previewStep = {
   title: "The noise, beforehand",
   lead: () =>
     draft.get().model === "learn"
-      ? "The error to be expected from what is public so far. What is learned on the way usually makes it smaller. Looking costs nothing."
+      ? "A forecast of the error, from what is public so far. The smoother and the less scattered outcomes are, the smaller it gets. Looking costs nothing."
       : "This is not a simulation. The noise does not depend on the private outcomes, so it is known before anything is spent, and looking costs nothing.",
   nextText: "Keep this plan and go on",
   check: (d) => (d.planName.trim() === "" ? "Give the plan a name." : null),

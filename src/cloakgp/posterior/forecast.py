@@ -1,0 +1,73 @@
+"""What error to expect of a release in stages, before anything is measured: public, like all that is not y.
+
+For each of some models out of the hyperprior, as if it were true: windows close in from stage to stage as
+what is unknown shrinks, and each stage measures what the first would. That is rough, but has the size of what
+will come out. What is told is the median over the models.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cloakgp.checks import FloatArray
+from cloakgp.model.given_smoother import FactoredGP, GivenGP
+from cloakgp.model.hyperprior import Candidate
+from cloakgp.posterior.mixture import Mixture
+
+_MODELS = 24  # that stand for all
+
+
+def forecast(
+    mixture: Mixture, rows: FloatArray, mu: float, shares: tuple[float, ...], kappa: float | None
+) -> tuple[FloatArray, FloatArray]:
+    """(P,) variances of f(X*) after all stages, and if y were known, each the median over models.
+
+    `rows` (q, U) is what the first stage measures, with columns of norm 1 at most.
+    """
+    settings = mixture.settings
+    chosen = [settings[i] for i in np.linspace(0, len(settings) - 1, _MODELS).astype(int)]
+    found = [_for_model(mixture, setting, rows, mu, shares, kappa) for setting in chosen]
+    left, known = (np.median(np.array(each), axis=0) for each in zip(*found, strict=True))
+    return left, np.minimum(known, left)
+
+
+def _for_model(
+    mixture: Mixture,
+    setting: Candidate,
+    rows: FloatArray,
+    mu: float,
+    shares: tuple[float, ...],
+    kappa: float | None,
+) -> tuple[FloatArray, FloatArray]:
+    support, n, m = mixture.support, mixture.counts, len(mixture.support.Z)
+    k = setting.signal * support.whole(setting) + setting.level
+    summed = rows * n
+    G = summed if support.P is None else summed @ support.P
+    H = G @ k[:m]
+    signal, own = H[:, :m] @ G.T, setting.noise * (summed @ rows.T)
+    at_rows = H[:, :m] if support.P is None else support.at_looked(H[:, :m])
+    before = setting.signal + setting.level
+    width, precision = mixture.width, 0.0
+    for share in shares:
+        precision += mu**2 * share / width**2
+        D = signal + own + np.eye(len(rows)) / precision
+        explained = np.einsum("ij,ij->j", at_rows, np.linalg.solve(D, at_rows))
+        spread = np.sqrt(max(before - float(explained.mean()), 0.0) + setting.noise)
+        if kappa is not None:
+            width = min(width, 2 * kappa * spread)
+    star = np.diag(k)[m:]
+    left = star - np.einsum("ij,ij->j", H[:, m:], np.linalg.solve(D, H[:, m:]))
+    return np.maximum(left, 0.0), _known(mixture, setting, k)
+
+
+def _known(mixture: Mixture, setting: Candidate, k: FloatArray) -> FloatArray:
+    """(P,) variance of f(X*) that y itself would leave."""
+    support, n, m = mixture.support, mixture.counts, len(mixture.support.Z)
+    inner, cross, star = k[:m, :m], k[:m, m:], np.diag(k)[m:]
+    if support.P is None:
+        K = inner * n[:, None] * n
+        K[np.diag_indices_from(K)] += n * setting.noise
+        exact = GivenGP(K, cross * n[:, None], star)
+        return np.asarray(exact.posterior_variance)
+    sparse = FactoredGP(support.P * n[:, None], inner, cross, n * setting.noise, star)
+    return np.asarray(sparse.posterior_variance)

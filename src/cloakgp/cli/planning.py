@@ -230,8 +230,8 @@ def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
         text += f"\n\n{table(some)}"
     if isinstance(plan, StagedPlan):
         text += (
-            f"\n\nThis is a forecast, with nothing known but bounds: the median over what might be true. In "
-            f"{plan.stages} stages the\nrelease learns where outcomes lie and how they scatter: the less, the "
-            "less noise there will be."
+            "\n\nThis is a forecast, with nothing known but bounds: the median over what might be true. "
+            f"In {plan.stages}\nstages the release learns where outcomes lie and how they scatter: the less, "
+            "the less noise there will be."
         )
     return text

@@ -150,7 +150,7 @@ def test_many_rows_in_one_bin_stay_exact():
     n = 300_000
     y = np.random.default_rng(0).uniform(10.0, 30.0, n)
     plan = binning.plan(np.zeros(n), [0.0], edges=[-1, 1], bounds=BOUNDS, epsilon=1e-3)
-    integers = room.to_integers(y, plan.sums)
+    integers = room.to_integers(y, plan.sums.lattice)
     assert plan.release(y).z.tolist() == [sum(integers.tolist())]
     assert plan.release(y).mean == pytest.approx([y.mean()], rel=1e-9)
 

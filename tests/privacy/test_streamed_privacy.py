@@ -471,8 +471,8 @@ def test_a_release_in_passes_says_nothing(capfd, monkeypatch):
 # ------------------------------------------------------------------------------------- planted bugs
 
 
-def _longer(recipe, X, noise, right=Recipe.columns):
-    columns = right(recipe, X, noise)
+def _longer(recipe, X, noise, windows=None, right=Recipe.columns):
+    columns = right(recipe, X, noise, windows)
     return columns + 2 * MARGIN * np.sign(columns)
 
 

@@ -52,7 +52,7 @@ def test_terms_that_cancel_in_floating_point_cannot_hide_a_column(tmp_path, monk
         q = len(arrays["z"])
         c["n_measurements"] = q
         plan = opening.plan_of(manifest, arrays)[0]
-        seen = np.abs(recipe._columns(plan.gp, plan.measurement, X, gp.noise)[0]).astype(np.int64)
+        seen = np.abs(recipe._columns(plan.gp, plan.measurement, X, gp.noise, None)[0]).astype(np.int64)
         longest = max(guarantee.squared_norms(seen + 2))
         steps = math.isqrt(longest * 4 ** c["y_bits"]) + 1
         sigma = math.ceil(Fraction(steps) / Fraction(calibrate(1.0, 0.01, "analytic", q)))
@@ -68,7 +68,7 @@ def test_terms_that_cancel_in_floating_point_cannot_hide_a_column(tmp_path, monk
     rewrite(tmp_path / "file", forge)
     manifest, arrays, _ = read(tmp_path / "file")
     plan = opening.plan_of(manifest, arrays)[0]
-    hidden = recipe._columns(plan.gp, plan.measurement, X, gp.noise)[0][-1]
+    hidden = recipe._columns(plan.gp, plan.measurement, X, gp.noise, None)[0][-1]
     scale = Fraction(2) ** (manifest["certificate"]["matrix_bits"] - manifest["measurement"]["factor_bits"])
     exact = [
         sum(Fraction(int(f)) * Fraction(float(k)) for f, k in zip(arrays["factors"][-1], row, strict=True))

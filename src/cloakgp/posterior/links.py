@@ -63,16 +63,19 @@ def links(
     groups = measurements[0].groups
     each = slopes or [None] * len(measurements)
     if all(m.groups is groups or _same(m, measurements[0]) for m in measurements):
-        parts = [m.real_matrix() * (1.0 if s is None else s) for m, s in zip(measurements, each, strict=True)]
+        parts = [_sloped(m.real_matrix(), s) for m, s in zip(measurements, each, strict=True)]
     else:  # one counts the rows singly
         groups = None
-        parts = [
-            m.by_row() * (1.0 if s is None else s[m.labels]) for m, s in zip(measurements, each, strict=True)
-        ]
-    B = np.vstack(parts)
+        singly = [None if s is None else s[m.labels] for m, s in zip(measurements, each, strict=True)]
+        parts = [_sloped(m.by_row(), s) for m, s in zip(measurements, singly, strict=True)]
+    B = parts[0] if len(parts) == 1 else np.vstack(parts)
     if inputs is None:
         inputs = take(X, gp.noise, groups)
     return ExactLinks(gp, inputs, B) if gp.inducing is None else SparseLinks(gp, inputs, B)
+
+
+def _sloped(real: FloatArray, slope: FloatArray | None) -> FloatArray:
+    return real if slope is None else real * slope
 
 
 def _same(one: Measurement, other: Measurement) -> bool:

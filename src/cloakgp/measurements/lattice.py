@@ -250,6 +250,13 @@ class Measurement(Measured):
             raise AssertionError("measurement is not on a fine enough integer lattice")
         super().check()
 
+    def check_rows(self) -> None:
+        """Raise unless each column is for as many rows as :meth:`check` took it for: more could overflow."""
+        if self.groups is None:
+            return
+        if not np.array_equal(np.bincount(self.groups.labels, minlength=self.matrix.shape[1]), self.counts):
+            raise AssertionError("columns are not for as many rows of y as was counted")
+
     def largest_sum(self) -> int:
         """Largest absolute value that the measurements or a partial sum of them can take."""
         magnitudes = np.abs(self.matrix.astype(np.float64)) @ self.counts

@@ -22,6 +22,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import atomic, container, reading, schema
 from cloakgp.ledger.charge import Account, Receipt
 from cloakgp.ledger.charging import as_ledger, paid, staged
+from cloakgp.ledger.records import check_number
 from cloakgp.ledger.stages import StageRecord
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
@@ -220,6 +221,9 @@ class StagedPlan:
         Without `y`, from the stages that were answered. With it, those that were not are answered now: they
         are paid for.
         """
+        check_number(entry)
+        if y is not None:
+            self._check_inputs()
         self._check_promise()
         return self._all_stages(entry, ledger, y, missing)
 

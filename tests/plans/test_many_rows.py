@@ -57,6 +57,7 @@ def test_the_file_holds_cells_and_the_digest_of_many_inputs(table, plan, tmp_pat
     assert np.abs(again.predict(X_STAR) - release.predict(X_STAR)).max() < 1e-9
     found = cloakgp.verify(tmp_path / "cells.cloak")
     assert not found.complete
+    assert "but which rows are in which cell was not checked" in found.headline
     assert found.proven_delta is not None  # the integers prove it, whichever rows are where
     assert cloakgp.verify(tmp_path / "cells.cloak", X=table[0]).complete
     other = table[0].copy()

@@ -248,14 +248,13 @@ class Measurement(Measured):
     def check(self) -> None:
         if self.matrix.dtype != np.int64:
             raise AssertionError("measurement is not on a fine enough integer lattice")
-        super().check()
-
-    def check_rows(self) -> None:
-        """Raise unless each column is for as many rows as :meth:`check` took it for: more could overflow."""
-        if self.groups is None:
-            return
-        if not np.array_equal(np.bincount(self.groups.labels, minlength=self.matrix.shape[1]), self.counts):
+        # Counts decide whether a sum can wrap. Without labels, which a file may lack, no y can be measured.
+        labels = np.empty(0, dtype=np.intp) if self.groups is None else self.groups.labels
+        if len(labels) and not np.array_equal(
+            np.bincount(labels, minlength=self.matrix.shape[1]), self.counts
+        ):
             raise AssertionError("columns are not for as many rows of y as was counted")
+        super().check()
 
     def largest_sum(self) -> int:
         """Largest absolute value that the measurements or a partial sum of them can take."""

@@ -222,8 +222,6 @@ class StagedPlan:
         are paid for.
         """
         check_number(entry)
-        if y is not None:
-            self._check_inputs()
         self._check_promise()
         return self._all_stages(entry, ledger, y, missing)
 
@@ -259,6 +257,7 @@ class StagedPlan:
                 elif y is None:
                     break
                 else:
+                    self._check_inputs()
                     with staged(self, ledger, entry, number, plan.to_bytes()) as charge:
                         if charge.answer is None:
                             charge.answer = self._measure_stage(plan, y, missing)

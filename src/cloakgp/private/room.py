@@ -187,8 +187,6 @@ def _times(m: Measurement | FactoredMeasurement | BinSums, y: Any, missing: str)
 
 def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:
     """Columns that are written down times y's integers."""
-    if isinstance(m, Measurement):
-        m.check_rows()
     source, matrix = kept(y, m.n_rows), m.matrix
     if is_dask(source):
         return _swept(Stored(matrix), m.lattice, Inputs(m.labels, 0.0, None), source, missing)[0]

@@ -98,8 +98,10 @@ class StagedPlan:
         rule, m, line = self.rule, self.first.measurement, self.first.line
         assert m.part is not None
         if isinstance(rule.prior, Hyperprior) and not rule.given:
-            rows = np.ldexp(m.matrix.astype(np.float64), -m.matrix_bits)
-            return forecast(Walk(rule, self.start).mixture, rows, rule.promise.mu, self.shares, rule.kappa)
+            walk, mu = Walk(rule, self.start), rule.promise.mu
+            with one_blas_thread():
+                rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
+                return forecast(walk.mixture, rows, mu, self.shares, rule.kappa)
         # Something is known already: the next stage's error, if it had all of the promise.
         rows, rest = m.real_matrix(), m.noise_scale**2 * m.part.share * np.eye(m.n_measurements)
         if line is None:

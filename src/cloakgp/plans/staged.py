@@ -37,6 +37,7 @@ from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import State
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.sources import as_source
 
 _FAILED = (ValueError, ArithmeticError, LinAlgError, AssertionError)
@@ -98,8 +99,10 @@ class StagedPlan:
         rule, m, line = self.rule, self.first.measurement, self.first.line
         assert m.part is not None
         if isinstance(rule.prior, Hyperprior) and not rule.given:
-            rows = np.ldexp(m.matrix.astype(np.float64), -m.matrix_bits)
-            return forecast(Walk(rule, self.start).mixture, rows, rule.promise.mu, self.shares, rule.kappa)
+            walk, mu = Walk(rule, self.start), rule.promise.mu
+            with one_blas_thread():
+                rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
+                return forecast(walk.mixture, rows, mu, self.shares, rule.kappa)
         # Something is known already: the next stage's error, if it had all of the promise.
         rows, rest = m.real_matrix(), m.noise_scale**2 * m.part.share * np.eye(m.n_measurements)
         if line is None:
@@ -244,7 +247,8 @@ class StagedPlan:
         walk, receipt = Walk(self.rule, self.__dict__.get("start")), None
         stages: list[Stage] = []
         known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
-        with Progress("stages", self.stages) as progress:
+        # One thread: matrices are small, and stages are planned the same again whatever the machine's cores.
+        with one_blas_thread(), Progress("stages", self.stages) as progress:
             for number in range(self.stages):
                 record = known.get(number)
                 try:

@@ -14,6 +14,8 @@ from cloakgp import GP, AutoGP, Hyperprior, Learned, Ledger, combine
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import EQ, Constant, Matern32
 from cloakgp.plans import custodians, encoding, out_of_core
+from cloakgp.posterior import support
+from cloakgp.posterior.mixture import Mixture
 from cloakgp.testing import InsecureWarning, insecure_seed
 
 PROMISE = {"epsilon": 1.0, "delta": 0.01}
@@ -268,18 +270,29 @@ class TestLearning:
         learned = combine(two, same_data=False, model=Hyperprior(kernels=("Matern32",)))
         assert {setting.family for setting in learned.settings} == {"Matern32"}
 
-    def test_the_noise_level_is_that_of_the_set_that_measured_it(self):
-        """Two sets about other inputs: distances measured in one say nothing of where the other's f is."""
-        releases = []
-        for seed, shift, level in ((0, 0.0, 0.0), (1, 10.0, 30.0)):
-            rng = np.random.default_rng(seed)
-            X = shift + rng.uniform(0, 8, size=(60, 1))
-            y = level + 0.5 * rng.normal(size=60)
-            gp = AutoGP(bounds=(level - 10, level + 10), stages=3)
-            releases.append(gp.plan(X, epsilon=50.0, delta=0.01).release(y))
-        learned = combine(releases, same_data=False)
-        assert 0.3 < learned.noise**0.5 < 0.9
-        np.testing.assert_allclose(learned.predict([[4.0], [14.0]]), [0.0, 30.0], atol=1.0)
+    def test_distances_count_for_the_rows_they_were_measured_at(self, two, staged):
+        """What a set measured of the noise level is as likely as beside its own rows alone."""
+        learned = combine([two[0], staged], same_data=False)
+        middle, inputs = learned.gp.mean, staged.plan.rule.inputs
+        alone = Mixture(Hyperprior(), inputs.X, inputs.counts, inputs.X[:1], 22.0)
+        readings = [one for stage in staged.stages if (one := stage.spread_reading(middle)) is not None]
+        assert readings
+        scores = []
+        for posterior in learned.posteriors:
+            z, D, B, _ = brute([two[0], staged], posterior.gp, NEW)[2]
+            rest = z - B.sum(axis=1) * posterior.gp.mean
+            score = -rest @ np.linalg.solve(D, rest) / 2 - np.linalg.slogdet(D)[1] / 2
+            mean, std = posterior.predict(inputs.X, return_std=True, include_noise=True)
+            own = (mean - middle)[None], (std**2)[None]
+            scores.append(score + sum(alone._spread_evidence(one, *own)[0] for one in readings))
+        expected = np.exp(np.array(scores) - scores[0])
+        np.testing.assert_allclose(learned.weights, expected / expected.sum(), rtol=1e-4, atol=1e-9)
+
+    def test_a_set_too_small_to_be_looked_at(self, two, staged, monkeypatch):
+        """Where few inputs stand for all, what was measured of others' distances is left out."""
+        monkeypatch.setattr(support, "_LOOKED_AT", 2)
+        learned = combine([two[0], staged, two[1]], same_data=False)
+        assert learned.weights.sum() == pytest.approx(1.0)
 
     def test_different_hyperpriors_are_asked_about(self, staged):
         X, y = made(12, n=30)
@@ -323,6 +336,9 @@ class TestRefusals:
         with pytest.raises(ArgumentError, match=r"share nobody; got .* data set 'north' paid for both"):
             combine(releases[:2], same_data=False)
         combine(releases[::2], same_data=False)
+        later = MODEL.plan(X[:7], X_STAR, given=releases[:1], **PROMISE).release(y[:7])  # whoever pays
+        with pytest.raises(ArgumentError, match="data set 'north' paid for both"):
+            combine([releases[1], later], same_data=False)
 
     def test_insecure_ones(self, two):
         with pytest.warns(InsecureWarning), insecure_seed(0):

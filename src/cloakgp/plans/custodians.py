@@ -75,9 +75,7 @@ def _as_set(release: Any, name: str) -> _Set:
         counts = rule.inputs.counts.astype(np.int64)
         paid |= {given.dataset for given in rule.given if given.dataset is not None}
         stages = tuple(rule.all_stages(release.stages))
-        ends = [rule.bounds, *(given.bounds for given in rule.given)]
-        bounds = min(low for low, _ in ends), max(high for _, high in ends)
-        return _Set(np.asarray(rule.inputs.X, dtype=np.float64), counts, bounds, stages, paid)
+        return _Set(np.asarray(rule.inputs.X, dtype=np.float64), counts, rule.bounds, stages, paid)
     if release.plan.X is None:
         raise ArgumentError(
             name,

@@ -36,6 +36,7 @@ from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import State
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.sources import as_source
 
 _FAILED = (ValueError, ArithmeticError, LinAlgError, AssertionError)
@@ -242,7 +243,8 @@ class StagedPlan:
         walk, receipt = Walk(self.rule, self.__dict__.get("start")), None
         stages: list[Stage] = []
         known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
-        with Progress("stages", self.stages) as progress:
+        # One thread: matrices are small, and stages are planned the same again whatever the machine's cores.
+        with one_blas_thread(), Progress("stages", self.stages) as progress:
             for number in range(self.stages):
                 record = known.get(number)
                 try:

@@ -25,7 +25,7 @@ from cloakgp.plans.stages import Promise, Rule, Walk
 from cloakgp.posterior import staging
 from cloakgp.posterior.support import support_points
 from cloakgp.rows.cells import MOST_CELLS, make_cells
-from cloakgp.rows.chunks import spread_evenly
+from cloakgp.rows.chunks import one_blas_thread, spread_evenly
 from cloakgp.rows.merging import distinct
 from cloakgp.rows.sources import is_lazy
 
@@ -127,8 +127,9 @@ def _planned(
         given=taken(given, X, inputs.groups),
         cells=cells,
     )
-    walk = Walk(rule)
-    state, first = walk.state, walk.next_stage(0)
+    with one_blas_thread():
+        walk = Walk(rule)
+        state, first = walk.state, walk.next_stage(0)
     before = tuple((given.promise.epsilon, given.promise.delta) for given in rule.given)
     plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares, before))
     plan.__dict__["start"] = state  # made already

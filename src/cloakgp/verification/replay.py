@@ -19,6 +19,7 @@ from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.stages import Rule, Walk
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason, VerificationError
 
@@ -41,7 +42,7 @@ def check(release: StagedRelease) -> tuple[list[str], list[str]]:
     if max(map(abs, rule.bounds)) > _FAR * _width(rule):
         return [], [f"{WINDOWS}: the bounds are too far from 0 for floating point to work them out again"]
     try:
-        with np.errstate(all="ignore"):
+        with one_blas_thread(), np.errstate(all="ignore"):
             _walk(release)
     except VerificationError:
         raise

@@ -13,9 +13,10 @@ import cloakgp
 from cloakgp import GP, AutoGP, Hyperprior, Learned, Ledger, combine
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import EQ, Constant, Matern32
-from cloakgp.plans import custodians, encoding, out_of_core
+from cloakgp.plans import custodians, encoding, out_of_core, staged_encoding, staged_planner
 from cloakgp.posterior import support
 from cloakgp.posterior.mixture import Mixture
+from cloakgp.rows import cells
 from cloakgp.testing import InsecureWarning, insecure_seed
 
 PROMISE = {"epsilon": 1.0, "delta": 0.01}
@@ -40,6 +41,8 @@ def pieces(release):
     staged = hasattr(release, "stages")
     stages = release.plan.rule.all_stages(release.stages) if staged else [release]
     X = np.asarray(release.plan.X)
+    if staged and release.plan.rule.cells is not None:  # rows are where their cells are
+        X = release.plan.rule.cells.centres[release.plan.rule.cells.labels]
     rows, values, noises = [], [], []
     for stage in stages:
         m, line = stage.plan.measurement, getattr(stage.plan, "line", None)
@@ -175,6 +178,22 @@ def test_a_release_in_stages_and_a_plain_one(two, staged):
     assert (
         both.predict(NEW, return_std=True)[1] < staged.remodel(MODEL).predict(NEW, return_std=True)[1]
     ).all()
+
+
+def test_cells_of_many_rows_also_from_a_file_without_the_rows(two, monkeypatch, tmp_path):
+    for module in (cells, staged_planner):
+        monkeypatch.setattr(module, "MOST_CELLS", 16)
+    X, y = made(10, n=60)
+    release = AutoGP(bounds=(-10.0, 12.0), stages=2).plan(X, X_STAR, **PROMISE).release(y)
+    assert release.plan.rule.cells is not None
+    both = check_against_brute([two[0], release], MODEL, MODEL)
+    monkeypatch.setattr(staged_encoding, "LARGEST_INPUTS", 0)
+    release.save(tmp_path / "many.cloak")
+    loaded = cloakgp.load(tmp_path / "many.cloak")
+    assert loaded.plan.X is None
+    again = combine([two[0], loaded], same_data=False, model=MODEL)
+    np.testing.assert_array_equal(again.predict(NEW), both.predict(NEW))
+    assert isinstance(combine([two[0], loaded], same_data=False), Learned)
 
 
 def test_what_was_given_to_a_set_counts_too(two):

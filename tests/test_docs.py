@@ -16,7 +16,7 @@ import cloakgp
 from cloakgp import demo, estimators
 from cloakgp.datasets import make_kung_like
 from cloakgp.designs import DESIGNS
-from cloakgp.files import reading, schema
+from cloakgp.files import reading, schema, staged_schema
 from cloakgp.kernels import EQ
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.plans.function_planner import BOUNDS
@@ -148,6 +148,19 @@ def test_release_file_page_names_every_member_and_key(tmp_path):
             assert manifest["release"][0] in row.rsplit("|", 2)[1]
     for word in [*DESIGNS, *BOUNDS]:
         assert f'`"{word}"`' in text
+
+
+def test_release_file_page_names_every_member_and_key_of_releases_in_stages():
+    text = (ROOT / "docs" / "release-file.md").read_text(encoding="utf-8")
+    page = text[text.index("## Releases in stages") :]
+    for key in [*staged_schema.keys(plan=False), *staged_schema.FIELDS]:
+        assert f"`{key}`" in text
+    for key in ("rule", "kappa", "given", "learned", "inputs_sha256", "before", "shares"):
+        assert f"`{key}`" in page
+    for name in staged_schema.STAGE_ARRAYS:
+        assert f"`{name}_j.npy`" in page
+    for name in ("cells", "counts"):
+        assert f"| `{name}.npy` | `{staged_schema._PLAN_ARRAYS[name][0]}` |" in page
 
 
 def test_function_by_hand_is_what_query_gives(tmp_path):

@@ -118,6 +118,14 @@ def test_what_a_crash_left_is_gone_on_with_for_nothing(book, plan, dies, number,
     book.verify(releases=[whole])
 
 
+@pytest.mark.parametrize("ledger", [True, False], ids=["with a ledger", "without one"])
+@pytest.mark.parametrize("entry", [None, "2", True])
+def test_an_entry_is_a_number(book, plan, entry, ledger):
+    """Without one nothing was paid for, and nothing may be answered."""
+    with pytest.raises(TypeError, match="entry must be the number of an entry"):
+        plan.recover(book if ledger else None, entry, Unreadable())
+
+
 def test_a_release_that_a_crash_cut_short_verifies(book, plan, dies, tmp_path):
     alive = dies(2)
     with pytest.raises(KeyboardInterrupt):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ import cloakgp
 from cloakgp import GP, AutoGP, testing
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import EQ, Constant
+from cloakgp.plans import given, staged_planner
 
 BOUNDS = (0.0, 10.0)
 PROMISE = {"epsilon": 0.5, "delta": 1e-3}
@@ -37,6 +40,11 @@ def earlier(table):
 def later(table, earlier):
     X, y = table
     return GP_.plan(X, X_STAR, given=[earlier], windows=2.0, **PROMISE).release(y)
+
+
+def test_combine_says_what_to_do_with_releases_in_stages(earlier, later):
+    with pytest.raises(TypeError, match=r"Those in stages cannot be combined; plan another one with given="):
+        cloakgp.combine([earlier, later])
 
 
 def test_the_second_release_predicts_from_both(earlier, later, table):
@@ -118,6 +126,24 @@ def test_what_is_given_twice_counts_once(table, earlier):
         auto.plan(X, X_STAR, given=[earlier, earlier], **PROMISE)
     both = auto.plan(X, X_STAR, given=[earlier, second], **PROMISE)  # the second holds the first
     assert len(both.rule.given) == 2
+
+
+def test_a_file_holds_whatever_windows_and_stages_a_plan_may_have(table, earlier, tmp_path, monkeypatch):
+    """What no file could hold is refused before it is paid for."""
+    X, y = table
+    path = tmp_path / "release"
+    for windows in (100.0, 1e300):
+        with pytest.raises(ArgumentError, match="windows must be below 100"):
+            GP_.plan(X, X_STAR, given=[earlier], windows=windows, **PROMISE)
+    GP_.plan(X, X_STAR, given=[earlier], windows=99.0, **PROMISE).release(y).save(path)
+    assert cloakgp.verify(path).complete
+    # 90 stages of nothing but answers: how they came about does not matter here.
+    one = given.taken([earlier], X, AutoGP(BOUNDS, stages=1).plan(X, X_STAR, **PROMISE).rule.inputs.groups)
+    many = tuple(replace(one[0], stages=one[0].stages * 10) for _ in range(9))
+    monkeypatch.setattr(staged_planner, "taken", lambda *_: many)
+    with pytest.raises(ArgumentError, match="given must have no more than 100 stages in all"):
+        AutoGP(BOUNDS, stages=11).plan(X, X_STAR, given=[earlier], **PROMISE)
+    assert AutoGP(BOUNDS, stages=10).plan(X, X_STAR, given=[earlier], **PROMISE).stages == 10
 
 
 @pytest.mark.parametrize("model", [GP_, AutoGP(BOUNDS, stages=1)], ids=["GP", "AutoGP"])

@@ -57,6 +57,7 @@ def test_the_file_holds_cells_and_the_digest_of_many_inputs(table, plan, tmp_pat
     assert np.abs(again.predict(X_STAR) - release.predict(X_STAR)).max() < 1e-9
     found = cloakgp.verify(tmp_path / "cells.cloak")
     assert not found.complete
+    assert "but which rows are in which cell was not checked" in found.headline
     assert found.proven_delta is not None  # the integers prove it, whichever rows are where
     assert cloakgp.verify(tmp_path / "cells.cloak", X=table[0]).complete
     other = table[0].copy()
@@ -71,6 +72,20 @@ def test_the_file_holds_cells_and_the_digest_of_many_inputs(table, plan, tmp_pat
     assert unread.with_inputs(table[0]).release(table[1]).predict(X_STAR) == pytest.approx(
         curve(X_STAR), abs=1.0
     )
+
+
+def test_a_plan_without_its_inputs_recovers_what_was_answered_only(table, plan, tmp_path, monkeypatch):
+    monkeypatch.setattr(staged_encoding, "LARGEST_INPUTS", 100)
+    plan.save(tmp_path / "cells.plan")
+    unread = cloakgp.StagedPlan.load(tmp_path / "cells.plan")
+    ledger = cloakgp.Ledger(f"sqlite:///{tmp_path / 'budget.db'}")
+    ledger.create("people", epsilon=PROMISE["epsilon"], delta=PROMISE["delta"])
+    entry = ledger.pay(plan, "people").entry
+    with pytest.raises(ValueError, match="X is not in the file"):
+        unread.recover(ledger, entry, table[1])
+    assert [one.kind for one in ledger.entries("people")] == ["created", "spent"]
+    whole = unread.with_inputs(table[0]).recover(ledger, entry, table[1])
+    assert np.array_equal(unread.recover(ledger, entry).z, whole.z)
 
 
 def test_the_same_plan_from_a_memory_map(table, plan, tmp_path):

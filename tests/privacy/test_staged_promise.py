@@ -21,6 +21,7 @@ from cloakgp.measurements.lattice import Part
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.stages import Walk
 from cloakgp.private import room
+from cloakgp.rows.merging import Groups
 
 ROWS = 6
 Y = np.linspace(0.1, 0.9, ROWS)
@@ -58,6 +59,18 @@ def test_the_room_refuses_a_part_whose_noise_is_too_small(monkeypatch, forged, p
     with pytest.raises(AssertionError):
         door(FORGED[forged](part), Y, "error")
     assert not drawn
+
+
+def test_the_room_refuses_columns_that_are_for_more_rows_than_was_counted(monkeypatch):
+    """With a column of many rows counted as one, sums could wrap, which no noise hides."""
+    part, looked, n = parts()["first stage"], [], ROWS
+    labels = np.array([0] * (n - 1) + [1])
+    true = replace(part, matrix=part.matrix[:, :2], groups=Groups(labels, np.array([n - 1, 1])))
+    room.check_usable(true, Y, "error")
+    monkeypatch.setattr(room, "kept", lambda *args: looked.append(args))
+    with pytest.raises(AssertionError, match="as many rows"):
+        room.check_usable(replace(true, groups=Groups(labels, np.array([1, n - 1]))), Y, "error")
+    assert not looked
 
 
 # -------------------------------------------------------------------------------- a plan file is forged

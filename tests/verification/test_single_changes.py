@@ -245,7 +245,7 @@ def test_every_place_that_is_documented_is_one():
     known = set(container_names()) | {f"certificate.{name}" for name in certificate_names()}
     known |= {"model.kernel", "model.noise", "model.bounds", "model.mean"}
     known |= {f"measurement.{name}" for name in ("extent", "inputs_sha256", "factor_bits")}
-    known |= {"function.reach", "function.prior_seed", "model.prior", "kappa"}
+    known |= {"function.reach", "function.prior_seed", "model.prior", "kappa", "inputs_sha256"}
     known |= {f"{name}_j" for name in STAGE_ARRAYS} | {f"certificate.{name}" for name in staged_names}
     known |= {f"stages.{name}" for name in ("y_bits", "matrix_bits", "sigma", "spread")}
     known |= {f"given.{name}" for name in ("epsilon", "delta", "mu", "most", "shares", "bounds")}

@@ -19,6 +19,10 @@ from cloakgp.model.inducing import MOST_INDUCING
 
 STAGED = "staged"
 MOST_STAGES, MOST_GIVEN, MOST_LEARNED = 12, 100, 200
+MOST_IN_ALL = 100
+"""Stages in a file, those of earlier releases included: their arrays' names have numbers of two digits."""
+WIDEST = 100.0
+"""Half a window's width must be below so many standard deviations."""
 STAGE_ARRAYS = {  # little-endian whatever the machine; the number of dimensions
     "matrix": ("<i8", 2),
     "lower": ("<f8", 1),
@@ -141,7 +145,8 @@ def _check_model(manifest: dict[str, Any]) -> None:
     known = {"kernel", "noise", "mean", "bounds"}
     _expect(isinstance(model, dict) and set(model) in ({"prior", "bounds"}, known), "the model lacks a key")
     _expect(_numbers(model["bounds"], 2) and model["bounds"][0] < model["bounds"][1], "bounds make no sense")
-    _expect(kappa is None or (type(kappa) is float and 0 < kappa < 100), "kappa must be above 0")
+    good = kappa is None or (type(kappa) is float and 0 < kappa < WIDEST)
+    _expect(good, f"kappa must be above 0 and below {WIDEST:g}")
     if "prior" not in model:
         good = _numbers([model["noise"], model["mean"]]) and model["noise"] > 0
         _expect(good and isinstance(model["kernel"], dict), "the model makes no sense")

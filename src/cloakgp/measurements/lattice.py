@@ -248,6 +248,12 @@ class Measurement(Measured):
     def check(self) -> None:
         if self.matrix.dtype != np.int64:
             raise AssertionError("measurement is not on a fine enough integer lattice")
+        # Counts decide whether a sum can wrap. Without labels, which a file may lack, no y can be measured.
+        labels = np.empty(0, dtype=np.intp) if self.groups is None else self.groups.labels
+        if len(labels) and not np.array_equal(
+            np.bincount(labels, minlength=self.matrix.shape[1]), self.counts
+        ):
+            raise AssertionError("columns are not for as many rows of y as was counted")
         super().check()
 
     def largest_sum(self) -> int:

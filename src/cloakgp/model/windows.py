@@ -150,7 +150,8 @@ class RowMeans:
         if np.isnan(result).any():
             raise ArgumentError(
                 "mean",
-                "was given per row of X, so it is known only there; an input asked about is no row of X",
+                "was given per row of X, or left to be the middle of bounds that were, so it is known only "
+                "there; an input asked about is no row of X",
                 remedy=_CALLABLE,
             )
         return result

@@ -14,6 +14,7 @@ from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.custodians import AnyRelease, pooled
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
+from cloakgp.plans.staged import StagedRelease
 from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.learning import Learned
 
@@ -62,7 +63,9 @@ def combine(
     if not releases:
         raise ArgumentError("releases", "must hold at least one release")
     if not all(isinstance(release, (Release, FunctionRelease)) for release in releases):
-        raise ArgumentTypeError("releases", "must hold nothing but releases")
+        in_stages = any(isinstance(release, StagedRelease) for release in releases)
+        remedy = "Those in stages cannot be combined; plan another one with given=." if in_stages else ""
+        raise ArgumentTypeError("releases", "must hold nothing but releases", remedy=remedy)
     first = releases[0].plan
     if len({isinstance(release.plan.measurement, Measurement) for release in releases}) > 1:
         raise ValueError(

@@ -39,7 +39,7 @@ def taken(releases: Any, X: FloatArray, groups: Groups | None) -> tuple[Given, .
             )
         if release.certificate.unit != UNIT:
             raise ArgumentError(name, f"must protect the same unit, {UNIT}", release.certificate.unit)
-        if release.plan.X is None or not np.array_equal(np.asarray(release.plan.X), X):
+        if release.plan.X is None or not np.array_equal(np.asarray(release.plan.X), np.asarray(X)):
             raise ArgumentError(name, "must be of the same rows; its X is another one, or not shown")
         one = _staged(release) if isinstance(release, StagedRelease) else [_plain(release, name)]
         if any(_same_answers(one[-1], other) for other in found):
@@ -95,6 +95,7 @@ def _check_groups(taken: list[Given], groups: Groups | None, name: str) -> None:
             if not same:
                 raise ArgumentError(
                     name,
-                    "must treat rows with equal inputs alike",
-                    "a release whose noise differs between them",
+                    "must treat the same rows alike",
+                    "a release that does not",
+                    "Those with equal inputs are, and of very many those in one cell, by AutoGP alone.",
                 )

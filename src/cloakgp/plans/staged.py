@@ -22,6 +22,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import atomic, container, reading, schema
 from cloakgp.ledger.charge import Account, Receipt
 from cloakgp.ledger.charging import as_ledger, paid, staged
+from cloakgp.ledger.records import check_number
 from cloakgp.ledger.stages import StageRecord
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
@@ -98,8 +99,10 @@ class StagedPlan:
         rule, m, line = self.rule, self.first.measurement, self.first.line
         assert m.part is not None
         if isinstance(rule.prior, Hyperprior) and not rule.given:
-            rows = np.ldexp(m.matrix.astype(np.float64), -m.matrix_bits)
-            return forecast(Walk(rule, self.start).mixture, rows, rule.promise.mu, self.shares, rule.kappa)
+            walk, mu = Walk(rule, self.start), rule.promise.mu
+            with one_blas_thread():
+                rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
+                return forecast(walk.mixture, rows, mu, self.shares, rule.kappa)
         # Something is known already: the next stage's error, if it had all of the promise.
         rows, rest = m.real_matrix(), m.noise_scale**2 * m.part.share * np.eye(m.n_measurements)
         if line is None:
@@ -221,6 +224,7 @@ class StagedPlan:
         Without `y`, from the stages that were answered. With it, those that were not are answered now: they
         are paid for.
         """
+        check_number(entry)
         self._check_promise()
         return self._all_stages(entry, ledger, y, missing)
 
@@ -257,6 +261,7 @@ class StagedPlan:
                 elif y is None:
                     break
                 else:
+                    self._check_inputs()
                     with staged(self, ledger, entry, number, plan.to_bytes()) as charge:
                         if charge.answer is None:
                             charge.answer = self._measure_stage(plan, y, missing)

@@ -13,6 +13,7 @@ from cloakgp import checks
 from cloakgp.calibration import SIGMA_FLOOR
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, Message, Phrase
+from cloakgp.files.staged_schema import MOST_IN_ALL, WIDEST
 from cloakgp.measurements.lattice import NOISE_SCALES
 from cloakgp.measurements.spread import spread_bits
 from cloakgp.measurements.staged_certificate import certify_stages
@@ -82,7 +83,10 @@ def make_given_plan(
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         raise ArgumentError("given", "needs a model with one noise variance, not one per row")
     if windows is not None:
-        windows = checks.positive(windows, "windows", "It is in standard deviations; 2 is a careful choice.")
+        remedy = "It is in standard deviations; 2 is a careful choice."
+        windows = checks.positive(windows, "windows", remedy)
+        if not windows < WIDEST:
+            raise ArgumentError("windows", f"must be below {WIDEST:g}", repr(windows), remedy)
     return _planned(
         Known(gp), bounds, gp.inducing, X, X_star, weights, given, epsilon, delta, (1.0,), windows
     )
@@ -115,6 +119,14 @@ def _planned(
     most = most_numbers(len(X_star), len(inputs), len(shares))
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
     _check_headroom(len(X), mu, shares, epsilon)
+    earlier = taken(given, X, inputs.groups)
+    in_all = sum(len(one.stages) for one in earlier) + len(shares)
+    if in_all > MOST_IN_ALL:
+        raise ArgumentError(
+            "given",
+            f"must have no more than {MOST_IN_ALL} stages in all, with those to come: a file holds no more",
+            f"{in_all}",
+        )
     rule = Rule(
         prior=prior,
         bounds=bounds,
@@ -124,7 +136,7 @@ def _planned(
         support=support_points(inputs.X, inducing),
         promise=Promise(epsilon, delta, mu, most, shares),
         kappa=kappa,
-        given=taken(given, X, inputs.groups),
+        given=earlier,
         cells=cells,
     )
     with one_blas_thread():

@@ -1,8 +1,8 @@
 """What error to expect of a release in stages, before anything is measured: public, like all that is not y.
 
 For each of some models out of the hyperprior, as if it were true: windows close in from stage to stage as
-what is unknown shrinks, and each stage measures what the first would. That is rough, but has the size of what
-will come out. What is told is the median over the models.
+what is unknown shrinks, and each stage measures what one with all of the promise would. That is rough, but
+has the size of what will come out. What is told is the median over the models.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def forecast(
 ) -> tuple[FloatArray, FloatArray]:
     """(P,) variances of f(X*) after all stages, and if y were known, each the median over models.
 
-    `rows` (q, U) is what the first stage measures, with columns of norm 1 at most.
+    `rows` (q, U) is what a stage with all of the promise measures, with columns of norm 1 at most.
     """
     settings = mixture.settings
     chosen = [settings[i] for i in np.linspace(0, len(settings) - 1, _MODELS).astype(int)]

@@ -23,6 +23,7 @@ from cloakgp.verification.reasons import Reason, VerificationError
 
 _SENSITIVITY = "the sensitivity"
 _ORIGIN = "the origin of "
+_CELLS = "which rows are in which cell"
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class Verification:
         if self.proven_delta is not None:
             origin = all(what.startswith(_ORIGIN) for what in self.unchecked)
             left = "the origin of what each row has of its own was" if origin else "the predictions were"
+            if self.missing == _CELLS:
+                left = f"{_CELLS} was"
             return f"verified IN PART: {promise}, but {left} not checked; {signed}"
         were = "were" if self.missing.endswith("s") else "was"
         return (
@@ -161,13 +164,10 @@ def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X:
             "sensitivity, noise scale, mu and delta"
         )
     if kernel is None and schema.is_custom(manifest["model"].get("kernel", {"kind": ""})):
-        return (
-            proven,
-            done,
-            [Message(f"{replay.WINDOWS}: the kernel is a custom one (", Phrase.GIVE_KERNEL, ")")],
-        )
+        custom = Message(f"{replay.WINDOWS}: the kernel is a custom one (", Phrase.GIVE_KERNEL, ")")
+        return proven, done + done_before, [custom, *left_before]
     checked, left = replay.check(release)
-    return proven, done + done_before + checked, left_before + left
+    return proven, done + done_before + checked, left + left_before
 
 
 def _cells_checked(release: StagedRelease, arrays: dict[str, Any], X: Any) -> tuple[list[str], list[str]]:
@@ -179,12 +179,12 @@ def _cells_checked(release: StagedRelease, arrays: dict[str, Any], X: Any) -> tu
         return [], []
     shown = arrays.get("X") if X is None else as_source(X, "X", arrays["X_star"].shape[1])
     if shown is None:
-        held = "which rows are in which cell: the file holds only X's digest ("
+        held = f"{_CELLS}: the file holds only X's digest ("
         return [], [Message(held, Phrase.GIVE_INPUTS, ")")]
     filled = fill_cells(shown, cells.centres)
     reasons.refuse(filled.digest != cells.digest, Reason.DIGEST)
     reasons.refuse(not np.array_equal(filled.counts, cells.counts), Reason.LABELS)
-    return ["which rows are in which cell"], []
+    return [_CELLS], []
 
 
 def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any) -> _Found:

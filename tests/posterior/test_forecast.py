@@ -1,0 +1,61 @@
+"""What error to expect, beforehand: of the size of what comes out, and public."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cloakgp import AutoGP
+
+X = np.linspace(0, 10, 90)[:, None]
+X_STAR = np.linspace(0.5, 9.5, 6)[:, None]
+MODEL = AutoGP((0.0, 100.0))
+
+
+def plan(epsilon, model=MODEL, rows=X):
+    return model.plan(rows, X_STAR, epsilon=epsilon, delta=1e-3)
+
+
+def test_less_privacy_less_error():
+    errors = [plan(epsilon).expected_error.mean() for epsilon in (0.1, 0.5, 2.0, 10.0)]
+    assert np.all(np.diff(errors) < 0)
+
+
+def test_more_rows_less_error():
+    more = np.linspace(0, 10, 700)[:, None]
+    assert (plan(1.0, rows=more).expected_error < plan(1.0).expected_error).all()
+
+
+def test_stages_pay():
+    once = plan(1.0, AutoGP((0.0, 100.0), stages=1))
+    assert plan(1.0).expected_error.mean() < 0.8 * once.expected_error.mean()
+
+
+def test_parts_add_up():
+    made = plan(1.0)
+    total = made.noise_std**2 + made.gp_std**2
+    np.testing.assert_allclose(total, made.expected_error**2, rtol=1e-9)
+    assert (made.gp_std > 0).all()
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+def test_it_has_the_size_of_what_comes_out(epsilon):
+    """For outcomes out of the middle of the hyperprior, within a factor of three, over ten data sets."""
+    rng, made = np.random.default_rng(5), plan(epsilon)
+    K = np.exp(-0.5 * (X - X.T) ** 2 / 2.0**2)
+    root = np.linalg.cholesky(K + 1e-9 * np.eye(len(X)))
+    errors = []
+    for _ in range(10):
+        curve = 50 + 12 * root @ rng.normal(size=len(X))
+        release = made.release(curve + 6 * rng.normal(size=len(X)))
+        errors.append(np.mean((release.predict(X_STAR) - np.interp(X_STAR[:, 0], X[:, 0], curve)) ** 2))
+    ratio = np.sqrt(np.mean(errors)) / np.sqrt(np.mean(made.expected_error**2))
+    assert 1 / 3 < ratio < 3
+
+
+def test_many_rows_through_support_points():
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(size=(1000, 1)) * 10
+    made = AutoGP((0.0, 100.0), inducing=30).plan(rows, X_STAR, epsilon=1.0, delta=1e-4)
+    assert np.isfinite(made.expected_error).all()
+    assert (made.expected_error < plan(1.0).expected_error).all()

@@ -1,36 +1,65 @@
-"""Predict from several releases of the same data at once."""
+"""Predict from several releases at once: of the same data, or of different people's."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.measurements.lattice import IntArray, Measurement
+from cloakgp.model.gp import GP
+from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.plans.custodians import AnyRelease, pooled
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.posterior.conditioning import Posterior
+from cloakgp.posterior.learning import Learned
 
 
-def combine(releases: Iterable[Release | FunctionRelease]) -> Posterior:
-    """Condition the GP on several releases of the same outcomes: free, like all post-processing.
+@overload
+def combine(
+    releases: Iterable[Release | FunctionRelease], *, same_data: Literal[True] = ..., model: None = ...
+) -> Posterior: ...
+@overload
+def combine(
+    releases: Iterable[AnyRelease], *, same_data: Literal[False], model: GP | Hyperprior | str | None = ...
+) -> Posterior | Learned: ...
+def combine(
+    releases: Iterable[Any], *, same_data: bool = True, model: GP | Hyperprior | str | None = None
+) -> Posterior | Learned:
+    """Condition one model on several releases: free, like all post-processing.
 
     Parameters
     ----------
-    releases : iterable of Release or FunctionRelease
-        Of the same y at the same X, under the same model. What they spent adds up as it does anyway.
+    releases : iterable of releases
+        Of the same y at the same X, under the same model, and not in stages (a plan takes ``given=`` for
+        that). What they spent adds up as it does anyway. With ``same_data=False``, of any kinds.
+    same_data : bool
+        False if each is of other people's outcomes, all about one f: see ``docs/custodians.md``. Inputs,
+        bounds, promises and models may differ then.
+    model : GP, Hyperprior or "learn", optional
+        With ``same_data=False``, what all are conditioned on; with a hyperprior, a model is learned from all
+        of them. If absent, the model that all have; learned, if one of them is.
 
     Returns
     -------
-    Posterior
-        With `predict`, `uncertainty` and `sample`.
+    Posterior or Learned
+        With `predict`, `uncertainty` and `sample`. A mixture if the model is learned.
     """
     if not isinstance(releases, Iterable):
         raise ArgumentTypeError("releases", "must be a list of releases", type(releases).__name__)
     releases = list(releases)
+    if not same_data:
+        return pooled(releases, model)
+    if model is not None:
+        raise ArgumentError(
+            "model",
+            "is for releases of different data sets",
+            remedy="Releases of the same data have one model; or say same_data=False.",
+        )
     if not releases:
         raise ArgumentError("releases", "must hold at least one release")
     if not all(isinstance(release, (Release, FunctionRelease)) for release in releases):

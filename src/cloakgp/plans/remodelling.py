@@ -22,7 +22,8 @@ from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.learning import Learned, learn
 from cloakgp.rows.merging import distinct
 
-_LARGEST = 2**27  # entries of a matrix that a recipe is written out to
+LARGEST = 2**27
+"""Entries of a matrix that a recipe is written out to."""
 
 
 class Remodelled:
@@ -45,7 +46,7 @@ class Remodelled:
         Posterior
             With `predict`, `uncertainty`, `sample` and `log_evidence`.
         """
-        X, measurement = self._written_out()
+        X, measurement = written_out(self.plan)
         if not isinstance(gp, GP):
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
         gp.check_rows(len(X))
@@ -75,7 +76,7 @@ class Remodelled:
         Learned
             A mixture over models: `predict`, `weights`, `settings`, and a table when printed.
         """
-        X, measurement = self._written_out()
+        X, measurement = written_out(self.plan)
         gp = self.plan.gp
         windows = gp.windows
         if windows is None or isinstance(gp.mean, float):
@@ -84,19 +85,19 @@ class Remodelled:
         bounds = float(about[:, 0].min()), float(about[:, 1].max())
         return learn(bounds, X, [(_by_row(measurement), self.z)], prior, gp.mean)
 
-    def _written_out(self) -> tuple[FloatArray, Measurement]:
-        """The inputs, and the measurement as a matrix; or what is missing."""
-        plan = self.plan
-        if plan.X is None:
-            raise ValueError(
-                "another model needs the inputs X and the matrix, which this release does not show."
-                if isinstance(plan.measurement, Measurement)
-                else "another model needs the inputs X, of which this file holds only the digest. Make the "
-                "release's plan with X at hand, or keep to its own model."
-            )
-        if isinstance(plan.measurement, Measurement):
-            return plan.X, plan.measurement
-        return np.asarray(plan.X[:], dtype=np.float64), _expanded(plan.measurement)
+
+def written_out(plan: Any) -> tuple[FloatArray, Measurement]:
+    """The inputs, and the measurement as a matrix; or what is missing."""
+    if plan.X is None:
+        raise ValueError(
+            "another model needs the inputs X and the matrix, which this release does not show."
+            if isinstance(plan.measurement, Measurement)
+            else "another model needs the inputs X, of which this file holds only the digest. Make the "
+            "release's plan with X at hand, or keep to its own model."
+        )
+    if isinstance(plan.measurement, Measurement):
+        return plan.X, plan.measurement
+    return np.asarray(plan.X[:], dtype=np.float64), _expanded(plan.measurement)
 
 
 def _by_row(measurement: Measurement) -> Measurement:
@@ -111,7 +112,7 @@ def _by_row(measurement: Measurement) -> Measurement:
 def _expanded(m: FactoredMeasurement) -> Measurement:
     """A recipe, written out."""
     assert m.inputs is not None
-    if m.n_measurements * len(m.inputs) > _LARGEST:
+    if m.n_measurements * len(m.inputs) > LARGEST:
         raise ValueError(
             f"another model needs the measurement as a matrix, and {len(m.inputs)} rows are too many for "
             "that. Keep to the release's own model."

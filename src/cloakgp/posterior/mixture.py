@@ -52,6 +52,8 @@ class SpreadReading:
     limit: float
     value: float
     variance: float
+    counts: FloatArray | None = None
+    """(U,) how many rows at each input it is of, if not of all."""
 
 
 class Mixture:
@@ -237,10 +239,11 @@ class Mixture:
 
     def _spread_evidence(self, spread: SpreadReading, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Log density of a noisy mean distance, for settings with these means and variances of outcomes."""
-        n, T = self.counts[self.support.looked_at], spread.limit
+        counts, T = self.counts if spread.counts is None else spread.counts, spread.limit
+        n = counts[self.support.looked_at]
         r = np.sqrt(variance + (mean - spread.centre[self.support.looked_at]) ** 2)
         expected = folded(r, T) @ n / n.sum()
-        sampling = 0.36 * (np.minimum(r, T) ** 2 @ n) / n.sum() / self.counts.sum()
+        sampling = 0.36 * (np.minimum(r, T) ** 2 @ n) / n.sum() / counts.sum()
         total = spread.variance + sampling
         result: FloatArray = -((spread.value - expected) ** 2) / total / 2 - np.log(total) / 2
         return result

@@ -29,6 +29,7 @@ from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
 
 _KEPT = 10  # settings that predictions are made with
+_SHOWN = 12  # lines of a table
 _ROUNDS = 2  # of points drawn anew about the best, where there are several lengthscales
 
 
@@ -121,12 +122,15 @@ class Learned:
 
     def __str__(self) -> str:
         lines = ["weight  family    lengthscale                signal std  noise std"]
-        for setting, weight in zip(self.settings, self.weights, strict=True):
+        for setting, weight in zip(self.settings[:_SHOWN], self.weights, strict=False):
             lengths = ", ".join(f"{length:.3g}" for length in setting.lengthscale)
             lines.append(
                 f"{weight:6.3f}  {setting.family:<8}  {lengths:<25}  {setting.signal**0.5:10.3g}"
                 f"  {setting.noise**0.5:9.3g}"
             )
+        if len(self.settings) > _SHOWN:
+            rest = float(self.weights[_SHOWN:].sum())
+            lines.append(f"{rest:6.3f}  {len(self.settings) - _SHOWN} more")
         return "\n".join(lines)
 
 

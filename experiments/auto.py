@@ -59,7 +59,7 @@ def kung(epsilon, bounds):
 STUDIES = {
     "kung": [kung(epsilon, bounds) for bounds in ((58.27, 158.27), (0.0, 250.0)) for epsilon in (1.0, 0.2)],
     "citibike": [Study("citibike", "s", (0.0, 2000.0), e, 0.01, 4900, 100, True) for e in (1.0, 0.2)],
-    "london": [Study("london", "£1000", (0.0, 2000.0), e, 1e-5, 3000, 300, True) for e in (1.0, 0.2)],
+    "london": [Study("london", "£1000", (100.0, 500.0), e, 0.01, 2000, 200, True) for e in (1.0, 0.2)],
 }
 CLIFFS = ("step", "constant", "two clusters", "heavy tails", "five rows", "one row", "beyond the bounds")
 
@@ -73,22 +73,16 @@ def table(name):
         "london": (fetch_london_prices, lambda: make_city_like(5000)),
     }[name]
     words = {"kung": "!Kung women", "citibike": "Citi Bike journeys", "london": "London prices"}[name]
+    data = None
     if os.environ.get("CLOAKGP_DATA"):
         try:
             data = fetch()
-            return (
-                np.asarray(data.X, dtype=float).reshape(len(data.y), -1),
-                np.asarray(data.y, dtype=float),
-                words,
-            )
         except FileNotFoundError as error:
             print(f"No real data: {error}\n", file=sys.stderr)
-    data = make()
-    return (
-        np.asarray(data.X, dtype=float),
-        np.asarray(data.y, dtype=float),
-        f"GENERATED look-alikes of {words}",
-    )
+    if data is None:
+        data, words = make(), f"GENERATED look-alikes of {words}"
+    X, y = np.asarray(data.X, dtype=float), np.asarray(data.y, dtype=float)
+    return X.reshape(len(y), -1), y / 1000 if name == "london" else y, words
 
 
 def fetch_month():

@@ -317,7 +317,7 @@ class StagedPlan:
     def __repr__(self) -> str:
         c, error = self.certificate, self.expected_error
         return (
-            f"<StagedPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {len(self.shares)} stages, "
+            f"<StagedPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {_stages(self.stages)}, "
             f"{c.n_rows} rows, {len(error)} test points, expected error {error.min():.3g} to "
             f"{error.max():.3g}>"
         )
@@ -470,9 +470,13 @@ class StagedRelease:
         mark = "INSECURE " if c.insecure else ""
         return (
             f"<{mark}StagedRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, "
-            f"{len(self.stages)} stages, {len(std)} predictions, "
+            f"{_stages(len(self.stages))}, {len(std)} predictions, "
             f"privacy noise std {std.min():.3g} to {std.max():.3g}>"
         )
+
+
+def _stages(n: int) -> str:
+    return "1 stage" if n == 1 else f"{n} stages"
 
 
 def _with_labels(plan: StagePlan, cells: Cells) -> StagePlan:

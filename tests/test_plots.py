@@ -375,7 +375,7 @@ def staged():
 
 def test_a_plan_in_stages_shows_what_to_expect_at_most(staged):
     ax = plots.plot_plan(staged.plan)
-    drawn = _line(ax, "privacy noise at most, if stages teach nothing")
+    drawn = _line(ax, "privacy noise, forecast")
     np.testing.assert_array_equal(drawn[:, 1], staged.plan.noise_std[np.argsort(AGES)])
     assert "(4, 0.01)-DP" in _words(ax)
     ax = plots.plot_plan(staged)

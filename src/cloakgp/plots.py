@@ -80,9 +80,7 @@ def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
     """
     x, order = _test_inputs(plan)
     ax = _axes(ax)
-    label = (
-        "privacy noise at most, if stages teach nothing" if isinstance(plan, StagedPlan) else "privacy noise"
-    )
+    label = "privacy noise, forecast" if isinstance(plan, StagedPlan) else "privacy noise"
     ax.plot(x, plan.noise_std[order], color=_BLUE, linewidth=2, label=label)
     ax.plot(x, plan.gp_std[order], color=_BLACK, linestyle=":", label="GP's own uncertainty")
     _from_zero(ax, max(plan.noise_std.max(), plan.gp_std.max()))

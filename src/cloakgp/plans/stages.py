@@ -29,8 +29,6 @@ from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State
 from cloakgp.rows.cells import Cells
 from cloakgp.rows.merging import Groups, Inputs, distinct
 
-ARRAYS = ("matrix", "lower", "upper", "slope", "shift", "extra", "centre")
-"""Of a stage, in a file."""
 _ROUNDING = 1e-13  # far above the rounding errors in a dozen shares, far below what noise could show
 
 

@@ -17,7 +17,6 @@ from scipy.special import ndtr
 
 from cloakgp.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, Setting
-from cloakgp.model.smoothers import diagonal
 from cloakgp.posterior.resampling import about_the_best
 from cloakgp.posterior.support import Support
 
@@ -298,24 +297,6 @@ class State:
         """Mean and variance of f at X*."""
         m = len(self.support.Z)
         return self.support_mean[m:], np.maximum(np.diag(self.support_covariance)[m:], 0.0)
-
-    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of f at `X`, less the middle of the bounds."""
-        data = _Stacked(self.counts, self.support, self.readings)
-        means, variances = [], []
-        for setting in self.settings:
-            k = self.support.inner(setting)
-            H = data.G @ (setting.signal * k + setting.level)
-            own = setting.noise + setting.signal * self.support.left_out(setting, k)
-            L = _factor(H @ data.G.T + data.noise(own))
-            link = data.G @ (setting.signal * self.support.cross(setting, k, X) + setting.level)
-            W = _lower_solve(L, np.column_stack([link, data.z]))
-            means.append(W[:, :-1].T @ W[:, -1])
-            before = setting.signal * diagonal(setting.shape, X) + setting.level
-            variances.append(before - np.einsum("qn,qn->n", W[:, :-1], W[:, :-1]))
-        mean = self.weights @ np.array(means)
-        spread = np.maximum(np.array(variances), 0.0) + (np.array(means) - mean) ** 2
-        return mean, np.asarray(self.weights @ spread)
 
 
 class _Stacked:

@@ -61,13 +61,6 @@ class Support:
         """(m, m) the setting's smooth part with variance 1, among the support points."""
         return np.asarray(setting.shape(self.Z), dtype=np.float64)
 
-    def cross(self, setting: Candidate, inner: FloatArray, X: FloatArray) -> FloatArray:
-        """(m, n) the same, of the support points and X."""
-        if self.exact:
-            return np.asarray(setting.shape(self.Z, X), dtype=np.float64)
-        P = self._star if X is self.X_star else self._interpolation(X)
-        return np.asarray(inner @ P.T)
-
     def whole(self, setting: Candidate) -> FloatArray:
         """(m + P, m + P) the same among support and test points."""
         if self.exact:

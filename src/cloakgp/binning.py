@@ -22,8 +22,9 @@ from cloakgp.files import container
 from cloakgp.kernels import Boxes, Constant, Integral, Kernel, Points, Product, Sum, as_kernel
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.bin_sums import MECHANISMS, BinSums, make_sums
-from cloakgp.measurements.certificate import NEIGHBOURS, SPEND, UNIT
+from cloakgp.measurements.certificate import SPEND
 from cloakgp.measurements.lattice import IntArray
+from cloakgp.measurements.unit import OUTCOME
 from cloakgp.model.gp import GP, check_bounds
 from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix
 from cloakgp.plans.base import PlanBase
@@ -418,8 +419,8 @@ def _make_plan(
     certificate = BinningCertificate(
         epsilon=epsilon,
         delta=delta,
-        unit=UNIT,
-        neighbours=NEIGHBOURS,
+        unit=OUTCOME.name,
+        neighbours=OUTCOME.neighbours,
         spend=SPEND,
         insecure=False,
         mechanism=mechanism,

@@ -24,10 +24,10 @@ from cloakgp.files import container
 from cloakgp.kernels import Kernel
 from cloakgp.kernels.base import Combination
 from cloakgp.ledger.charge import Receipt
-from cloakgp.measurements.certificate import NEIGHBOURS, UNIT
 from cloakgp.measurements.folds import Fold, as_folds, weights
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.scores import FOLD_LIMIT, LOSSES, Scores, make_scores
+from cloakgp.measurements.unit import OUTCOME
 from cloakgp.model.gp import GP
 from cloakgp.plans.base import PlanBase
 from cloakgp.progress import Progress
@@ -439,8 +439,8 @@ def _noise_cost(gp: GP, X: FloatArray, release: _Release, loss: str, advance: Ca
 def _certify(scores: Scores, clip: float, release: _Release | None) -> SelectionCertificate:
     return SelectionCertificate(
         epsilon=scores.epsilon,
-        unit=UNIT,
-        neighbours=NEIGHBOURS,
+        unit=OUTCOME.name,
+        neighbours=OUTCOME.neighbours,
         spend=SPEND,
         insecure=False,
         loss=scores.loss,

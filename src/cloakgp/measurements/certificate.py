@@ -8,9 +8,8 @@ from typing import Any
 
 from cloakgp.calibration import delta_slack
 from cloakgp.measurements.lattice import Measured
+from cloakgp.measurements.unit import OUTCOME, Unit
 
-UNIT = "one row"
-NEIGHBOURS = "y of one row replaced by any other value; X and all else the same"
 SPEND = "each release made from a plan spends this once more"
 
 
@@ -112,7 +111,7 @@ def written(numbers: dict[str, Any]) -> dict[str, Any]:
     return {**numbers, **kept, "gap": kept["objective"] / kept["lower_bound"] - 1}
 
 
-def certify(measurement: Measured, calibration: str, **reached: Any) -> Certificate:
+def certify(measurement: Measured, calibration: str, unit: Unit = OUTCOME, **reached: Any) -> Certificate:
     """The certificate of a measurement: its guarantee, and `reached`, how that came about."""
     m = measurement
     reached |= {"delta_slack": delta_slack(m.mu(), m.epsilon, m.delta, m.n_measurements)}
@@ -125,8 +124,8 @@ def certify(measurement: Measured, calibration: str, **reached: Any) -> Certific
     return Certificate(
         epsilon=m.epsilon,
         delta=m.delta,
-        unit=UNIT,
-        neighbours=NEIGHBOURS,
+        unit=unit.name,
+        neighbours=unit.neighbours,
         spend=SPEND,
         insecure=False,
         calibration=calibration,

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from cloakgp.calibration import delta_slack
-from cloakgp.measurements.certificate import DIGITS, NEIGHBOURS, SPEND, UNIT, Certificate, short
+from cloakgp.measurements.certificate import DIGITS, SPEND, Certificate, short
+from cloakgp.measurements.unit import OUTCOME, Unit
 
 DESIGN = "staged"
 
@@ -66,13 +67,14 @@ def certify_stages(
     most: int,
     shares: tuple[float, ...],
     before: tuple[tuple[float, float], ...] = (),
+    unit: Unit = OUTCOME,
 ) -> StagedCertificate:
     """The certificate of stages with these shares of mu squared, after releases with these promises."""
     return StagedCertificate(
         epsilon=epsilon,
         delta=delta,
-        unit=UNIT,
-        neighbours=NEIGHBOURS,
+        unit=unit.name,
+        neighbours=unit.neighbours,
         spend=SPEND,
         insecure=False,
         calibration="analytic",

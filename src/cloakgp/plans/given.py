@@ -9,8 +9,8 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
-from cloakgp.measurements.certificate import UNIT
 from cloakgp.measurements.lattice import Measurement
+from cloakgp.measurements.unit import OUTCOME
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
@@ -37,8 +37,8 @@ def taken(releases: Any, X: FloatArray, groups: Groups | None) -> tuple[Given, .
                 "an INSECURE one",
                 "Its noise came from a seed, so that what follows from it would not be private either.",
             )
-        if release.certificate.unit != UNIT:
-            raise ArgumentError(name, f"must protect the same unit, {UNIT}", release.certificate.unit)
+        if release.certificate.unit != OUTCOME.name:
+            raise ArgumentError(name, f"must protect the same unit, {OUTCOME.name}", release.certificate.unit)
         if release.plan.X is None or not np.array_equal(np.asarray(release.plan.X), np.asarray(X)):
             raise ArgumentError(name, "must be of the same rows; its X is another one, or not shown")
         one = _staged(release) if isinstance(release, StagedRelease) else [_plain(release, name)]

@@ -7,6 +7,7 @@ which cannot. The formula for delta is its own. Nothing here plans, measures or 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from cloakgp.calibration import CALIBRATIONS, DELTA_FLOOR, EPSILON_LIMIT, calibrate, delta_slack
 from cloakgp.designs import DESIGNS
 from cloakgp.files.schema import FACTORED, FUNCTION, PER_ROW, PREDICTIONS, WITHHELD
-from cloakgp.measurements.certificate import CLOSED_FORM, DIGITS, NEIGHBOURS, SPEND, STATUSES, UNIT, short
+from cloakgp.measurements.certificate import CLOSED_FORM, DIGITS, SPEND, STATUSES, short
+from cloakgp.measurements.unit import OUTCOME, UNITS, Unit
 from cloakgp.plans.function_planner import HIDES_INPUTS
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason
@@ -55,11 +57,11 @@ def check_words(manifest: dict[str, Any]) -> None:
     reasons.refuse(claim["status"] not in statuses, Reason.STATUS)
 
 
-def check_terms(claim: dict[str, Any]) -> None:
-    """Those that every release has."""
+def check_terms(claim: dict[str, Any], units: Sequence[Unit] = (OUTCOME,)) -> None:
+    """Those that every release has; its unit must be among those that its contents can protect."""
     reasons.refuse(claim["insecure"], Reason.INSECURE)
-    reasons.refuse(claim["unit"] != UNIT, Reason.UNIT)
-    reasons.refuse(claim["neighbours"] != NEIGHBOURS, Reason.NEIGHBOURS)
+    reasons.refuse(claim["unit"] not in [unit.name for unit in units], Reason.UNIT)
+    reasons.refuse(claim["neighbours"] != UNITS[claim["unit"]].neighbours, Reason.NEIGHBOURS)
     reasons.refuse(claim["spend"] != SPEND, Reason.SPEND)
 
 

@@ -1,0 +1,31 @@
+"""Units of protection: what two data sets may differ in that no one can tell apart."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Unit(NamedTuple):
+    """Whom a promise is about, in words that files and ledgers hold."""
+
+    name: str
+    neighbours: str
+    """What may differ between two data sets that the promise makes indistinguishable."""
+
+
+OUTCOME = Unit("one row", "y of one row replaced by any other value; X and all else the same")
+PERSON = Unit(
+    "one person",
+    "every y of one person's rows replaced by any other values; X, who has which rows, and all else the same",
+)
+ROW = Unit(
+    "one whole row",
+    "one row, inputs and outcome, replaced by any other; the number of rows and all else the same",
+)
+PERSON_ROWS = Unit(
+    "one person's whole rows",
+    "all rows of one person, however many, inputs and outcomes, replaced by any others; "
+    "the number of people and all else the same",
+)
+UNITS = {unit.name: unit for unit in (OUTCOME, PERSON, ROW, PERSON_ROWS)}
+"""All that this library promises, by name."""

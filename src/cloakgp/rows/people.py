@@ -1,0 +1,104 @@
+"""Who has which rows: public, and all that is kept of ids is who is the same as who."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp.checks import frozen
+from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.rows.merging import Labels
+
+_REMEDY = "Give one id per row of X, in the order of its rows."
+
+
+@dataclass(frozen=True, eq=False)
+class People:
+    """Rows by person. Persons are numbered by their first rows: the ids themselves are forgotten."""
+
+    labels: Labels  # (N,): the person of each row
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """How many rows each person has."""
+        return frozen(np.bincount(self.labels).astype(np.int64))
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_people(self) -> int:
+        return len(self.counts)
+
+    @property
+    def most_rows(self) -> int:
+        """Of the person who has most."""
+        return int(self.counts.max())
+
+    @cached_property
+    def own(self) -> NDArray[np.int64]:
+        """(N,) how many rows the person of each row has."""
+        return frozen(self.counts[self.labels])
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the partition: the same people in the same rows give the same, whatever their ids."""
+        return hashlib.sha256(np.ascontiguousarray(self.labels, dtype="<i8").tobytes()).hexdigest()
+
+
+def as_people(ids: Any, n_rows: int) -> People:
+    """The people whom these ids name: whole numbers, texts, or anything hashable; one for each row."""
+    if hasattr(ids, "compute"):  # a Dask array or series: ids are public
+        ids = ids.compute()
+    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__len__"):
+        raise ArgumentTypeError("people", "must be one id per row of X", type(ids).__name__, _REMEDY)
+    if len(getattr(ids, "shape", ())) == 2 and ids.shape[1] == 1:
+        ids = np.asarray(ids)[:, 0]
+    if len(ids) != n_rows:
+        raise ArgumentError("people", f"must have {n_rows} ids, one per row of X", str(len(ids)), _REMEDY)
+    array = np.asarray(ids) if getattr(ids, "dtype", None) is not None else None
+    if array is not None and array.ndim != 1:
+        raise ArgumentError("people", "must be one id per row of X", f"shape {array.shape}", _REMEDY)
+    if array is not None and array.dtype.kind in "iubSUM":
+        _refuse_missing(array.dtype.kind == "M" and bool(np.isnat(array).any()))
+        return People(_by_first(np.unique(array, return_inverse=True)[1].reshape(-1)))
+    if array is not None and array.dtype.kind == "f":
+        _refuse_missing(bool(np.isnan(array).any()))
+        return People(_by_first(np.unique(array, return_inverse=True)[1].reshape(-1)))
+    known: dict[Any, int] = {}
+    labels = np.empty(n_rows, dtype=np.intp)
+    for row, one in enumerate(ids):
+        _refuse_missing(one is None or _is_not_itself(one))
+        try:
+            labels[row] = known.setdefault(one, len(known))
+        except TypeError:
+            raise ArgumentTypeError(
+                "people", "must be whole numbers, texts or other ids that can be compared", type(one).__name__
+            ) from None
+    return People(frozen(labels))
+
+
+def _by_first(labels: Labels) -> Labels:
+    """The same numbered by first appearance."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return frozen(rank[inverse.reshape(-1)])
+
+
+def _refuse_missing(missing: bool) -> None:
+    if missing:
+        remedy = "Rows of an unknown person cannot be protected together: leave them out, or give them an id."
+        raise ArgumentError("people", "must name someone in every row; an id is missing", remedy=remedy)
+
+
+def _is_not_itself(one: Any) -> bool:
+    """Whether it is a NaN or like one."""
+    same = one == one
+    return not (same is True or (isinstance(same, np.bool_) and bool(same)))

@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 
 from cloakgp.calibration import SIGMA_FLOOR, total_delta
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.measurements.one_person import largest_squared_move
 from cloakgp.rows.merging import Groups, Labels
+from cloakgp.rows.people import People
 
 IntArray = NDArray[np.int64]
 
@@ -82,6 +84,8 @@ class Measured(ABC):
     """Which rows of y share a column, being equal in all that is public; None if no two do."""
     part: Part | None
     """If it is one of several measurements that keep the promise together; None if it keeps it alone."""
+    people: People | None
+    """Who has which rows, if the promise is to each person; None if it is to each row."""
 
     @property
     @abstractmethod
@@ -99,7 +103,7 @@ class Measured(ABC):
 
     @abstractmethod
     def sensitivity(self) -> int:
-        """How far one row of y can move the measurements, in lattice steps, rounded up."""
+        """How far one row of y, or all of one person's, can move the measurements: in steps, rounded up."""
 
     @abstractmethod
     def largest_sum(self) -> int:
@@ -185,6 +189,7 @@ class Measurement(Measured):
     """Sensitivity that the noise is scaled to where it is larger than the matrix's own."""
     groups: Groups | None = None
     part: Part | None = None
+    people: People | None = None
 
     @property
     def n_measurements(self) -> int:
@@ -240,8 +245,11 @@ class Measurement(Measured):
         return result
 
     def sensitivity(self) -> int:
-        """How far one row of y can move the measurements, in lattice steps, rounded up."""
-        squared = 4**self.y_bits * largest_squared_norm(self.matrix)
+        """How far one row of y, or all of one person's, can move the measurements: in steps, rounded up."""
+        if self.people is None:
+            squared = 4**self.y_bits * largest_squared_norm(self.matrix)
+        else:
+            squared = 4**self.y_bits * largest_squared_move(self.matrix, self.labels, self.people)
         root = math.isqrt(squared)
         return max(root if root**2 == squared else root + 1, self.declared)
 
@@ -254,6 +262,8 @@ class Measurement(Measured):
             np.bincount(labels, minlength=self.matrix.shape[1]), self.counts
         ):
             raise AssertionError("columns are not for as many rows of y as was counted")
+        if self.people is not None and self.people.n_rows != len(self.labels):
+            raise AssertionError("people are not those of as many rows of y")
         super().check()
 
     def largest_sum(self) -> int:
@@ -278,12 +288,14 @@ def to_integers(
     full_scale: bool = False,
     hide_inputs: bool = False,
     part: Part | None = None,
+    people: People | None = None,
 ) -> Measurement:
     """Quantise measurements B, whose columns have norm at most 1, and scale the noise to the integers.
 
     Where rows have bounds of their own, B is for outcomes in units of these, times the widest's width.
 
-    `groups` says which rows of y each column is for, if it is for more than one. With `full_scale` the
+    `groups` says which rows of y each column is for, if it is for more than one, and `people` whose rows they
+    are, if the promise is to people: then it is the columns of a person that add up to 1 at most. With `full_scale` the
     noise is that for columns of norm 1, however short B's are. With `hide_inputs` the lattice does not
     depend on B either.
     """
@@ -297,7 +309,7 @@ def to_integers(
     matrix_bits = min(_MATRIX_BITS, total - y_bits)
     declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
     matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
-    fixed = (*bounds, epsilon, delta, declared, groups, part)
+    fixed = (*bounds, epsilon, delta, declared, groups, part, people)
     sensitivity = Measurement(matrix, y_bits, matrix_bits, 1, *fixed).sensitivity()
     sigma = integer_float_at_least(Fraction(sensitivity) / Fraction(mu))
     if sigma < SIGMA_FLOOR:

@@ -209,6 +209,11 @@ class Measurement(Measured):
         """How many rows of y each column belongs to."""
         return np.ones(self.matrix.shape[1], dtype=np.int64) if self.groups is None else self.groups.counts
 
+    @property
+    def partition(self) -> str:
+        """The digest of who has which rows; empty if the promise is to each row."""
+        return "" if self.people is None else self.people.digest
+
     def real_matrix(self, rows: slice = slice(None)) -> FloatArray:
         """The matrix as real numbers: what is measured of y - lo, summed over the rows of a group."""
         real = np.ldexp(self.matrix[:, rows].astype(np.float64), -self.matrix_bits)
@@ -304,7 +309,8 @@ def to_integers(
     n_rows = int(counts.sum())
     rows = float(n_rows) if hide_inputs else float((np.abs(B) @ counts).max())
     # Bits such that row sums of |B_int| y_int and 64 sigma stay below 2^61, a bit under the limit.
-    total = math.floor(61 - math.log2(rows + NOISE_SCALES / mu))
+    reach = 1.0 if people is None else _longest_together(B, groups, people)
+    total = math.floor(61 - math.log2(rows + NOISE_SCALES * reach / mu))
     y_bits = min(_Y_BITS, total * 4 // 9)
     matrix_bits = min(_MATRIX_BITS, total - y_bits)
     declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
@@ -320,6 +326,15 @@ def to_integers(
     measurement = Measurement(matrix, y_bits, matrix_bits, sigma, *fixed)
     measurement.check()
     return measurement
+
+
+def _longest_together(B: FloatArray, groups: Groups | None, people: People) -> float:
+    """The largest sum of one person's column norms, if it is above 1; about."""
+    if people.most_rows == 1:
+        return 1.0
+    norms = np.linalg.norm(B, axis=0)
+    sums = np.bincount(people.labels, norms if groups is None else norms[groups.labels])
+    return max(float(sums.max()), 1.0)
 
 
 def exact_offset(

@@ -28,6 +28,8 @@ class PlanBase(ABC, Generic[Released]):
 
     X: Any
     """Public inputs; None where the plan is made not to show them, or holds only their digest."""
+    certificate: Any
+    """What is promised."""
 
     @property
     @abstractmethod
@@ -43,6 +45,17 @@ class PlanBase(ABC, Generic[Released]):
     def inputs_digest(self) -> str:
         """SHA-256 of the inputs, for the ledger; empty where the plan is made not to show them."""
         return "" if self.X is None else container.digest(np.asarray(self.X))
+
+    @property
+    def unit(self) -> str:
+        """Whom it protects, for the ledger."""
+        unit: str = self.certificate.unit
+        return unit
+
+    @property
+    def partition(self) -> str:
+        """The digest of who has which rows, for the ledger; empty unless people are protected."""
+        return ""
 
     @abstractmethod
     def _measure(self, y: Any, missing: str) -> IntArray:

@@ -26,10 +26,9 @@ Released = TypeVar("Released")
 class PlanBase(ABC, Generic[Released]):
     """A public plan for one private step."""
 
+    certificate: Any
     X: Any
     """Public inputs; None where the plan is made not to show them, or holds only their digest."""
-    certificate: Any
-    """What is promised."""
 
     @property
     @abstractmethod
@@ -48,13 +47,12 @@ class PlanBase(ABC, Generic[Released]):
 
     @property
     def unit(self) -> str:
-        """Whom it protects, for the ledger."""
-        unit: str = self.certificate.unit
-        return unit
+        """Whom the promise is to: one row, or one person."""
+        return str(self.certificate.unit)
 
     @property
     def partition(self) -> str:
-        """The digest of who has which rows, for the ledger; empty unless people are protected."""
+        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
         return ""
 
     @abstractmethod

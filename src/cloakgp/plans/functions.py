@@ -48,6 +48,8 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     prior_seed: int | None
     """Seed of the public remainder of the prior draw, if that is added."""
     certificate: Certificate
+    within: float | None = None
+    """Correlation of the noise within a person, if the promise is to people."""
 
     def weights(self, X: Any) -> FloatArray:
         """(n, q): how f at `X` is made of the measurements."""
@@ -83,6 +85,11 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     def with_inputs(self, X: Any) -> FunctionPlan:
         """The same plan: its file holds the inputs, unlike some of :meth:`Plan.with_inputs`."""
         return self
+
+    @property
+    def partition(self) -> str:
+        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
+        return self.measurement.partition
 
     @property
     def cost(self) -> Gaussian:

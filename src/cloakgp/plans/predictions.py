@@ -55,6 +55,8 @@ class Plan(PlanBase["Release"]):
     gp_std: FloatArray
     """(P,) posterior std of the GP itself at X*, without privacy noise; to four digits in a file."""
     certificate: Certificate
+    within: float | None = None
+    """Correlation of the noise within a person, if the promise is to people."""
 
     @property
     def noise_std(self) -> FloatArray:
@@ -84,6 +86,11 @@ class Plan(PlanBase["Release"]):
         if not np.array_equal(X, self.X_star):
             raise ArgumentError("X", "must be the plan's test points", remedy="Elsewhere, use noise_at.")
         return self.noise_std
+
+    @property
+    def partition(self) -> str:
+        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
+        return self.measurement.partition
 
     @property
     def cost(self) -> Gaussian:

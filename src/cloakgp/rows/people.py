@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.checks import frozen
+from cloakgp import checks
+from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.rows.merging import Labels
 
@@ -50,6 +51,31 @@ class People:
     def digest(self) -> str:
         """SHA-256 of the partition: the same people in the same rows give the same, whatever their ids."""
         return hashlib.sha256(np.ascontiguousarray(self.labels, dtype="<i8").tobytes()).hexdigest()
+
+
+def as_within(within: Any) -> float:
+    """A correlation from 0 to 1."""
+    value = checks.number(within, "within")
+    if not 0 <= value <= 1:
+        raise ArgumentError("within", "must be a correlation from 0 to 1", repr(within))
+    return value
+
+
+def times_noise(people: People, within: float) -> FloatArray:
+    """(N,) what each row's noise variance is multiplied by: 1 + (k - 1) within, for a person with k rows.
+
+    That is the variance of the mean of k outcomes, each with noise of variance 1 and correlation `within`,
+    times k: with 1, all rows of a person count as one; with 0, each as another person's.
+    """
+    factors: FloatArray = 1.0 + (people.own - 1) * within
+    return factors
+
+
+def for_people(noise: float | FloatArray, people: People, within: float) -> float | FloatArray:
+    """A model's noise variances, one for each row where people have several that go together."""
+    if people.most_rows == 1 or not within:
+        return noise
+    return frozen(noise * times_noise(people, within))
 
 
 def as_people(ids: Any, n_rows: int) -> People:

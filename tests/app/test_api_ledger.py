@@ -124,7 +124,9 @@ def test_the_app_opens_with_a_ledger_elsewhere(tmp_path: Path) -> None:
     assert create_app(state).state.cloakgp.ledger_url == url
 
 
-IN_STAGES = SimpleNamespace(cost=Gaussian(0.1, 2), digest="a" * 64, inputs_digest="b" * 64, stages=2)
+IN_STAGES = SimpleNamespace(
+    cost=Gaussian(0.1, 2), digest="a" * 64, inputs_digest="b" * 64, stages=2, unit="one row", partition=""
+)
 
 
 def go_on(ledger: Ledger, number: int) -> int:

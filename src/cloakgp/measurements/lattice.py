@@ -300,9 +300,9 @@ def to_integers(
     Where rows have bounds of their own, B is for outcomes in units of these, times the widest's width.
 
     `groups` says which rows of y each column is for, if it is for more than one, and `people` whose rows they
-    are, if the promise is to people: then it is the columns of a person that add up to 1 at most. With `full_scale` the
-    noise is that for columns of norm 1, however short B's are. With `hide_inputs` the lattice does not
-    depend on B either.
+    are, if the promise is to people: then the columns of one person together are about that long. With
+    `full_scale` the noise is that for columns of norm 1, however short B's are. With `hide_inputs` the
+    lattice does not depend on B either.
     """
     q = len(B)
     counts = np.ones(B.shape[1]) if groups is None else groups.counts.astype(np.float64)

@@ -20,7 +20,8 @@ from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting,
 from cloakgp.plans.encoding import LARGEST_INPUTS, given_kernel
 from cloakgp.plans.stages import Given, Promise, Rule, Stage, StagePlan
 from cloakgp.rows.cells import Cells, fill_cells
-from cloakgp.rows.merging import Groups, distinct
+from cloakgp.rows.merging import Groups
+from cloakgp.rows.people import People, distinct_rows
 
 if TYPE_CHECKING:
     from cloakgp.plans.staged import StagedPlan, StagedRelease
@@ -76,6 +77,8 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays = {name: np.asarray(array, dtype="<f8") for name, array in arrays.items()}
     if rule.cells is not None:
         arrays["counts"] = np.asarray(rule.cells.counts, dtype="<i8")
+        if rule.cells.own is not None:
+            arrays["rows_each"] = np.asarray(rule.cells.own, dtype="<f8")
     words, own = plan.first.described()
     stages: list[dict[str, Any]] = []
     for stage in rule.all_stages(()):
@@ -96,6 +99,10 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
         "given": [_given_words(given) for given in rule.given],
         "stages": [*stages, words],
     }
+    if rule.partition:
+        manifest[schema.PEOPLE] = {"sha256": rule.partition, "within": rule.within}
+        if "X" in arrays and rule.people is not None:
+            arrays["people"] = np.asarray(rule.people.labels, dtype="<i8")
     return manifest, arrays
 
 
@@ -127,8 +134,8 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
     words = manifest["certificate"]
     before = tuple((pair[0], pair[1]) for pair in words["before"])
     certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"]), "before": before})
-    c, cells = certificate, _cells(manifest, arrays)
-    inputs = distinct(arrays["X"], 0.0) if cells is None else cells.inputs
+    c, cells, people = certificate, _cells(manifest, arrays), _people(arrays)
+    inputs = distinct_rows(arrays["X"], people) if cells is None else cells.inputs
     if arrays["matrix_0"].shape[1] != len(inputs):
         raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")
     given, stages = [], _Stages(manifest, arrays, inputs.groups)
@@ -155,6 +162,8 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
         given=tuple(given),
         cells=cells,
         version=manifest["rule"],
+        people=people,
+        **_people_words(manifest),
     )
     return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
 
@@ -163,7 +172,17 @@ def _cells(manifest: dict[str, Any], arrays: dict[str, Array]) -> Cells | None:
     if "cells" not in arrays:
         return None
     labels = fill_cells(arrays["X"], arrays["cells"]).labels if "X" in arrays else None
-    return Cells(arrays["cells"], arrays["counts"], labels, manifest["inputs_sha256"])
+    own = arrays.get("rows_each")
+    return Cells(arrays["cells"], arrays["counts"], labels, manifest["inputs_sha256"], own)
+
+
+def _people(arrays: dict[str, Array]) -> People | None:
+    return People(arrays["people"].astype(np.intp)) if "people" in arrays else None
+
+
+def _people_words(manifest: dict[str, Any]) -> dict[str, Any]:
+    words = manifest.get(schema.PEOPLE)
+    return {} if words is None else {"within": words["within"], "partition": words["sha256"]}
 
 
 def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
@@ -180,12 +199,23 @@ class _Stages:
         self, manifest: dict[str, Any], arrays: dict[str, Array], groups: Groups | None, first: int = 0
     ) -> None:
         self._words, self._arrays, self._groups, self._next = manifest["stages"], arrays, groups, first
+        self._people = _people(arrays)
+        self._unknown = schema.PEOPLE in manifest and self._people is None
 
     def plan(self, promise: Promise, bounds: tuple[float, float], number: int) -> StagePlan:
         """The next one's plan: number `number` of its own promise."""
         at = self._next
         own = {name: self._arrays[key] for name in STAGE_ARRAYS if (key := f"{name}_{at}") in self._arrays}
-        plan = StagePlan.from_described(self._words[at], own, promise, bounds, self._groups, number)
+        plan = StagePlan.from_described(
+            self._words[at],
+            own,
+            promise,
+            bounds,
+            self._groups,
+            number,
+            self._people,
+            unknown=self._unknown,
+        )
         self._next += 1
         return plan
 

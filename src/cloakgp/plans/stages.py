@@ -96,7 +96,7 @@ class StagePlan:
     ) -> StagePlan:
         """What :meth:`described` gave; whatever it says, the private room checks the integers.
 
-        Of people of whom a file holds only the digest (`unknown`), the sensitivity is the one that is claimed.
+        Where a file holds only the people's digest (`unknown`), the sensitivity is the one that is claimed.
         """
         shares = promise.shares_of(number, words["spread"] is not None)
         low, high = bounds

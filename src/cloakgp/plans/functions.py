@@ -82,7 +82,7 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         """(n,) std of the privacy noise in what is released at `X`: the same as :meth:`noise_at`."""
         return self.noise_at(X)
 
-    def with_inputs(self, X: Any) -> FunctionPlan:
+    def with_inputs(self, X: Any, people: Any = None) -> FunctionPlan:
         """The same plan: its file holds the inputs, unlike some of :meth:`Plan.with_inputs`."""
         return self
 

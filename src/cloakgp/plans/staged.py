@@ -503,6 +503,6 @@ def conditioned(gp: GP, rule: Rule, stages: Sequence[Stage]) -> Posterior:
     """A GP given what all stages measured."""
     released = [(stage.plan.measurement, stage.z) for stage in stages]
     lines, inputs = [stage.plan.line for stage in stages], None
-    if rule.cells is not None:
+    if rule.cells is not None or rule.X is None:
         inputs = replace(rule.inputs, noise=gp.noise)
     return Posterior(gp, rule.inputs.X if rule.X is None else rule.X, released, lines, inputs)

@@ -35,9 +35,11 @@ from cloakgp.measurements.lattice import (
 )
 from cloakgp.measurements.spread import Spread
 from cloakgp.measurements.unit import PERSON_ROWS, ROW, Unit
+from cloakgp.rows.merging import Labels
 
 MOST_PAIRED = 5000
 """Cells up to which all pairs of columns are compared; beyond, twice the longest column is taken."""
+_COUNT_BITS = 40
 _BLOCK = 512  # columns that are compared with all at once
 
 
@@ -84,6 +86,11 @@ class RowSums(Measurement):
     def n_rows(self) -> int:
         """At most how many rows there are."""
         return self.population.most
+
+    @property
+    def labels(self) -> Labels:
+        """None: which cell a row is in is private."""
+        raise AssertionError("rows of a grid have no public labels")
 
     @property
     def counts(self) -> FloatArray:  # type: ignore[override]
@@ -148,7 +155,7 @@ def make_counts(
     B: FloatArray, population: Population, epsilon: float, delta: float, mu: float, part: Part
 ) -> Counts:
     """Counts on a fine lattice, with noise for this mu; B has columns of norm at most 1."""
-    bits = min(MATRIX_BITS, _room(population, 2.0 / mu))
+    bits = min(_COUNT_BITS, _room(population, 2.0 / mu))
     return _with_noise(
         Counts(
             matrix=frozen(np.rint(np.ldexp(B, bits)).astype(np.int64)),
@@ -240,9 +247,10 @@ def equal_columns(bits: int, n: int) -> IntArray:
     return frozen(np.full((1, n), 2**bits, dtype=np.int64))
 
 
-def least_bits(population: Population, mu: float) -> int:
-    """Bits that are left for measurements with this mu, whatever they will be."""
-    return min(_room(population, 2 / mu), MATRIX_BITS)
+def has_room(population: Population, mu: float) -> bool:
+    """Whether integers have room for sums with this mu, whatever their matrix will be."""
+    bits = min(_room(population, 1 / mu), Y_BITS + MATRIX_BITS)
+    return bits >= 20 and 2.0 ** (bits - 1) * population.each / mu >= SIGMA_FLOOR
 
 
 def _room(population: Population, scale: float) -> int:
@@ -297,7 +305,7 @@ def _apart(real: FloatArray, norms: FloatArray, some: slice) -> FloatArray:
 
 
 def squared_norms(columns: IntArray) -> list[int]:
-    """Squared norm of each column with entries below 2^32, exactly: by halves of 16 bits."""
+    """Squared norm of each column, exactly: fewer than 2^10 entries below 2^42, whose halves' sums fit."""
     high, low = columns >> 16, columns & 0xFFFF
     sums = ((a * b).sum(axis=0).tolist() for a, b in ((high, high), (high, low), (low, low)))
     return [(hh << 32) + (hl << 17) + ll for hh, hl, ll in zip(*sums, strict=True)]

@@ -6,6 +6,7 @@ Once the counts are estimated, cells are what equal rows are elsewhere, and stag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,11 +14,22 @@ from typing import Any
 import numpy as np
 
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.files.container import Array
 from cloakgp.measurements.lattice import Part
-from cloakgp.measurements.whole_rows import Counts, Population, make_counts, make_row_spread, make_sums
+from cloakgp.measurements.whole_rows import (
+    Counts,
+    Population,
+    RowSpread,
+    RowSums,
+    equal_columns,
+    make_counts,
+    make_row_spread,
+    make_sums,
+)
 from cloakgp.model.hyperprior import Known
-from cloakgp.plans.stages import Rule, Stage, StagePlan, Walk
+from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk, lattice_of
 from cloakgp.posterior import staging
+from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.density import Density, DensityPrior, estimate
 from cloakgp.posterior.mixture import Mixture, State
 from cloakgp.rows.grid import Grid
@@ -58,10 +70,57 @@ class RowRule(Rule):
     def measures_noise(self, number: int) -> bool:
         return not isinstance(self.prior, Known) and number > 1
 
+    def walk(self, start: State | None = None) -> RowWalk:
+        """From stage to stage by this rule."""
+        return RowWalk(self, start)
+
+    def stage_plan(self, words: dict[str, Any], arrays: dict[str, Array], number: int) -> StagePlan:
+        """What a stage's plan describes itself as; whatever it says, the private room checks the integers."""
+        return described_stage(words, arrays, self.promise, self.bounds, self.population, number)
+
+    def counted(self, stages: Sequence[Stage]) -> RowRule:
+        """The same with the counts that these stages were made with."""
+        used = [stage.plan.measurement.counts for stage in stages[1:]]
+        return replace(self, counts=used[0] if used else self.density(stages[0]).counts)
+
     def density(self, counted: Stage) -> Density:
         """How many rows each cell has, by the first stage's answer."""
         m = counted.plan.measurement
         return estimate(self.density_prior, m.real_matrix(), counted.z * m.step, m.noise_scale**2)
+
+
+def described_stage(
+    words: dict[str, Any],
+    arrays: dict[str, Array],
+    promise: Promise,
+    bounds: tuple[float, float],
+    population: Population,
+    number: int,
+) -> StagePlan:
+    """The stage that :meth:`StagePlan.described` describes: the first counts, the others measure outcomes."""
+    shares = promise.shares_of(number, words["spread"] is not None)
+    kept: dict[str, Any] = {
+        "epsilon": promise.epsilon,
+        "delta": promise.delta,
+        "part": Part(shares[0], promise.most),
+        "population": population,
+        **lattice_of(words),
+    }
+    if number == 0:
+        return StagePlan(Counts(matrix=arrays["matrix"], lower=0.0, upper=1.0, **kept), None, None)
+    kept["estimated"] = arrays["counts"]
+    measurement = RowSums(matrix=arrays["matrix"], lower=arrays["lower"], upper=arrays["upper"], **kept)
+    line, spread = Line(arrays["slope"], arrays["shift"], arrays["extra"]), None
+    if words["spread"] is not None:
+        spread = RowSpread(
+            matrix=equal_columns(words["spread"]["matrix_bits"], len(arrays["centre"])),
+            lower=bounds[0],
+            upper=bounds[1],
+            centre=arrays["centre"],
+            limit=words["spread"]["limit"],
+            **{**kept, **lattice_of(words["spread"]), "part": Part(shares[1], promise.most)},
+        )
+    return StagePlan(measurement, spread, line)
 
 
 class RowWalk(Walk):

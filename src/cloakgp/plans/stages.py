@@ -22,6 +22,7 @@ from cloakgp.files import container
 from cloakgp.files.container import Array
 from cloakgp.measurements.lattice import IntArray, Limits, Measurement, Part, to_integers
 from cloakgp.measurements.spread import Spread, make_spread
+from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.model.hyperprior import Hyperprior, Known
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
@@ -60,6 +61,8 @@ class StagePlan:
         """As words and arrays."""
         m, s = self.measurement, self.spread
         arrays: dict[str, Any] = {"matrix": m.matrix}
+        if isinstance(m, RowSums) and not isinstance(m, Counts):
+            arrays["counts"] = m.estimated
         if self.line is not None:
             arrays |= {"lower": m.lower, "upper": m.upper}
             arrays |= {"slope": self.line.slope, "shift": self.line.shift, "extra": self.line.extra}
@@ -77,7 +80,7 @@ class StagePlan:
     def from_bytes(cls, contents: bytes, rule: Rule, number: int) -> StagePlan:
         """What :meth:`to_bytes` wrote."""
         words, arrays, _ = container.unpack(contents)
-        return cls.from_described(words, arrays, rule.promise, rule.bounds, rule.inputs.groups, number)
+        return rule.stage_plan(words, arrays, number)
 
     @classmethod
     def from_described(
@@ -101,7 +104,7 @@ class StagePlan:
             lower=arrays.get("lower", low),
             upper=arrays.get("upper", high),
             part=Part(shares[0], promise.most),
-            **_lattice_of(words),
+            **lattice_of(words),
             **kept,
         )
         spread = None
@@ -113,7 +116,7 @@ class StagePlan:
                 part=Part(shares[1], promise.most),
                 centre=arrays["centre"],
                 limit=words["spread"]["limit"],
-                **_lattice_of(words["spread"]),
+                **lattice_of(words["spread"]),
                 **kept,
             )
         return cls(measurement, spread, line)
@@ -124,7 +127,8 @@ def _lattice_words(m: Measurement) -> dict[str, Any]:
     return {name: getattr(m, name) for name in names} | {"sensitivity_steps": m.sensitivity()}
 
 
-def _lattice_of(words: dict[str, Any]) -> dict[str, Any]:
+def lattice_of(words: dict[str, Any]) -> dict[str, Any]:
+    """A lattice's numbers, out of words."""
     return {name: words[name] for name in ("y_bits", "matrix_bits", "sigma")}
 
 
@@ -265,6 +269,11 @@ class Rule:
         # A model's noise is one number here, but smoothers ask for it with the rows.
         return self.cells.inputs
 
+    def stage_plan(self, words: dict[str, Any], arrays: dict[str, Array], number: int) -> StagePlan:
+        """What a stage's plan describes itself as."""
+        groups = self.inputs.groups
+        return StagePlan.from_described(words, arrays, self.promise, self.bounds, groups, number)
+
     @property
     def middle(self) -> float:
         """What outcomes are counted from: a known model's mean, or the middle of the bounds."""
@@ -279,6 +288,10 @@ class Rule:
     def all_stages(self, own: Sequence[Stage]) -> list[Stage]:
         """Those of the earlier releases, and then these."""
         return [*(stage for given in self.given for stage in given.stages), *own]
+
+    def walk(self, start: State | None = None) -> Walk:
+        """From stage to stage by this rule."""
+        return Walk(self, start)
 
     def has_windows(self, number: int) -> bool:
         """Whether a stage's outcomes are clipped more narrowly than to the bounds."""

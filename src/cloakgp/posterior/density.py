@@ -20,7 +20,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.model.given_smoother import FactoredGP
 from cloakgp.rows.grid import Grid
 
-MOST_WAVES = 256
+MOST_WAVES = 160
 MOST_WANTED = 64
 """Waves that counts are designed for, at most: the rest is too fine to be seen beside noise."""
 _LENGTHS = (1 / 20, 1 / 10, 1 / 5, 2 / 5)  # lengthscales, as shares of each range
@@ -81,7 +81,7 @@ class DensityPrior:
     @property
     def wanted(self) -> int:
         """How many numbers a design is made for."""
-        return min(MOST_WANTED, self.factors.shape[1])
+        return min(MOST_WANTED, len(self.grid))
 
     def design(self, noise: float) -> FloatArray:
         """(q, M) what to measure of the counts, with columns of norm 1 at most, for noise of this variance."""
@@ -106,7 +106,7 @@ def _axis_waves(cells: int, category: bool) -> tuple[FloatArray, FloatArray]:
         turned, _ = np.linalg.qr(np.column_stack([np.ones(cells), np.eye(cells)[:, 1:]]))
         falls = np.full((len(_LENGTHS), cells), _LEVELS / (cells - 1))
         falls[:, 0] = 1.0
-        return np.abs(turned[:1, :1]) * 0 + turned * np.sign(turned[0, 0]) * np.sqrt(cells), falls
+        return turned * (np.sign(turned[0, 0]) * np.sqrt(cells)), falls
     order = np.arange(r)
     waves = np.cos(np.pi * (np.arange(cells)[:, None] + 0.5) * order / cells)
     waves[:, 1:] *= np.sqrt(2)

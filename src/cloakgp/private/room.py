@@ -33,6 +33,7 @@ from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.private.noise import add_laplace, add_noise, drawn, noisy_minimum
 from cloakgp.private.outcomes import INCOMPLETE, PrivateColumn, kept, numeric, to_integers
 from cloakgp.private.rows import (
+    EXPECTED_PEOPLE,
     EXPECTED_ROWS,
     EXPECTED_SIZE,
     INCOMPLETE_ROWS,
@@ -48,6 +49,7 @@ from cloakgp.rows.passes import sweep
 
 __all__ = [
     "PrivateColumn",
+    "PrivateRows",
     "check_rows_usable",
     "check_usable",
     "choose",
@@ -90,7 +92,18 @@ def check_usable(measurement: Measurement | FactoredMeasurement, y: Any, missing
     _times(measurement, y, missing)
 
 
-def measure_rows(m: RowSums, grid: Grid, X: Any, y: Any, people: Any, missing: str) -> IntArray:
+class PrivateRows(NamedTuple):
+    """Whole rows, unread until :func:`measure_rows` asks."""
+
+    X: Any
+    y: Any
+    people: Any
+
+    def __repr__(self) -> str:
+        return "<PrivateRows, unread>"
+
+
+def measure_rows(m: RowSums, grid: Grid, rows: PrivateRows, missing: str) -> IntArray:
     """The noisy counts or sums of whole rows: the one private step where inputs are private, too.
 
     Parameters
@@ -99,22 +112,20 @@ def measure_rows(m: RowSums, grid: Grid, X: Any, y: Any, people: Any, missing: s
         Public, with a column for each cell of the grid. Checked again here, before a row is looked at.
     grid : Grid
         Public.
-    X : table with the grid's columns, or array
-        Private, by the same rules as y. Values beyond a range count as at its edge.
-    y : (N,) real numbers
-        Private. Clipped to its cell's window.
-    people : one id per row, or None
-        Private. Who has which row, where people are protected: at most so many rows of each count.
+    rows : PrivateRows
+        Private. X is a table with the grid's columns, or an array; values beyond a range count as at its
+        edge. y is clipped to its cell's window. `people`, where people are protected, says who has which
+        row: at most so many of each count.
     missing : {"error", "midpoint"}
         What to do about rows of which something is missing: refuse, or let them count in one fixed public
         cell if it is an input, and with the middle of the window as their outcome.
     """
-    return add_noise(_times_rows(m, grid, X, y, people, missing), m.sigma)
+    return add_noise(_times_rows(m, grid, rows, missing), m.sigma)
 
 
-def check_rows_usable(m: RowSums, grid: Grid, X: Any, y: Any, people: Any, missing: str) -> None:
+def check_rows_usable(m: RowSums, grid: Grid, rows: PrivateRows, missing: str) -> None:
     """Raise as :func:`measure_rows` would if the rows cannot be measured; nothing of them leaves."""
-    _times_rows(m, grid, X, y, people, missing)
+    _times_rows(m, grid, rows, missing)
 
 
 def choose(scores: Scores, y: Any, missing: str) -> int:
@@ -232,21 +243,23 @@ def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:
     return np.asarray(matrix @ _sums(source, m.lattice, m.labels, matrix.shape[1], missing))
 
 
-def _times_rows(m: RowSums, grid: Grid, X: Any, y: Any, people: Any, missing: str) -> IntArray:
+def _times_rows(m: RowSums, grid: Grid, table: PrivateRows, missing: str) -> IntArray:
     """Each row's cell's column, times its outcome's integer or 1, summed exactly."""
     m.check()
     checks.choice(missing, "missing", MISSING)
     if m.matrix.shape[1] != len(grid):
         raise AssertionError("columns are not for the grid's cells")
-    columns = columns_of(grid, X)
-    source, n_rows = _rows_of(y, len(columns[0])), len(columns[0])
-    if people is None and n_rows != m.population.size:
+    columns, ids = columns_of(grid, table.X), table.people
+    source, n_rows = _rows_of(table.y, len(columns[0])), len(columns[0])
+    if (ids is None) != (m.population.max_rows is None):
+        raise ValueError(EXPECTED_PEOPLE)
+    if ids is None and n_rows != m.population.size:
         raise ValueError(EXPECTED_SIZE)
     parts = [cells_of(grid, columns, rows) for rows in chunks(n_rows)]
     cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
     counted = np.ones(n_rows, dtype=np.int64)
-    if people is not None:
-        counted = kept_rows(people, cells, m.population.size, m.population.each)
+    if ids is not None:
+        counted = kept_rows(ids, cells, m.population.size, m.population.each)
     sums, complete = np.zeros(len(grid), dtype=np.int64), np.count_nonzero(known) == n_rows
     for rows in chunks(n_rows):
         values = numeric(source[rows])

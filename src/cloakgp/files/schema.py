@@ -20,6 +20,7 @@ from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.kernels.base import Kernel
 from cloakgp.kernels.specs import from_spec
 from cloakgp.measurements.certificate import FIELDS, Certificate, written
+from cloakgp.measurements.unit import PERSON
 from cloakgp.model.inducing import APPROXIMATIONS, MOST_INDUCING
 
 FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-plan", 2
@@ -275,6 +276,8 @@ def check_people(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
         or not 0 <= words["within"] <= 1
     ):
         raise ReleaseFileError("release file: its people make no sense.")
+    if manifest["format"] == PLAN_FORMAT and (manifest["unit"] == PERSON.name) != (words is not None):
+        raise ReleaseFileError("file of a plan: a promise to people must name them, and no other may.")
     if (labels is not None) != (words is not None and "X" in arrays):
         raise ReleaseFileError("release file: who has which rows must be shown where X is, and only then.")
     if labels is None:

@@ -41,7 +41,7 @@ def plan_of(kind="mse", people=IDS, within=1.0, X=X):
 
 
 def check_neighbours(plan, y, y_prime):
-    """The squared distance of the exact integers that the noise would hide; at most the sensitivity's square."""
+    """The squared distance of the integers that the noise would hide; at most the sensitivity's square."""
     m = plan.measurement
     first, second = (room._times(m, one, "midpoint").tolist() for one in (y, y_prime))
     squared = sum((a - b) ** 2 for a, b in zip(first, second, strict=True))

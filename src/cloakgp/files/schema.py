@@ -146,8 +146,8 @@ def _upgraded(manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[
     """A file of schema 1 in today's form: what it had room to hide is cut off."""
     try:
         manifest = {**manifest, "model": dict(manifest["model"]), "schema": SCHEMA}
-        if PER_ROW in (manifest["model"]["bounds"], manifest["model"]["mean"]):
-            raise ValueError
+        if PEOPLE in manifest or PER_ROW in (manifest["model"]["bounds"], manifest["model"]["mean"]):
+            raise ValueError  # which it had no words for
         receipt = manifest["ledger"]
         manifest[CUSTODIANS_WORDS] = {} if receipt is None else {"dataset": receipt["dataset"]}
         if receipt is not None:

@@ -168,16 +168,6 @@ class StagedPlan:
             return self.rule.cells.digest
         return container.digest(np.asarray(self.X))
 
-    @property
-    def unit(self) -> str:
-        """Whom it protects, for the ledger."""
-        return self.certificate.unit
-
-    @property
-    def partition(self) -> str:
-        """The digest of who has which rows, for the ledger; empty unless people are protected."""
-        return ""
-
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the plan: the same settings and inputs give the same."""

@@ -274,7 +274,7 @@ def test_a_ledger_from_before_there_were_units(ledger):
     ledger.verify()
     assert (plan.recover(ledger, 2).z == release.z).all()
     assert (ledger.balance("people").unit, ledger.balance("others").unit) == ("one row", None)
-    with pytest.raises(UnitMismatch, match="Plan without people"):
+    with pytest.raises(UnitMismatch, match="leave out people"):
         pay(ledger, PLANS["people"])
     plan.release(Y, ledger=ledger, dataset="people")
     ledger.verify()

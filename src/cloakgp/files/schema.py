@@ -125,7 +125,7 @@ def checked(
 def _checked_stages(
     manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    expected = staged_schema.keys(plan) | (set() if plan else {"ledger", CUSTODIANS_WORDS})
+    expected = staged_schema.keys(manifest, plan) | (set() if plan else {"ledger", CUSTODIANS_WORDS})
     expected |= set(manifest) & {PEOPLE}
     if set(manifest) != expected:
         raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")

@@ -35,7 +35,7 @@ HEADROOM = 2**62
 """Every sum that is formed, plus noise of so many times its scale, stays below this."""
 NOISE_SCALES = 64
 """Times its scale beyond which noise is hardly ever."""
-_Y_BITS, _MATRIX_BITS = 24, 30  # finest lattice: beyond it nothing is gained
+Y_BITS, MATRIX_BITS = 24, 30  # finest lattice: beyond it nothing is gained
 
 
 Limits = float | FloatArray
@@ -51,6 +51,8 @@ class Lattice(NamedTuple):
     centre: FloatArray | None = None
     """If given, what is rounded is how far y, clipped to the bounds, is from it: at most `limit`."""
     limit: float = 0.0
+    centred: bool = False
+    """Whether integers are counted from the middle of the bounds: they are in [-2^(y_bits - 1), 2^(y_bits - 1)]."""
 
     def at(self, labels: Labels, windows: FloatArray | None = None) -> Lattice:
         """The same for rows that have these columns; or, if they are given, these limits."""
@@ -58,7 +60,7 @@ class Lattice(NamedTuple):
             return self._replace(lower=windows[:, 0], upper=windows[:, 1])
         lower, upper = of_rows(self.lower, labels), of_rows(self.upper, labels)
         centre = None if self.centre is None else self.centre[labels]
-        return Lattice(lower, upper, self.y_bits, centre, self.limit)
+        return self._replace(lower=lower, upper=upper, centre=centre)
 
 
 class Part(NamedTuple):
@@ -311,8 +313,8 @@ def to_integers(
     # Bits such that row sums of |B_int| y_int and 64 sigma stay below 2^61, a bit under the limit.
     reach = 1.0 if people is None else _longest_together(B, groups, people)
     total = math.floor(61 - math.log2(rows + NOISE_SCALES * reach / mu))
-    y_bits = min(_Y_BITS, total * 4 // 9)
-    matrix_bits = min(_MATRIX_BITS, total - y_bits)
+    y_bits = min(Y_BITS, total * 4 // 9)
+    matrix_bits = min(MATRIX_BITS, total - y_bits)
     declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
     matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
     fixed = (*bounds, epsilon, delta, declared, groups, part, people)

@@ -120,7 +120,8 @@ def verify(
     """
     manifest, arrays, signature = reading.read(path)
     claim, in_stages = manifest["certificate"], manifest["release"] == schema.STAGED
-    if X is not None and not in_stages and manifest["measurement"]["kind"] == schema.WITHHELD:
+    hidden = "grid" in manifest if in_stages else manifest["measurement"]["kind"] == schema.WITHHELD
+    if X is not None and hidden:
         said = ": this file does not show its inputs, so X cannot be compared; leave it out."
         raise ValueError(Message(Argument("X"), said))
     (staged if in_stages else guarantee).check_words(manifest)

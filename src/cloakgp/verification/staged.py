@@ -15,11 +15,15 @@ import numpy as np
 
 from cloakgp.calibration import calibrate
 from cloakgp.measurements.staged_certificate import DESIGN
+from cloakgp.measurements.unit import PERSON_ROWS, ROW, Unit
+from cloakgp.plans.rows_planner import most_row_numbers
 from cloakgp.plans.staged_planner import most_numbers
 from cloakgp.posterior.staging import SCALE_SHARE
 from cloakgp.verification import guarantee, people, reasons
 from cloakgp.verification.guarantee import IntArray
 from cloakgp.verification.reasons import Reason
+from cloakgp.verification.whole_rows import COUNT_BITS, Lattice
+from cloakgp.verification.whole_rows import lattices as lattices_of_rows
 
 _ROUNDING = Fraction(1, 10**12)  # relative, of what floating point made
 
@@ -27,10 +31,17 @@ _ROUNDING = Fraction(1, 10**12)  # relative, of what floating point made
 def check_words(manifest: dict[str, Any]) -> None:
     """The terms of the promise, and the words for how it was reached: each from a closed list."""
     claim = manifest["certificate"]
-    guarantee.check_terms(claim, guarantee.protected(manifest))
+    guarantee.check_terms(claim, _units(manifest))
     reasons.refuse(claim["design"] != DESIGN, Reason.DESIGN)
     reasons.refuse(claim["calibration"] != "analytic", Reason.CALIBRATION)
     reasons.refuse(claim["unbiased"], Reason.UNBIASED)
+
+
+def _units(manifest: dict[str, Any]) -> tuple[Unit, ...]:
+    """What its contents can protect."""
+    if "grid" not in manifest:
+        return guarantee.protected(manifest)
+    return (ROW if manifest["grid"]["max_rows"] is None else PERSON_ROWS,)
 
 
 class Rows(NamedTuple):
@@ -69,9 +80,14 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any], rows: Rows
     _check_calibration(claim)
     before = check_given(manifest, arrays, rows)
     own = range(before, len(manifest["stages"]))
-    most = most_numbers(len(arrays["X_star"]), len(rows.counts), len(shares))
+    points, whole = len(arrays["X_star"]), "grid" in manifest
+    most = (most_row_numbers if whole else most_numbers)(points, len(rows.counts), len(shares))
     wrong = claim["n_measurements"] != most or sum(len(arrays[f"z_{number}"]) for number in own) > most
     reasons.refuse(wrong, Reason.FIGURE, "n_measurements")
+    if whole:
+        grid = manifest["grid"]
+        total = grid["size"] * (grid["max_rows"] or 1)
+        reasons.refuse(claim["n_rows"] != total, Reason.FIGURE, "n_rows")
     spent = [_spent(manifest, arrays, number, rows, f"stage {number - before + 1}") for number in own]
     proven = _proven(spent, claim, claim["n_measurements"])
     reasons.refuse(sum(map(Fraction, shares)) > 1 + _ROUNDING, Reason.SHARES)
@@ -120,6 +136,8 @@ def _spent(
 ) -> list[Fraction]:
     """A stage's mu squared: of its measurements, and of the noise level if it measures that."""
     words, matrix, z = manifest["stages"][number], arrays[f"matrix_{number}"], arrays[f"z_{number}"]
+    if "grid" in manifest:
+        return _noisy(_row_lattices(manifest, arrays, number, where), z, where)
     guarantee.check_numbers(words, f"{where}: ")
     squared, largest_sum = guarantee.longest_column(matrix, rows.counts)
     sensitivity = rows.sensitivity(matrix, squared, words)
@@ -129,6 +147,23 @@ def _spent(
         guarantee.check_numbers({**spread, "matrix_bits": 1}, f"{where}: ")
         bits = spread["y_bits"] + spread["matrix_bits"]
         lattices.append((spread, rows.of_distances(spread), int(rows.counts.sum()) * 2**bits))
+    return _noisy(lattices, z, where)
+
+
+def _row_lattices(manifest: dict[str, Any], arrays: dict[str, Any], number: int, where: str) -> list[Lattice]:
+    words = manifest["stages"][number]
+    if number == 0:
+        counts = words["y_bits"] == 0 and 1 <= words["matrix_bits"] <= COUNT_BITS
+        reasons.refuse(not counts, Reason.RANGE, where)
+    else:
+        guarantee.check_numbers(words, f"{where}: ")
+    if words["spread"] is not None:
+        guarantee.check_numbers({**words["spread"], "matrix_bits": 1}, f"{where}: ")
+    return lattices_of_rows(manifest, arrays, number)
+
+
+def _noisy(lattices: list[Lattice], z: IntArray, where: str) -> list[Fraction]:
+    """mu squared of each, once its noise is found to be for what it says."""
     far = max(map(abs, z.tolist())) >= 2**62
     for lattice, steps, reach in lattices:
         reasons.refuse(lattice["sensitivity_steps"] != steps, Reason.SENSITIVITY, where)

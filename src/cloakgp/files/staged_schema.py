@@ -116,7 +116,10 @@ def _check_grid(manifest: dict[str, Any], before: int) -> None:
         return
     grid = manifest["grid"]
     good = isinstance(grid, dict) and set(grid) == {"axes", "size", "max_rows"}
-    _expect(good and isinstance(grid["axes"], list) and 1 <= len(grid["axes"]) <= MOST_AXES, "its grid makes no sense")
+    _expect(
+        good and isinstance(grid["axes"], list) and 1 <= len(grid["axes"]) <= MOST_AXES,
+        "its grid makes no sense",
+    )
     for axis in grid["axes"]:
         good = isinstance(axis, dict) and set(axis) in ({"name", "levels"}, {"name", "low", "high", "cells"})
         _expect(good and type(axis["name"]) is str, "its grid makes no sense")
@@ -127,7 +130,11 @@ def _check_grid(manifest: dict[str, Any], before: int) -> None:
             good = _numbers([axis["low"], axis["high"]]) and type(axis["cells"]) is int
         _expect(good, "its grid makes no sense")
     size, most = grid["size"], grid["max_rows"]
-    good = type(size) is int and 1 <= size < 2**40 and (most is None or (type(most) is int and 1 <= most < 2**40))
+    good = (
+        type(size) is int
+        and 1 <= size < 2**40
+        and (most is None or (type(most) is int and 1 <= most < 2**40))
+    )
     _expect(good, "its population makes no sense")
     _expect(before == 0 and manifest["inputs_sha256"] is None, "it tells of private inputs")
 
@@ -239,7 +246,11 @@ def wanted(manifest: dict[str, Any], answered: int) -> set[str]:
     if not rows:
         names |= {"X"} if manifest["inputs_sha256"] is None else {"cells", "counts"}
     for number, words in enumerate(manifest["stages"]):
-        own = {"matrix"} | (_WINDOWS if words["windows"] else set()) | ({"counts"} if rows and number else set())
+        own = (
+            {"matrix"}
+            | (_WINDOWS if words["windows"] else set())
+            | ({"counts"} if rows and number else set())
+        )
         own |= ({"centre"} if words["spread"] else set()) | ({"z"} if number < answered else set())
         names |= {f"{name}_{number}" for name in own}
     return names

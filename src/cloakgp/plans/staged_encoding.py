@@ -226,9 +226,7 @@ def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
 class _Stages:
     """The stages in a file, one after the other."""
 
-    def __init__(
-        self, manifest: dict[str, Any], arrays: dict[str, Array], groups: Groups | None
-    ) -> None:
+    def __init__(self, manifest: dict[str, Any], arrays: dict[str, Array], groups: Groups | None) -> None:
         self._words, self._arrays, self._groups, self._next = manifest["stages"], arrays, groups, 0
 
     def plan(self, promise: Promise, bounds: tuple[float, float], number: int) -> StagePlan:

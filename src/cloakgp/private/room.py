@@ -33,7 +33,7 @@ from cloakgp.measurements.scores import Scores
 from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.private.noise import add_laplace, add_noise, drawn, noisy_minimum
 from cloakgp.private.outcomes import INCOMPLETE, PrivateColumn, kept, numeric, to_integers
-from cloakgp.private.rows import INCOMPLETE_ROWS, PrivateColumns, PrivateRows, rows_of
+from cloakgp.private.rows import INCOMPLETE_ROWS, PrivateRows, rows_of
 from cloakgp.rows.chunks import chunks, is_dask
 from cloakgp.rows.merging import Inputs, Labels
 from cloakgp.rows.on_dask import private_dask_column
@@ -41,7 +41,6 @@ from cloakgp.rows.passes import sweep
 
 __all__ = [
     "PrivateColumn",
-    "PrivateColumns",
     "PrivateRows",
     "check_usable",
     "choose",

@@ -6,7 +6,7 @@ wrong becomes one of two sentences, which quote nothing. Nothing outside of this
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.whole_rows import RowSums
 from cloakgp.private.outcomes import PrivateColumn, kept, numeric
 from cloakgp.rows.chunks import chunks, is_dask
-from cloakgp.rows.file_cells import read_ids, read_numbers, read_texts
+from cloakgp.rows.file_cells import read_ids, read_texts
 from cloakgp.rows.grid import Axis, Grid
 from cloakgp.rows.people import as_people
 
@@ -32,18 +32,6 @@ INCOMPLETE_ROWS = (
     "Nothing was spent."
 )
 Cells = NDArray[np.intp]
-
-
-class PrivateColumns:
-    """Columns of a CSV or Parquet file, to be given as X: unread until one of the room's doors asks."""
-
-    __slots__ = ("_columns", "_path")
-
-    def __init__(self, path: str, columns: Sequence[str]) -> None:
-        self._path, self._columns = path, tuple(columns)
-
-    def __repr__(self) -> str:
-        return "<PrivateColumns, unread>"
 
 
 class PrivateRows:
@@ -103,18 +91,11 @@ def _expect(fine: bool) -> None:
 
 def _columns_of(grid: Grid, X: Any) -> list[Any]:
     """Each input's column, in the grid's order."""
-    if isinstance(X, PrivateColumns):
-        return [_from_file(X._path, axis) for axis in grid.axes if X._columns == grid.names]
     if isinstance(X, Mapping) or hasattr(X, "columns"):
-        return [_column(X[name]) for name in grid.names]
+        return [_column(X[axis.name], axis) for axis in grid.axes]
     array = _column(X)
     array = array.reshape(len(array), -1)
     return [array[:, place] for place in range(array.shape[1]) if array.shape[1] == len(grid.axes)]
-
-
-def _from_file(path: str, axis: Axis) -> Any:
-    texts = any(isinstance(level, str) for level in axis.levels)
-    return (read_texts if texts else read_numbers)(path, axis.name)
 
 
 def _ids(people: Any) -> Any:
@@ -124,8 +105,10 @@ def _ids(people: Any) -> Any:
     return np.where(found < 0, np.nan, found)  # which names nobody
 
 
-def _column(values: Any) -> Any:
+def _column(values: Any, axis: Axis | None = None) -> Any:
     """As an array; what pandas has for a missing entry becomes None, which equals nothing."""
+    if isinstance(values, PrivateColumn) and axis is not None and axis.has_texts:
+        return read_texts(values._path, values._column)
     if hasattr(values, "to_numpy") and getattr(values, "dtype", np.dtype(float)).kind not in "biuf":
         return values.to_numpy(dtype=object, na_value=None)
     return np.asanyarray(values)  # masks stay what they are

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -282,6 +283,34 @@ def test_parameters_and_clones(fitted):
     assert (copy.epsilon, copy.design, fitted.epsilon) == (7.0, "max", 2.0)
     with pytest.raises(ValueError, match="Invalid parameter"):
         copy.set_params(secret=1)
+
+
+def test_the_kernels_numbers_are_parameters():
+    kernel = EQ(10.0) + Constant(4.0)
+    model = PrivateGPRegressor(kernel=kernel, noise=1.0)
+    assert model.get_params()["kernel__k1__lengthscale"] == 10.0
+    twin = clone(model)
+    assert twin.set_params(kernel__k1__lengthscale=20.0, noise=2.0) is twin
+    assert (twin.kernel, twin.noise) == (EQ(20.0) + Constant(4.0), 2.0)
+    assert model.kernel == kernel == EQ(10.0) + Constant(4.0)
+    twin.set_params(kernel=EQ(5.0), kernel__variance=2.0)
+    assert twin.kernel == EQ(5.0, variance=2.0)
+    pipeline = make_pipeline(StandardScaler(), twin).set_params(
+        privategpregressor__kernel__lengthscale=[1.0, 2.0]
+    )
+    assert pipeline[-1].kernel == clone(pipeline)[-1].kernel == EQ([1.0, 2.0], variance=2.0)
+
+
+def test_a_kernel_of_scikit_learns_keeps_its_own_names():
+    model = clone(PrivateGPRegressor(kernel=RBF(10.0))).set_params(kernel__length_scale=20.0)
+    assert model.kernel == RBF(20.0)
+
+
+def test_parameters_that_the_kernel_has_not_are_named():
+    with pytest.raises(ValueError, match="lengthscal is not a parameter of EQ. It has lengthscale, variance"):
+        PrivateGPRegressor(kernel=EQ(10.0)).set_params(kernel__lengthscal=20.0)
+    with pytest.raises(ValueError, match="kernel__lengthscale needs a kernel"):
+        PrivateGPRegressor().set_params(kernel__lengthscale=20.0)
 
 
 @pytest.mark.parametrize("inducing", [5, [[1.0], [3.0], [5.0], [7.0]]])

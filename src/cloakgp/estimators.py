@@ -56,8 +56,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     kernel : Kernel or callable, optional
         From :mod:`cloakgp.kernels`, or any k(X, Z), scikit-learn's included; learned if absent. Its numbers
         are parameters too, such as ``kernel__lengthscale``.
-    noise : float, optional
-        Variance of the observation noise; goes with `kernel`.
+    noise : float, (N,) array or callable, optional
+        Variance of the observation noise, or a function of X that gives it; goes with `kernel`.
     bounds : (lo, hi)
         Where outcomes are known to lie; values outside are clipped. Where the model is learned, generous ones
         will do.
@@ -143,9 +143,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         kernel = params.get("kernel", self.kernel)
         inside = {name: value for name, value in params.items() if name.startswith("kernel__")}
         if inside and kernel is None:
-            raise ArgumentError(
-                next(iter(inside)), "needs a kernel", remedy="Give kernel= first, or with it."
-            )
+            raise ArgumentError(next(iter(inside)), "needs a kernel", remedy="Give kernel= with it.")
         if inside and isinstance(kernel, Kernel):
             changes = {name.removeprefix("kernel__"): value for name, value in inside.items()}
             params = {name: value for name, value in params.items() if name not in inside}

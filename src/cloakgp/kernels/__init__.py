@@ -26,6 +26,7 @@ from cloakgp.kernels.families import (
 )
 from cloakgp.kernels.gibbs import Gibbs
 from cloakgp.kernels.integral import Boxes, Integral, Points
+from cloakgp.kernels.scikit_learn import converted as _converted  # noqa: F401 (so that as_kernel knows them)
 from cloakgp.kernels.specs import KINDS, from_spec
 from cloakgp.kernels.words import parse
 

@@ -25,6 +25,8 @@ Array = Any  # a numpy array, a torch tensor, or another array of the array API 
 _IN_CACHE = 2**16  # entries of a matrix block
 MAX_DEPTH = 32  # sums inside products inside sums ...: more than this is a mistake or an attack
 MAX_PARTS = 1000  # kernels in a sum or product, in all
+CONVERTERS: dict[str, Callable[[Any], Kernel | None]] = {}
+"""What makes kernels of other libraries ours, where it can, by the module of their class."""
 
 
 class Kernel(ABC):
@@ -365,13 +367,9 @@ def as_kernel(kernel: Any) -> Kernel:
     """
     if isinstance(kernel, Kernel):
         return kernel
-    if type(kernel).__module__ == "sklearn.gaussian_process.kernels":  # not a subclass made elsewhere
-        from cloakgp.kernels.scikit_learn import converted
-
-        found = converted(kernel)
-        if found is not None:
-            return found
-    return Custom(kernel)
+    convert = CONVERTERS.get(type(kernel).__module__)  # not that of a subclass, which may be another function
+    found = None if convert is None else convert(kernel)
+    return Custom(kernel) if found is None else found
 
 
 def _inputs(value: Any, name: str, columns: int | None = None) -> Array:

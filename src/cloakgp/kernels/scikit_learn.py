@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.errors import ArgumentError
-from cloakgp.kernels.base import Constant, Kernel, Product, Sum, as_kernel
+from cloakgp.kernels.base import CONVERTERS, Constant, Kernel, Product, Sum, as_kernel
 from cloakgp.kernels.families import (
     EQ,
     Linear,
@@ -89,3 +89,4 @@ _KINDS: dict[str, Callable[[Any], Kernel | None]] = {
     "Product": lambda kernel: Product((as_kernel(kernel.k1), as_kernel(kernel.k2))),
     "Exponentiation": _power,
 }
+CONVERTERS["sklearn.gaussian_process.kernels"] = converted

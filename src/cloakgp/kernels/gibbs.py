@@ -92,7 +92,7 @@ class Gibbs(Kernel):
         longer = xp.maximum(a, b)
         ratio = xp.minimum(a, b) / longer
         total: Array = 1.0 + ratio * ratio
-        # At most 1 however it rounds: for a ratio q above 1/2, 2q − 1 is a float, and q² is rounded to no less.
+        # At most 1 however it rounds: where q = ratio > 1/2, 2q − 1 is a float, and q² rounds to no less.
         values = (2.0 * ratio / total) ** (X_columns.shape[1] / 2)
         for d in range(X_columns.shape[1]):
             gap = (X_columns[:, d][:, None] - Z_columns[:, d][None, :]) / longer

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from cloakgp.plans.planner import Planner
     from cloakgp.plans.predictions import Plan
     from cloakgp.plans.staged import StagedPlan
+    from cloakgp.plans.whole_rows import RowsPlan
+    from cloakgp.rows.grid import Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,6 +136,8 @@ class GP:
         gap: float = ...,
         device: Any = ...,
         given: None = ...,
+        people: Any = ...,
+        within: float = ...,
     ) -> Plan: ...
     @overload
     def plan(
@@ -146,6 +150,8 @@ class GP:
         weights: Any = ...,
         given: Sequence[Any],
         windows: float | None = ...,
+        people: Any = ...,
+        within: float = ...,
     ) -> StagedPlan: ...
     def plan(
         self,
@@ -161,6 +167,8 @@ class GP:
         device: Any = None,
         given: Sequence[Any] | None = None,
         windows: float | None = None,
+        people: Any = None,
+        within: float = 1.0,
     ) -> Plan | StagedPlan:
         """Plan a release of predictions at `X_star`: public, free, and without y.
 
@@ -195,6 +203,13 @@ class GP:
             With `given`: clip outcomes to where they are expected now, plus or minus so many standard
             deviations, such as 2, instead of to the bounds. Less noise is needed then; the model takes
             account of what is clipped.
+        people : (N,) ids, optional
+            Whose outcome each row of X has: whole numbers, texts or anything hashable. Who has which rows is
+            public. The promise is to each person then, with all of their rows, exactly; without, to each row.
+        within : float
+            With `people`: correlation of the noise of one person's outcomes, from 0 to 1; public. Rows of a
+            person who has k get 1 + (k - 1) within times the noise variance, so that with 1 a person counts
+            once. The plan's model has one variance per row then: give `include_noise` this `noise`.
 
         Returns
         -------
@@ -202,12 +217,33 @@ class GP:
             Says how much noise there will be and where; ``plan.release(y)`` is the private step.
         """
         if given is not None:
-            return self._plan_after(X, X_star, given, windows, epsilon, delta, weights)
+            return self._plan_after(X, X_star, given, windows, epsilon, delta, weights, people, within)
         if windows is not None:
             raise ArgumentError("windows", "needs earlier releases", remedy="Name them in given.")
-        return self.planner(X, X_star, weights, device).plan(
+        return self.planner(X, X_star, weights, device, people, within).plan(
             epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
         )
+
+    def plan_rows(
+        self,
+        grid: Grid,
+        n_rows: int,
+        X_star: Any = None,
+        *,
+        epsilon: float,
+        delta: float,
+        weights: Any = None,
+        max_rows: int | None = None,
+    ) -> RowsPlan:
+        """Plan a release that protects whole rows, inputs included, for this model.
+
+        As :meth:`AutoGP.plan_rows`, which learns the model; here it is known. Levels of a category are
+        numbered from 0, for a kernel such as :class:`cloakgp.kernels.Category`.
+        """
+        from cloakgp.plans.rows_planner import make_known_rows_plan
+
+        promise: Any = {"epsilon": epsilon, "delta": delta, "weights": weights, "max_rows": max_rows}
+        return make_known_rows_plan(self, grid, n_rows, X_star, **promise)
 
     def _plan_after(
         self,
@@ -218,6 +254,8 @@ class GP:
         epsilon: float,
         delta: float,
         weights: Any,
+        people: Any,
+        within: float,
     ) -> StagedPlan:
         from cloakgp.plans.staged_planner import make_given_plan
 
@@ -231,9 +269,19 @@ class GP:
             weights=weights,
             given=given,
             windows=windows,
+            people=people,
+            within=within,
         )
 
-    def planner(self, X: Any, X_star: Any, weights: Any = None, device: Any = None) -> Planner:
+    def planner(
+        self,
+        X: Any,
+        X_star: Any,
+        weights: Any = None,
+        device: Any = None,
+        people: Any = None,
+        within: float = 1.0,
+    ) -> Planner:
         """For many plans over the same points: the costly part is done once.
 
         Arguments as for :meth:`plan`; ``gp.planner(X, X_star).plan(epsilon=..., delta=...)`` is the same
@@ -241,7 +289,7 @@ class GP:
         """
         from cloakgp.plans.planner import Planner
 
-        return Planner(self, X, X_star, weights, device)
+        return Planner(self, X, X_star, weights, device, people, within)
 
     def plan_function(
         self,
@@ -254,6 +302,8 @@ class GP:
         basis: Any = None,
         margin: Any = None,
         prior_noise: bool = False,
+        people: Any = None,
+        within: float = 1.0,
     ) -> FunctionPlan:
         """Plan a release of the whole function, to be asked anywhere: the paper's "standard" method.
 
@@ -278,6 +328,8 @@ class GP:
         prior_noise : bool
             Add the rest of a draw of the prior (public randomness), for noise like the paper's
             also away from the data.
+        people, within
+            As for :meth:`plan`; for bound="exact" only, since the others are bounds on one row.
         """
         from cloakgp.plans.function_planner import make_function_plan
 
@@ -296,6 +348,8 @@ class GP:
             basis=basis,
             margin=margin,
             prior_noise=prior_noise,
+            people=people,
+            within=within,
         )
 
     def with_inducing(self, X: Any) -> GP:

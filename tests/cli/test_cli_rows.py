@@ -54,7 +54,7 @@ def test_from_a_box_to_a_report_that_shows_no_input():
     asked = good("predict visits.cloak grid:4 --json").data["columns"]
     assert asked["age"] == [0, 30, 60, 90]  # the box, whatever the rows are
     good("plot visits.cloak -o a.png")
-    good("export visits.cloak --csv")
+    good("export visits.cloak --csv -o numbers.csv")
     text = report.html("visits.cloak")
     assert "How many rows there are, estimated from noisy counts" in text
     assert "any one row, inputs and outcome, had been any other" in text
@@ -117,9 +117,8 @@ def test_people_with_all_of_their_rows():
 
 def test_a_model_may_be_set():
     model = '--kernel "EQ(20, variance=30)" --noise 20 --at grid:5'
-    good(
-        f"plan visits.csv --inputs age {PROMISE.replace('--stages 2 ', '')} --box age 0 90 {model} -o plan.json"
-    )
+    promise = PROMISE.replace("--stages 2 ", "")
+    good(f"plan visits.csv --inputs age {promise} --box age 0 90 {model} -o plan.json")
     assert "EQ(lengthscale=20.0, variance=30.0)" in good("show plan.json").out
     good(RELEASE)
     assert good("verify visits.cloak").code == 0

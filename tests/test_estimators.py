@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.gaussian_process.kernels import RBF
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
@@ -24,6 +26,7 @@ from cloakgp import PrivateGPRegressor, estimators
 from cloakgp.estimators import RepeatedFitWarning, cover
 from cloakgp.kernels import EQ, Constant
 from cloakgp.private import room
+from cloakgp.rows.people import as_people
 
 LEARNING: dict[str, Any] = {"bounds": (-3.0, 3.0), "epsilon": 2.0, "delta": 1e-3}
 SETTINGS: dict[str, Any] = {"noise": 0.4, **LEARNING}
@@ -274,7 +277,7 @@ def test_it_learns(data):
 def test_parameters_and_clones(fitted):
     settings = {"kernel", "noise", "bounds", "epsilon", "delta", "query", "design", "ledger", "dataset"}
     settings |= {"prior", "inducing", "approximation", "downweight"}
-    assert set(fitted.get_params()) == settings
+    assert set(fitted.get_params(deep=False)) == settings
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
     assert not hasattr(copy, "release_")
@@ -282,6 +285,35 @@ def test_parameters_and_clones(fitted):
     assert (copy.epsilon, copy.design, fitted.epsilon) == (7.0, "max", 2.0)
     with pytest.raises(ValueError, match="Invalid parameter"):
         copy.set_params(secret=1)
+
+
+def test_the_kernels_numbers_are_parameters():
+    kernel = EQ(10.0) + Constant(4.0)
+    model = PrivateGPRegressor(kernel=kernel, noise=1.0)
+    assert model.get_params()["kernel__k1__lengthscale"] == 10.0
+    twin = clone(model)
+    assert twin.set_params(kernel__k1__lengthscale=20.0, noise=2.0) is twin
+    assert (twin.kernel, twin.noise) == (EQ(20.0) + Constant(4.0), 2.0)
+    assert model.kernel == kernel == EQ(10.0) + Constant(4.0)
+    twin.set_params(kernel=EQ(5.0), kernel__variance=2.0)
+    assert twin.kernel == EQ(5.0, variance=2.0)
+    pipeline = make_pipeline(StandardScaler(), twin)
+    pipeline.set_params(privategpregressor__kernel__lengthscale=[1.0, 2.0])
+    assert pipeline[-1].kernel == clone(pipeline)[-1].kernel == EQ([1.0, 2.0], variance=2.0)
+
+
+def test_a_kernel_of_scikit_learns_keeps_its_own_names():
+    model = clone(PrivateGPRegressor(kernel=RBF(10.0))).set_params(kernel__length_scale=20.0)
+    assert model.kernel == RBF(20.0)
+
+
+def test_parameters_that_the_kernel_has_not_are_named():
+    with pytest.raises(
+        ValueError, match=r"lengthscal is not a parameter of EQ\. It has lengthscale, variance"
+    ):
+        PrivateGPRegressor(kernel=EQ(10.0)).set_params(kernel__lengthscal=20.0)
+    with pytest.raises(ValueError, match="kernel__lengthscale needs a kernel"):
+        PrivateGPRegressor().set_params(kernel__lengthscale=20.0)
 
 
 @pytest.mark.parametrize("inducing", [5, [[1.0], [3.0], [5.0], [7.0]]])
@@ -334,7 +366,7 @@ def test_a_pickle_holds_no_outcome(data):
         assert repr(float(value)).encode() not in stored
     assert X[0, 0].tobytes() in stored  # the search would find it
     np.testing.assert_array_equal(pickle.loads(stored).predict(X), model.predict(X))  # noqa: S301
-    assert set(vars(model)) == {*model.get_params(), "release_", "n_features_in_"}
+    assert set(vars(model)) == {*model.get_params(deep=False), "release_", "n_features_in_"}
 
 
 def test_in_a_pipeline(data):
@@ -344,6 +376,48 @@ def test_in_a_pipeline(data):
     assert mean.shape == std.shape == (7,)
     inner = model[-1].release_.plan.X
     np.testing.assert_allclose(inner.mean(axis=0), 0, atol=1e-12)
+
+
+IDS = np.repeat(np.arange(10), 4)
+
+
+@pytest.mark.parametrize("model", [PrivateGPRegressor(EQ(1.5), **SETTINGS), PrivateGPRegressor(**LEARNING)])
+def test_people_are_protected(data, model):
+    """Whether the kernel is set or learned; and the noise is larger than for rows."""
+    X, y = data
+    fitted = clone(model).fit(X, y, people=IDS)
+    assert fitted.certificate_.unit == "one person"
+    assert fitted.release_.plan.partition == as_people(IDS, 40).digest
+    rows = clone(model)
+    with pytest.warns(RepeatedFitWarning):
+        rows.fit(X, y)
+    assert rows.certificate_.unit == "one row"
+    assert fitted.release_.plan.noise_std.mean() > rows.release_.plan.noise_std.mean()
+
+
+def test_ids_that_do_not_fit_spend_nothing(data):
+    X, y = data
+    model = PrivateGPRegressor(EQ(1.5), **SETTINGS)
+    with pytest.raises(ValueError, match="people must have 40 ids, one per row of X; got 39"):
+        model.fit(X, y, people=IDS[1:])
+    assert not hasattr(model, "release_")
+
+
+def test_people_in_a_pipeline_and_a_search(data):
+    """scikit-learn passes ids on, and splits them as it splits rows: by its own way, and by routing."""
+    X, y = data
+    inner = PrivateGPRegressor(EQ(0.6), **SETTINGS)
+    pipeline = make_pipeline(StandardScaler(), inner).fit(X, y, privategpregressor__people=IDS)
+    assert pipeline[-1].certificate_.unit == "one person"
+    search = GridSearchCV(inner, {"design": ["mse", "max"]}, cv=GroupKFold(2))
+    with pytest.warns(RepeatedFitWarning):
+        search.fit(X, y, groups=IDS, people=IDS)
+    assert search.best_estimator_.release_.plan.partition == as_people(IDS, 40).digest
+    with config_context(enable_metadata_routing=True):
+        routed = make_pipeline(StandardScaler(), clone(inner).set_fit_request(people=True))
+        with pytest.warns(RepeatedFitWarning):
+            routed.fit(X, y, people=IDS)
+    assert routed[-1].certificate_.unit == "one person"
 
 
 def test_the_second_fit_on_the_same_shape_warns(data):
@@ -367,7 +441,7 @@ def test_a_refused_fit_does_not_count(data):
 
 def test_a_grid_search_runs_and_warns_of_what_it_spends(data):
     X, y = data
-    grid = {"epsilon": [1.0, 5.0], "design": ["mse", "posterior"]}
+    grid = {"epsilon": [1.0, 5.0], "kernel__lengthscale": [1.0, 2.0]}
     search = GridSearchCV(PrivateGPRegressor(EQ(1.5), **SETTINGS), grid, cv=2)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -375,7 +449,9 @@ def test_a_grid_search_runs_and_warns_of_what_it_spends(data):
     counts = [str(w.message) for w in seen if issubclass(w.category, RepeatedFitWarning)]
     assert len(counts) == 4 * 2 - 1  # eight fits on halves, of which the first is free of it; one on all
     assert any("fit number 8 on data of shape (20, 1)" in message for message in counts)
-    assert search.best_estimator_.predict(X).shape == (40,)
+    best = search.best_estimator_
+    assert best.predict(X).shape == (40,)
+    assert best.release_.plan.gp.kernel == EQ(search.best_params_["kernel__lengthscale"])
 
 
 class TestCover:

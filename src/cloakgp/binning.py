@@ -24,10 +24,11 @@ from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.bin_sums import MECHANISMS, BinSums, make_sums
 from cloakgp.measurements.certificate import SPEND
 from cloakgp.measurements.lattice import IntArray
-from cloakgp.measurements.unit import OUTCOME
+from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.gp import GP, check_bounds
 from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix
 from cloakgp.plans.base import PlanBase
+from cloakgp.rows.people import as_people
 
 PREDICT = ("constant", "gp", "integral")
 _MOST_BINS = 2**62
@@ -199,6 +200,7 @@ class BinningPlan(PlanBase["BinningRelease"]):
             "bounds": [self.sums.lower, self.sums.upper],
             "edges": [container.digest(cut) for cut in self.edges],
             "predictor": self.predictor.words(),
+            **({"partition": self.partition} if self.partition else {}),
         }
         arrays = {"X": self.X, "X_star": self.X_star, "labels": self.sums.labels}
         sha256: str = container.sealed(words, arrays)["sha256"]
@@ -209,6 +211,11 @@ class BinningPlan(PlanBase["BinningRelease"]):
         X = checks.matrix(X, "X", columns=self.X.shape[1])
         std: FloatArray = np.sqrt(self.predictor.gain(X) ** 2 @ self.bin_noise_std**2)
         return std
+
+    @property
+    def partition(self) -> str:
+        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
+        return "" if self.sums.people is None else self.sums.people.digest
 
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure_sums
@@ -286,6 +293,7 @@ def plan(
     kernel: Any = None,
     noise: float = 0.0,
     mean: float | None = None,
+    people: Any = None,
 ) -> BinningPlan:
     """Plan a release of noisy bin means: public, free, and without y.
 
@@ -314,6 +322,10 @@ def plan(
         For the two GPs: variance of single outcomes about f; a bin's mean has it divided by n.
     mean : float, optional
         For the two GPs: prior mean; the middle of the bounds if absent.
+    people : (N,) ids, optional
+        Whose row each is, where someone may have several: the promise is then to each person, about all of
+        their outcomes at once. Public, as X is. Whole numbers, texts, or anything hashable. Laplace noise
+        grows with the most rows that somebody has; Gaussian noise less, where these are in different bins.
     """
     X = checks.matrix(X, "X")
     checks.choice(predict, "predict", PREDICT)
@@ -357,6 +369,7 @@ def plan(
         epsilon,
         delta,
         mechanism,
+        people,
     )
 
 
@@ -371,6 +384,7 @@ def local(
     delta: float | None = None,
     mechanism: str = "laplace",
     mean: float | None = None,
+    people: Any = None,
 ) -> BinningPlan:
     """Noise on every single outcome, as if each person added their own, then a GP that knows how much.
 
@@ -389,7 +403,7 @@ def local(
     occupancy = Occupancy(len(X), len(X), len(X))
     counts = np.ones(len(X), dtype=np.int64)
     return _make_plan(
-        X, X_star, everyone, counts, predictor, occupancy, (), bounds, epsilon, delta, mechanism
+        X, X_star, everyone, counts, predictor, occupancy, (), bounds, epsilon, delta, mechanism, people
     )
 
 
@@ -405,6 +419,7 @@ def _make_plan(
     epsilon: float,
     delta: float | None,
     mechanism: str,
+    people: Any,
 ) -> BinningPlan:
     X_star = checks.matrix(X_star, "X_star", columns=X.shape[1])
     checks.choice(mechanism, "mechanism", MECHANISMS)
@@ -415,12 +430,14 @@ def _make_plan(
         epsilon, delta = checks.number(epsilon, "epsilon", above=0.0, below=EPSILON_LIMIT), 0.0
     else:
         epsilon, delta = promise(epsilon, delta)
-    sums = make_sums(labels, len(counts), (low, high), epsilon, delta, mechanism)
+    who = None if people is None else as_people(people, len(X))
+    unit = OUTCOME if who is None else PERSON
+    sums = make_sums(labels, len(counts), (low, high), epsilon, delta, mechanism, who)
     certificate = BinningCertificate(
         epsilon=epsilon,
         delta=delta,
-        unit=OUTCOME.name,
-        neighbours=OUTCOME.neighbours,
+        unit=unit.name,
+        neighbours=unit.neighbours,
         spend=SPEND,
         insecure=False,
         mechanism=mechanism,

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
+from cloakgp.kernels import Kernel
 from cloakgp.measurements.staged_certificate import AnyCertificate
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.cover import cover
@@ -53,9 +54,10 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernel : Kernel or callable, optional
-        From :mod:`cloakgp.kernels`, or any k(X, Z), scikit-learn's included; learned if absent.
-    noise : float, optional
-        Variance of the observation noise; goes with `kernel`.
+        From :mod:`cloakgp.kernels`, or any k(X, Z), scikit-learn's included; learned if absent. Its numbers
+        are parameters too, such as ``kernel__lengthscale``.
+    noise : float, (N,) array or callable, optional
+        Variance of the observation noise, or a function of X that gives it; goes with `kernel`.
     bounds : (lo, hi)
         Where outcomes are known to lie; values outside are clipped. Where the model is learned, generous ones
         will do.
@@ -133,7 +135,23 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.downweight = downweight
         self.prior = prior
 
-    def fit(self, X: Any, y: Any) -> PrivateGPRegressor:
+    def set_params(self, **params: Any) -> PrivateGPRegressor:
+        """Set parameters by name, those of the kernel as in ``kernel__lengthscale=20.0``.
+
+        Kernels cannot be changed, so this one is replaced, and no other estimator that has it changes.
+        """
+        kernel = params.get("kernel", self.kernel)
+        inside = {name: value for name, value in params.items() if name.startswith("kernel__")}
+        if inside and kernel is None:
+            raise ArgumentError(next(iter(inside)), "needs a kernel", remedy="Give kernel= with it.")
+        if inside and isinstance(kernel, Kernel):
+            changes = {name.removeprefix("kernel__"): value for name, value in inside.items()}
+            params = {name: value for name, value in params.items() if name not in inside}
+            params["kernel"] = kernel.with_params(**changes)
+        super().set_params(**params)
+        return self
+
+    def fit(self, X: Any, y: Any, people: Any = None) -> PrivateGPRegressor:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).
 
         Parameters
@@ -142,6 +160,10 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Public inputs.
         y : (N,) array
             Private outcomes; NaN is refused before anything is spent.
+        people : (N,) ids, optional
+            Whose row each is, where someone may have several: the promise is then to each person, about all
+            of their outcomes at once. Public, as X is. In a pipeline, ``privategpregressor__people=``, or
+            scikit-learn's metadata routing.
         """
         self._check_settings()
         if y is None:
@@ -149,7 +171,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         given, X = X, validate_data(clone(self), X, dtype=np.float64)  # a failed fit changes nothing
         gp, more = self._model()
         query = cover(X) if self.query is None else self.query
-        plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, **more)
+        plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, people=people, **more)
         self._warn_if_repeated(X.shape)
         self.release_: Release | StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
         validate_data(self, given, skip_check_array=True)  # notes the number and names of the columns

@@ -133,6 +133,8 @@ class StagedPlan:
     stages: int = 3
     mu: float = 0.1
     inputs_digest: str = "f" * 64
+    unit: str = "one row"
+    partition: str = ""
 
     @property
     def cost(self):

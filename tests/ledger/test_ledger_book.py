@@ -516,7 +516,8 @@ def test_balance_says_what_was_spent(ledger):
     assert balance.spent == pytest.approx(0.5, rel=1e-3)
     assert balance.spent <= 0.5
     assert re.match(
-        r"people: \(1, 0\.01\) in all\n  1 spend; epsilon 0\.5 at delta 0\.01, if .*\n  left", str(balance)
+        r"people: \(1, 0\.01\) in all; unit: one row\n  1 spend; epsilon 0\.5 at delta 0\.01, if .*\n  left",
+        str(balance),
     )
     assert balance.left_for_release(0.001) > balance.left_for_release(0.01)
     with pytest.raises(ValueError, match="delta"):

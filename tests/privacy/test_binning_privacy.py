@@ -12,6 +12,7 @@ import pickle
 import struct
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -28,7 +29,9 @@ from test_no_trace_of_y import reachable
 from cloakgp import binning
 from cloakgp.calibration import total_delta
 from cloakgp.kernels import EQ
+from cloakgp.measurements import bin_sums
 from cloakgp.private import room
+from cloakgp.rows.people import as_people
 
 examples = settings(
     max_examples=60,
@@ -103,7 +106,7 @@ def ends(plan, row=3):
 
 
 @st.composite
-def plans(draw):
+def makers(draw):
     """One to three inputs; rows anywhere, on edges, repeated, or all in one bin; bins or single rows."""
     rows, columns = draw(st.integers(1, 12)), draw(st.integers(1, 3))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -121,9 +124,15 @@ def plans(draw):
         **draw(st.sampled_from(list(MECHANISMS.values()))),
     }
     if draw(st.booleans()):
-        return binning.local(X, X[:1], kernel=EQ(1.0), noise=1.0, **options)
-    edges = draw(st.sampled_from([[np.arange(5.0)] * columns, 1, 3, [np.array([-9.0, 9.0])] * columns]))
-    return binning.plan(X, X[:1], edges=edges, **options)
+        make = partial(binning.local, X, X[:1], kernel=EQ(1.0), noise=1.0, **options)
+    else:
+        edges = draw(st.sampled_from([[np.arange(5.0)] * columns, 1, 3, [np.array([-9.0, 9.0])] * columns]))
+        make = partial(binning.plan, X, X[:1], edges=edges, **options)
+    return make
+
+
+def plans():
+    return makers().map(lambda make: make())
 
 
 @examples
@@ -135,6 +144,74 @@ def test_replacing_one_outcome_by_anything_moves_one_sum_within_the_sensitivity(
     y_prime = y.copy()
     y_prime[data.draw(st.integers(0, n - 1))] = data.draw(outcome)
     check_neighbours(plan, y, y_prime)
+
+
+def check_people(plan, y, y_prime):
+    """One person's outcomes differ: the sums move by no more than the noise hides. How far, in its norm."""
+    sums = plan.sums
+    (one, _, scale), (other, _, _) = exact_sums(plan, y, y_prime)
+    moves = [abs(a - b) for a, b in zip(one, other, strict=True)]
+    if sums.mechanism == "laplace":
+        far, kept = sum(moves), Fraction(sum(moves), scale) <= Fraction(sums.epsilon)
+    else:
+        squared = sum(move**2 for move in moves)
+        far = math.isqrt(squared) + (math.isqrt(squared) ** 2 < squared)
+        kept = total_delta(max(far / scale, 1e-9), sums.epsilon, sums.delta, sums.n_bins) <= sums.delta
+    assert far <= sums.sensitivity, "one person moved the sums further than the sensitivity"
+    assert kept, "the noise that is drawn does not hide this pair of neighbours"
+    return far
+
+
+@st.composite
+def peoples_plans(draw):
+    """Plans for people who have rows in one bin, in several, or one row each; and whose rows they are."""
+    make = draw(makers())
+    n = len(make.args[0])
+    ids = np.array(draw(st.lists(st.integers(0, 3), min_size=n, max_size=n)))
+    return make(people=ids), ids
+
+
+@examples
+@given(st.data(), peoples_plans())
+def test_replacing_all_outcomes_of_a_person_moves_the_sums_within_the_sensitivity(data, made):
+    plan, ids = made
+    assert plan.certificate.unit == "one person"
+    n, outcome = plan.sums.n_rows, outcomes(plan.sums.lower, plan.sums.upper)
+    y = np.array(data.draw(st.lists(outcome, min_size=n, max_size=n)))
+    mine = ids == data.draw(st.sampled_from(ids.tolist()))
+    others = np.array(data.draw(st.lists(outcome, min_size=n, max_size=n)))
+    check_people(plan, y, np.where(mine, others, y))
+
+
+@examples
+@given(peoples_plans())
+def test_the_sensitivity_is_reached_by_a_person(made):
+    """All from one bound to the other, by whoever has most to say."""
+    plan, ids = made
+    y = np.full(plan.sums.n_rows, plan.sums.lower)
+    far = [check_people(plan, y, np.where(ids == one, plan.sums.upper, y)) for one in set(ids.tolist())]
+    assert max(far) == plan.sums.sensitivity
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_planted_sensitivity_of_one_row_is_caught(monkeypatch, mechanism):
+    """Of a person with two rows in one bin and one in another."""
+    ids = np.array([7, 7, 7, 1, 2, 3])
+    y = np.zeros(N)
+    y_prime = np.where(ids == 7, 1.0, y)
+    right = small(mechanism, people=ids)
+    check_people(right, y, y_prime)
+    assert right.sums.sensitivity == math.ceil((3 if mechanism == "laplace" else math.sqrt(5)) * 2**40)
+    with monkeypatch.context() as patch:
+        patch.setattr(bin_sums, "squared_reach", lambda *_: 1)
+        wrong = small(mechanism, people=ids)
+        assert fails(check_people, wrong, y, y_prime)
+    for planted in (wrong.sums, replace(right.sums, scale=small(mechanism).sums.scale)):
+        with pytest.raises(AssertionError, match="noise is too small"):
+            room.measure_sums(planted, y, "error")
+    stranger = replace(right.sums, people=as_people([1, 2, 3], 3))
+    with pytest.raises(AssertionError, match="people are not those"):
+        room.measure_sums(stranger, y, "error")
 
 
 @examples

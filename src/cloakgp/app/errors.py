@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 
 from cloakgp.app.receipts import REMEDY, ReadOnly
 from cloakgp.errors import Argument, InputError, Phrase, Refused, told
-from cloakgp.ledger import BudgetExceeded, LedgerError, LedgerTampered
+from cloakgp.ledger import BudgetExceeded, LedgerError, LedgerTampered, UnitMismatch
 from cloakgp.workflow.private_step import UnusableOutput
 
 log = logging.getLogger("cloakgp.app")
@@ -100,7 +100,7 @@ def spending() -> Iterator[None]:
         raise Problem(409, "budget_exceeded", str(error)) from None
     except ReadOnly as error:
         raise read_only(str(error)) from None
-    except LedgerTampered as error:
+    except (LedgerTampered, UnitMismatch) as error:
         raise conflict(str(error)) from None
     except LedgerError as error:
         raise busy(str(error)) from None

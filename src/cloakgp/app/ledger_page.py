@@ -55,7 +55,12 @@ def create(releasing: Releasing, asked: models.AskDataset, person: Person) -> di
         ledger = releasing.paying_ledger(person.name)
         try:
             ledger.create(
-                asked.name, epsilon=asked.epsilon, delta=asked.delta, pure=asked.pure, why=asked.why
+                asked.name,
+                epsilon=asked.epsilon,
+                delta=asked.delta,
+                pure=asked.pure,
+                why=asked.why,
+                unit=asked.unit,
             )
         except DatasetExists as error:
             raise conflict(str(error)) from None
@@ -70,6 +75,7 @@ def _dataset(ledger: Ledger, name: str) -> dict[str, Any]:
         "epsilon": balance.budget.epsilon,
         "delta": balance.budget.delta,
         "pure": balance.budget.pure,
+        "unit": balance.unit,
         "spent": spent,
         "left_release": release,
         "left_selection": selection,

@@ -181,6 +181,8 @@ class AskDataset(_Asked):
     delta: Delta
     pure: Annotated[float, Field(allow_inf_nan=False, ge=0, le=100)] = 0.0
     why: Why = ""
+    unit: Literal["one row", "one person", "one whole row", "one person's whole rows"] | None = None
+    """Whom all that is spent must protect; the first spend fixes it, if absent."""
 
 
 class AskPerson(_Asked):
@@ -398,6 +400,8 @@ class Dataset(BaseModel):
     epsilon: float
     delta: float
     pure: float
+    unit: str | None
+    """Whom all that is spent must protect; None until the first spend fixes it."""
     spent: float
     left_release: float
     left_selection: float

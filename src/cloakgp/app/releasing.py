@@ -27,6 +27,8 @@ from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
 from cloakgp.ledger import Entry, Ledger, LedgerError
 from cloakgp.ledger.charge import Account
+from cloakgp.ledger.units import Protected, protected_by
+from cloakgp.measurements.unit import OUTCOME
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.spending import is_unfinished, quote, request_name
@@ -79,6 +81,8 @@ class Releasing:
             ledger = self.paying_ledger(person.name)
             check_dataset(ledger, dataset)
             asked = quote(ledger, dataset, event, self._request(plan, number))
+            if asked.known is None:
+                asked.before.check_unit(self._protected(plan))
             before, after = left(asked.before), left(asked.after)
         made = releases.release_id(plan_id, dataset, number)
         return {
@@ -92,6 +96,11 @@ class Releasing:
             "known": made if asked.known is not None and self._has_file(made) else None,
             "words": quote_words(dataset, asked.fits, asked.known is not None, before, after),
         }
+
+    def _protected(self, plan: dict[str, Any]) -> Protected:
+        """Whom a plan protects; who has which rows is in its file."""
+        unit = plan["certificate"]["unit"]
+        return Protected(unit) if unit == OUTCOME.name else protected_by(self._plans.load(plan["id"]))
 
     def release(self, plan_id: str, asked: models.AskRelease, person: Person) -> dict[str, Any]:
         """The private step; with the same answer, for nothing, if it was answered before."""

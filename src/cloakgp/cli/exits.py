@@ -121,7 +121,7 @@ def exit_code(error: Exception) -> int | None:
     if ledger is not None and isinstance(error, ledger.BudgetExceeded):
         return BUDGET
     if ledger is not None and isinstance(error, ledger.LedgerError):
-        return REFUSED if isinstance(error, ledger.LedgerTampered) else LEDGER
+        return REFUSED if isinstance(error, (ledger.LedgerTampered, ledger.UnitMismatch)) else LEDGER
     if isinstance(error, (Refused, VerificationError, ReleaseFileError, SignatureError)):
         return REFUSED
     if isinstance(error, (ValueError, TypeError, OSError, ImportError, MemoryError)):

@@ -30,6 +30,14 @@ def create(
     epsilon: options.Epsilon,
     delta: options.Delta,
     pure: Annotated[float, typer.Option(help="Part of epsilon set aside for selections.")] = 0.0,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            help="Whom all that is spent must protect: one row, one person, one whole row, or one person's "
+            "whole rows. If absent, the first spend fixes it.",
+            show_default=False,
+        ),
+    ] = None,
     why: options.Why = "",
     who: options.Who = None,
     as_json: options.Json = False,
@@ -41,7 +49,8 @@ def create(
     \b
       cloakgp ledger create --ledger sqlite:///budget.db --dataset kung --epsilon 1 --delta 0.01
     """
-    balance = Ledger(ledger, who=who).create(dataset, epsilon=epsilon, delta=delta, pure=pure, why=why)
+    book = Ledger(ledger, who=who)
+    balance = book.create(dataset, epsilon=epsilon, delta=delta, pure=pure, why=why, unit=unit)
     return Answer(_data(balance), str(balance))
 
 
@@ -127,6 +136,7 @@ def _data(balance: Balance) -> dict[str, Any]:
         "epsilon": balance.budget.epsilon,
         "delta": balance.budget.delta,
         "pure": balance.budget.pure,
+        "unit": balance.unit,
         "spends": len(balance.events),
         "spent": balance.spent,
         "left_for_release": balance.left_for_release(),

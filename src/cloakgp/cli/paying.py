@@ -11,6 +11,7 @@ from cloakgp.cli.exits import note
 from cloakgp.errors import InputError, Refused
 from cloakgp.ledger import BudgetExceeded, Entry, Ledger
 from cloakgp.ledger.charge import Account, Chargeable
+from cloakgp.ledger.units import protected_by
 from cloakgp.workflow.spending import Quote, is_unfinished, quote
 
 
@@ -55,12 +56,13 @@ def confirm(
             note(f"{what}.\n{_known(asked.known, is_unfinished(account.ledger, asked.known, plan))}")
             return asked.known
         before()
+        asked.before.check_unit(protected_by(plan))
         if not asked.fits:
             raise BudgetExceeded(
                 "the request does not fit into what is left of the budget. The output column was not read, "
                 f"and nothing was spent.\n{what}.\n{asked.before}"
             )
-        note(_shown(what, asked))
+        note(_shown(what, asked, plan.unit))
     if not yes and not _agreed("Read the output column and spend this? [y/N]"):
         raise Refused("declined. The output column was not read, and nothing was spent.")
     return None
@@ -79,12 +81,13 @@ def _known(entry: Entry, unfinished: bool) -> str:
     )
 
 
-def _shown(what: str, asked: Quote) -> str:
+def _shown(what: str, asked: Quote, unit: str) -> str:
     before, after = asked.before, asked.after
     budget = before.budget
     return (
         f"{what}.\n"
-        f"  budget of {before.dataset!r}: epsilon {budget.epsilon:g} at delta {budget.delta:g}\n"
+        f"  budget of {before.dataset!r}: epsilon {budget.epsilon:g} at delta {budget.delta:g}, "
+        f"unit: {unit}\n"
         f"  spent so far:  epsilon {before.spent:.4g}; with this: {after.spent:.4g}\n"
         f"  left for one more release:  epsilon {_down(before.left_for_release())} now, "
         f"{_down(after.left_for_release())} afterwards"

@@ -43,6 +43,8 @@ _PLAN_ARRAYS = {
     "inducing": ("<f8", 2),
     "cells": ("<f8", 2),
     "counts": ("<i8", 1),
+    "people": ("<i8", 1),
+    "rows_each": ("<f8", 1),
 }
 _WINDOWS = {"lower", "upper", "slope", "shift", "extra"}  # of a stage with windows
 _KEYS = {
@@ -259,7 +261,9 @@ def wanted(manifest: dict[str, Any], answered: int) -> set[str]:
 def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: int) -> None:
     needed = wanted(manifest, answered)
     _expect(
-        needed <= set(arrays) <= needed | {"inducing"} | (set() if "grid" in manifest else {"X"}),
+        needed
+        <= set(arrays)
+        <= needed | {"inducing"} | (set() if "grid" in manifest else {"X", "people", "rows_each"}),
         "an array is missing, or one is not in the schema",
     )
     _expect(not any(0 in array.shape for array in arrays.values()), "an array is empty")
@@ -274,7 +278,7 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: 
         _expect(array.dtype.kind != "f" or bool(np.isfinite(array).all()), f"{name} must be finite")
     _expect(bool((arrays["weights"] > 0).all()), "weights must be above 0")
     (P, D), N = arrays["X_star"].shape, manifest["certificate"]["n_rows"]
-    shapes: dict[str, tuple[int, ...]] = {"X": (N, D), "X_star": (P, D), "weights": (P,)}
+    shapes: dict[str, tuple[int, ...]] = {"X": (N, D), "X_star": (P, D), "weights": (P,), "people": (N,)}
     if "inducing" in arrays:
         _expect(len(arrays["inducing"]) <= MOST_INDUCING, "there are too many inducing inputs")
         shapes["inducing"] = (len(arrays["inducing"]), D)
@@ -284,6 +288,10 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: 
         counts = arrays["counts"]
         _expect(counts.shape == (U,) and bool((counts > 0).all()), "every cell must have a row")
         _expect(sum(counts.tolist()) == N, "the cells' rows must add up to all rows")
+    if "rows_each" in arrays:
+        shapes["rows_each"] = (U,)
+        _expect("cells" in arrays and "people" in manifest, "rows of each person are for people in cells")
+        _expect(bool((arrays["rows_each"] >= 1).all()), "everybody in a cell must have a row")
     for number, words in enumerate(manifest["stages"]):
         q = len(arrays[f"matrix_{number}"])
         each = {"matrix": (q, U), "shift": (q,), "extra": (q, q), "z": (q + (words["spread"] is not None),)}

@@ -7,7 +7,14 @@ from cloakgp.ledger.balances import Balance
 from cloakgp.ledger.book import Audit, Ledger
 from cloakgp.ledger.chain import Entry
 from cloakgp.ledger.charge import Account, Receipt
-from cloakgp.ledger.errors import BudgetExceeded, DatasetExists, LedgerAbsent, LedgerError, LedgerTampered
+from cloakgp.ledger.errors import (
+    BudgetExceeded,
+    DatasetExists,
+    LedgerAbsent,
+    LedgerError,
+    LedgerTampered,
+    UnitMismatch,
+)
 from cloakgp.ledger.stages import StageRecord
 
 __all__ = [
@@ -23,4 +30,5 @@ __all__ = [
     "LedgerTampered",
     "Receipt",
     "StageRecord",
+    "UnitMismatch",
 ]

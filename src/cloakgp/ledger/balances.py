@@ -12,6 +12,7 @@ from cloakgp.budget import Budget
 from cloakgp.errors import Message, Phrase
 from cloakgp.ledger.chain import CREATED, SPENT, Entry
 from cloakgp.ledger.errors import LedgerError, LedgerTampered
+from cloakgp.ledger.units import Protected, check_same, protected_in, split
 
 _NUMBERS = 1000  # a release of so many numbers stands for any in what is said to be left
 
@@ -23,6 +24,21 @@ class Balance:
     dataset: str
     budget: Budget
     events: tuple[Event, ...]
+    protected: Protected
+
+    @property
+    def unit(self) -> str | None:
+        """Whom all that is spent must protect; None until the first spend fixes it."""
+        return self.protected.unit
+
+    @property
+    def partition(self) -> str:
+        """The digest of who has which rows, if people are protected."""
+        return self.protected.partition
+
+    def check_unit(self, asked: Protected) -> None:
+        """Raise unless what protects `asked` can be paid from this budget."""
+        check_same(self.dataset, self.protected, asked)
 
     def left_for_release(self, delta: float | None = None) -> float:
         """The largest epsilon of one more release planned with `delta` (the budget's, if absent)."""
@@ -46,8 +62,9 @@ class Balance:
     def __str__(self) -> str:
         b, n = self.budget, len(self.events)
         aside = f", {b.pure:g} of epsilon set aside for pure mechanisms" if b.pure else ""
+        unit = "unit fixed by the first spend" if self.unit is None else f"unit: {self.unit}"
         return (
-            f"{self.dataset}: ({b.epsilon:g}, {b.delta:g}) in all{aside}\n"
+            f"{self.dataset}: ({b.epsilon:g}, {b.delta:g}) in all{aside}; {unit}\n"
             f"  {n} spend{'' if n == 1 else 's'}; epsilon {self.spent:.4g} at delta {b.delta:g}, if planned "
             "beforehand\n"
             f"  left for one more release: epsilon {_down(self.left_for_release())} at delta {b.delta:g}\n"
@@ -67,7 +84,7 @@ def budgets_of(entries: Sequence[Entry]) -> dict[str, Budget]:
                 "Ledger does."
             )
         try:
-            budgets[entry.dataset] = Budget(**entry.what)
+            budgets[entry.dataset] = Budget(**split(entry)[0])
         except (TypeError, ValueError):
             raise LedgerTampered(f"ledger: entry {entry.number} holds no budget.") from None
     return budgets
@@ -76,7 +93,7 @@ def budgets_of(entries: Sequence[Entry]) -> dict[str, Budget]:
 def event_of(entry: Entry) -> Event:
     """What a `spent` entry paid for."""
     try:
-        return from_spec(entry.what)
+        return from_spec(split(entry)[0])
     except (TypeError, ValueError):
         raise LedgerTampered(f"ledger: entry {entry.number} holds no event.") from None
 
@@ -94,7 +111,8 @@ def balance_of(entries: Sequence[Entry], dataset: str) -> Balance:
             )
         )
     spends = (entry for entry in entries if entry.kind == SPENT and entry.dataset == dataset)
-    return Balance(dataset, budgets[dataset], tuple(event_of(entry) for entry in spends))
+    events = tuple(event_of(entry) for entry in spends)
+    return Balance(dataset, budgets[dataset], events, protected_in(entries, dataset))
 
 
 def refusal(balance: Balance, event: Event) -> str:

@@ -19,6 +19,8 @@ from cloakgp.ledger.receipts import check_claims, claims_of
 from cloakgp.ledger.records import EMPTY, as_contents, check_number, check_plan, receipt_of
 from cloakgp.ledger.stage_order import pays_for_stages
 from cloakgp.ledger.stages import Staged, n_stages
+from cloakgp.ledger.units import Protected, as_protected, protected_by, protected_in
+from cloakgp.measurements.unit import OUTCOME
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,8 @@ class Ledger(Staged):
     """A budget for each data set, kept in a database that several processes may share.
 
     A data set stands for a set of *people*: everything about them, whatever the column or the subset
-    of rows, is paid from its one budget.
+    of rows, is paid from its one budget. It has one unit of protection, and one partition of the rows into
+    people if these are protected: what is for another is refused.
 
     Parameters
     ----------
@@ -58,7 +61,7 @@ class Ledger(Staged):
     >>> import tempfile
     >>> ledger = Ledger(f"sqlite:///{tempfile.mkdtemp()}/budget.db", who="an example")
     >>> print(ledger.create("kung", epsilon=1.0, delta=0.01))
-    kung: (1, 0.01) in all
+    kung: (1, 0.01) in all; unit fixed by the first spend
       0 spends; epsilon 0 at delta 0.01, if planned beforehand
       left for one more release: epsilon 1 at delta 0.01
       or for a selection: epsilon 1
@@ -70,7 +73,14 @@ class Ledger(Staged):
         return self._who
 
     def create(
-        self, dataset: str, *, epsilon: float, delta: float, pure: float = 0.0, why: str = ""
+        self,
+        dataset: str,
+        *,
+        epsilon: float,
+        delta: float,
+        pure: float = 0.0,
+        why: str = "",
+        unit: str | None = None,
     ) -> Balance:
         """Open a budget for a data set, for good: it cannot be raised later.
 
@@ -85,7 +95,10 @@ class Ledger(Staged):
             for one selection that comes first. ``docs/ledger.md`` says when it pays.
         why : str
             For the record.
+        unit : {"one row", "one person", "one whole row", "one person's whole rows"}, optional
+            Whom all that is spent must protect. If absent, the first spend fixes it.
         """
+        protected = Protected() if unit is None else as_protected(unit)
         budget = Budget(epsilon, delta, pure)
         dataset, why = checks.text(dataset, "dataset", checks.LONGEST_NAME), _reason(why)
         with self._store.writing(create=True) as connection:
@@ -97,8 +110,9 @@ class Ledger(Staged):
                 entries = self._checked_to_write(connection)
             if dataset in budgets_of(entries):
                 raise DatasetExists(f"dataset {dataset!r} is in this ledger already, and its budget stands.")
-            self._append(connection, entries, CREATED, dataset=dataset, why=why, what=asdict(budget))
-        return Balance(dataset, budget, ())
+            what = {**asdict(budget), **protected.words()}
+            self._append(connection, entries, CREATED, dataset=dataset, why=why, what=what)
+        return Balance(dataset, budget, (), protected)
 
     def datasets(self) -> list[str]:
         """The names of the data sets, in the order in which they were created."""
@@ -120,7 +134,9 @@ class Ledger(Staged):
         """The last entry's hash. Note it elsewhere: it stands for the whole ledger."""
         return self._read()[-1].hash
 
-    def record(self, dataset: str, event: Event, why: str) -> Receipt:
+    def record(
+        self, dataset: str, event: Event, why: str, unit: str = OUTCOME.name, partition: str = ""
+    ) -> Receipt:
         """Charge for an answer that was given elsewhere, about the same people.
 
         Parameters
@@ -129,10 +145,15 @@ class Ledger(Staged):
             From :mod:`cloakgp.accounting`.
         why : str
             What it was.
+        unit : str
+            Whom it protects; must be the data set's unit. Of a plan, ``plan.unit``.
+        partition : str, optional
+            Of a plan that protects people, ``plan.partition``; if absent, they are the data set's.
         """
         compose([event])  # refuses what is not an event
+        protected = as_protected(unit, partition)
         charge = Charge()
-        with self._spending(charge, dataset, checks.text(why, "why"), event):
+        with self._spending(charge, dataset, checks.text(why, "why"), event, protected):
             pass
         assert charge.receipt is not None
         return charge.receipt
@@ -222,6 +243,8 @@ class Ledger(Staged):
                 if entry.answer != ("" if contents is None else sha256(contents)):
                     raise LedgerTampered(f"ledger: the answer of entry {entry.number} was changed.")
         budgets = budgets_of(entries)
+        for name in budgets:
+            protected_in(entries, name)
         spent: dict[str, list[Event]] = {name: [] for name in budgets}
         for entry in entries:
             if entry.kind != SPENT:
@@ -247,7 +270,8 @@ class Ledger(Staged):
         why = _reason(why)
         if request is not None:
             checks.text(request, "request")
-        with self._spending(charge, dataset, why, plan.cost, plan.digest, plan.inputs_digest, request):
+        digests = plan.digest, plan.inputs_digest
+        with self._spending(charge, dataset, why, plan.cost, protected_by(plan), *digests, request):
             yield
 
     @contextmanager
@@ -257,6 +281,7 @@ class Ledger(Staged):
         dataset: str,
         why: str,
         event: Event,
+        protected: Protected,
         plan: str = "",
         inputs: str = "",
         request: str | None = None,
@@ -276,6 +301,7 @@ class Ledger(Staged):
                     charge.answer = self._answer(connection, known[0])
                 yield
                 return
+            balance.check_unit(protected)
             if not balance.budget.allows(balance.events, event):
                 raise BudgetExceeded(refusal(balance, event))
             yield
@@ -286,7 +312,7 @@ class Ledger(Staged):
                 SPENT,
                 dataset=dataset,
                 why=why,
-                what=to_spec(event),
+                what={**to_spec(event), **protected.words()},
                 plan=plan,
                 inputs=inputs,
                 request=request,

@@ -17,5 +17,9 @@ class BudgetExceeded(LedgerError):
     """The request does not fit into what is left. y was not read."""
 
 
+class UnitMismatch(LedgerError):
+    """The request protects another unit, or other people, than the data set. y was not read."""
+
+
 class LedgerTampered(LedgerError):
     """The ledger is not what it was: an entry was changed, removed or put in, or it is an old copy."""

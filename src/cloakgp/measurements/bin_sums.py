@@ -1,13 +1,15 @@
 """Sums of y over bins, in integers: public, exact, and what the noise of binning is scaled to.
 
 Each row is in exactly one bin, so replacing one y moves one sum, by at most 2^y_bits: that is the
-sensitivity of all sums together, in L1 and in L2 (lemma 12 of ``docs/proofs.md``).
+sensitivity of all sums together, in L1 and in L2 (lemma 12 of ``docs/proofs.md``). All outcomes of a person
+who has c_j rows in bin j move sum j by at most c_j 2^y_bits: then it is 2^y_bits times the largest sum of a
+person's c_j in L1, and the root of the largest sum of their squares in L2. Both are reached.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +18,7 @@ import numpy as np
 from cloakgp.calibration import SIGMA_FLOOR, calibrate, total_delta
 from cloakgp.checks import frozen
 from cloakgp.measurements.lattice import HEADROOM, NOISE_SCALES, IntArray, Lattice, integer_float_at_least
+from cloakgp.rows.people import People
 
 MECHANISMS = ("laplace", "gaussian")
 _Y_BITS, _LEAST_BITS = 40, 10
@@ -34,6 +37,7 @@ class BinSums:
     delta: float
     mechanism: str
     scale: int  # of the noise, in steps: Laplace's scale, or the Gaussian's std
+    people: People | None = None  # who has which rows, if the promise is to each person
 
     @property
     def n_rows(self) -> int:
@@ -48,8 +52,10 @@ class BinSums:
 
     @property
     def sensitivity(self) -> int:
-        """How far one row of y can move the sums, in steps."""
-        return int(2**self.y_bits)
+        """How far one row of y, or all of one person's, can move the sums: in steps, rounded up."""
+        squared = squared_reach(self.labels, self.people, self.mechanism) << 2 * self.y_bits
+        root = math.isqrt(squared)
+        return root if root**2 == squared else root + 1
 
     @property
     def lattice(self) -> Lattice:
@@ -74,6 +80,8 @@ class BinSums:
         """Raise unless these sums provably keep their promise; y is not needed to tell."""
         if self.labels.dtype != np.int64 or self.labels.min() < 0 or self.labels.max() >= self.n_bins:
             raise AssertionError("a row is in no bin")
+        if self.people is not None and self.people.n_rows != self.n_rows:
+            raise AssertionError("people are not those of as many rows")
         largest = int(np.bincount(self.labels).max())
         if (largest << self.y_bits) + NOISE_SCALES * self.scale >= HEADROOM:
             raise AssertionError("sums could overflow 64-bit integers")
@@ -92,6 +100,22 @@ class BinSums:
         return total_delta(self.mu, self.epsilon, self.delta, self.n_bins) <= self.delta
 
 
+def squared_reach(labels: IntArray, people: People | None, mechanism: str) -> int:
+    """The square of how far one person can move the sums, where one outcome moves by 1; exact.
+
+    In L1, the norm that Laplace noise goes by, or in L2, that of Gaussian noise.
+    """
+    if people is None:
+        return 1
+    if mechanism == "laplace":
+        return people.most_rows**2
+    n_bins = int(labels.max()) + 1
+    pairs, counts = np.unique(people.labels * n_bins + labels, return_counts=True)
+    squares = np.zeros(people.n_people, dtype=np.int64)  # no more than the rows squared
+    np.add.at(squares, pairs // n_bins, counts.astype(np.int64) ** 2)
+    return int(squares.max())
+
+
 def make_sums(
     labels: IntArray,
     n_bins: int,
@@ -99,19 +123,23 @@ def make_sums(
     epsilon: float,
     delta: float,
     mechanism: str,
+    people: People | None = None,
 ) -> BinSums:
     """Sums on a lattice as fine as 64 bits allow, with the least noise that keeps the promise."""
     rate = epsilon if mechanism == "laplace" else calibrate(epsilon, delta, n_measurements=n_bins)
     largest = int(np.bincount(labels).max())
-    room = 61 - math.log2(largest + NOISE_SCALES / rate)
+    squared = squared_reach(labels, people, mechanism)
+    room = 61 - math.log2(largest + NOISE_SCALES * math.sqrt(squared) / rate)
     if room < _LEAST_BITS:
         raise ValueError(f"epsilon={epsilon:g} is too small for exact noise on sums of {largest} rows.")
     y_bits = min(_Y_BITS, math.floor(room))
+    draft = BinSums(frozen(labels), n_bins, y_bits, *bounds, epsilon, delta, mechanism, 1, people)
+    sensitivity = draft.sensitivity
     for less in (0.0, 1e-9, 1e-6, 1e-3):  # at the far ends, mu's own rounding errors can break the promise
-        scale = integer_float_at_least(Fraction(2**y_bits) / Fraction(rate * (1 - less)))
+        scale = integer_float_at_least(Fraction(sensitivity) / Fraction(rate * (1 - less)))
         if scale < (SIGMA_FLOOR if mechanism == "gaussian" else 2**_LEAST_BITS):
             raise ValueError(f"epsilon={epsilon:g} is too large for exact noise on sums of {largest} rows.")
-        sums = BinSums(frozen(labels), n_bins, y_bits, *bounds, epsilon, delta, mechanism, scale)
+        sums = replace(draft, scale=scale)
         if sums._keeps_promise():
             break
     sums.check()

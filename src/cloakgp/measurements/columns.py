@@ -6,7 +6,7 @@ Public: the private room multiplies what comes from here with y, and keeps what 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from cloakgp.rows.chunks import steps
@@ -22,6 +22,8 @@ class Seen:
     """(q,) sums of the columns' absolute values over all rows of y."""
     digest: bytes = b""
     """Of what the columns were made from."""
+    norms: list[Any] = field(default_factory=list)
+    """For each step, at least the norm of each column, in whole units: people's columns are added up."""
 
 
 class Columns(Protocol):

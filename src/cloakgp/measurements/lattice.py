@@ -25,7 +25,9 @@ from numpy.typing import NDArray
 
 from cloakgp.calibration import SIGMA_FLOOR, total_delta
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.measurements.one_person import largest_squared_move
 from cloakgp.rows.merging import Groups, Labels
+from cloakgp.rows.people import People
 
 IntArray = NDArray[np.int64]
 
@@ -50,7 +52,7 @@ class Lattice(NamedTuple):
     """If given, what is rounded is how far y, clipped to the bounds, is from it: at most `limit`."""
     limit: float = 0.0
     centred: bool = False
-    """Whether integers are counted from the middle of the bounds: they are in [-2^(y_bits - 1), 2^(y_bits - 1)]."""
+    """Whether integers are counted from the middle of the bounds, and so at most 2^(y_bits - 1) in size."""
 
     def at(self, labels: Labels, windows: FloatArray | None = None) -> Lattice:
         """The same for rows that have these columns; or, if they are given, these limits."""
@@ -84,6 +86,8 @@ class Measured(ABC):
     """Which rows of y share a column, being equal in all that is public; None if no two do."""
     part: Part | None
     """If it is one of several measurements that keep the promise together; None if it keeps it alone."""
+    people: People | None
+    """Who has which rows, if the promise is to each person; None if it is to each row."""
 
     @property
     @abstractmethod
@@ -101,7 +105,7 @@ class Measured(ABC):
 
     @abstractmethod
     def sensitivity(self) -> int:
-        """How far one row of y can move the measurements, in lattice steps, rounded up."""
+        """How far one row of y, or all of one person's, can move the measurements: in steps, rounded up."""
 
     @abstractmethod
     def largest_sum(self) -> int:
@@ -187,6 +191,7 @@ class Measurement(Measured):
     """Sensitivity that the noise is scaled to where it is larger than the matrix's own."""
     groups: Groups | None = None
     part: Part | None = None
+    people: People | None = None
 
     @property
     def n_measurements(self) -> int:
@@ -205,6 +210,11 @@ class Measurement(Measured):
     def counts(self) -> IntArray:
         """How many rows of y each column belongs to."""
         return np.ones(self.matrix.shape[1], dtype=np.int64) if self.groups is None else self.groups.counts
+
+    @property
+    def partition(self) -> str:
+        """The digest of who has which rows; empty if the promise is to each row."""
+        return "" if self.people is None else self.people.digest
 
     def real_matrix(self, rows: slice = slice(None)) -> FloatArray:
         """The matrix as real numbers: what is measured of y - lo, summed over the rows of a group."""
@@ -242,8 +252,11 @@ class Measurement(Measured):
         return result
 
     def sensitivity(self) -> int:
-        """How far one row of y can move the measurements, in lattice steps, rounded up."""
-        squared = 4**self.y_bits * largest_squared_norm(self.matrix)
+        """How far one row of y, or all of one person's, can move the measurements: in steps, rounded up."""
+        if self.people is None:
+            squared = 4**self.y_bits * largest_squared_norm(self.matrix)
+        else:
+            squared = 4**self.y_bits * largest_squared_move(self.matrix, self.labels, self.people)
         root = math.isqrt(squared)
         return max(root if root**2 == squared else root + 1, self.declared)
 
@@ -256,6 +269,8 @@ class Measurement(Measured):
             np.bincount(labels, minlength=self.matrix.shape[1]), self.counts
         ):
             raise AssertionError("columns are not for as many rows of y as was counted")
+        if self.people is not None and self.people.n_rows != len(self.labels):
+            raise AssertionError("people are not those of as many rows of y")
         super().check()
 
     def largest_sum(self) -> int:
@@ -280,26 +295,29 @@ def to_integers(
     full_scale: bool = False,
     hide_inputs: bool = False,
     part: Part | None = None,
+    people: People | None = None,
 ) -> Measurement:
     """Quantise measurements B, whose columns have norm at most 1, and scale the noise to the integers.
 
     Where rows have bounds of their own, B is for outcomes in units of these, times the widest's width.
 
-    `groups` says which rows of y each column is for, if it is for more than one. With `full_scale` the
-    noise is that for columns of norm 1, however short B's are. With `hide_inputs` the lattice does not
-    depend on B either.
+    `groups` says which rows of y each column is for, if it is for more than one, and `people` whose rows they
+    are, if the promise is to people: then the columns of one person together are about that long. With
+    `full_scale` the noise is that for columns of norm 1, however short B's are. With `hide_inputs` the
+    lattice does not depend on B either.
     """
     q = len(B)
     counts = np.ones(B.shape[1]) if groups is None else groups.counts.astype(np.float64)
     n_rows = int(counts.sum())
     rows = float(n_rows) if hide_inputs else float((np.abs(B) @ counts).max())
     # Bits such that row sums of |B_int| y_int and 64 sigma stay below 2^61, a bit under the limit.
-    total = math.floor(61 - math.log2(rows + NOISE_SCALES / mu))
+    reach = 1.0 if people is None else _longest_together(B, groups, people)
+    total = math.floor(61 - math.log2(rows + NOISE_SCALES * reach / mu))
     y_bits = min(Y_BITS, total * 4 // 9)
     matrix_bits = min(MATRIX_BITS, total - y_bits)
     declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
     matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
-    fixed = (*bounds, epsilon, delta, declared, groups, part)
+    fixed = (*bounds, epsilon, delta, declared, groups, part, people)
     sensitivity = Measurement(matrix, y_bits, matrix_bits, 1, *fixed).sensitivity()
     sigma = integer_float_at_least(Fraction(sensitivity) / Fraction(mu))
     if sigma < SIGMA_FLOOR:
@@ -310,6 +328,15 @@ def to_integers(
     measurement = Measurement(matrix, y_bits, matrix_bits, sigma, *fixed)
     measurement.check()
     return measurement
+
+
+def _longest_together(B: FloatArray, groups: Groups | None, people: People) -> float:
+    """The largest sum of one person's column norms, if it is above 1; about."""
+    if people.most_rows == 1:
+        return 1.0
+    norms = np.linalg.norm(B, axis=0)
+    sums = np.bincount(people.labels, norms if groups is None else norms[groups.labels])
+    return max(float(sums.max()), 1.0)
 
 
 def exact_offset(

@@ -6,8 +6,9 @@ With inducing inputs, the column of a row needs that row alone,
 
 with R an integer matrix over a power of two, and D as in :mod:`cloakgp.model.inducing`; times the width of
 the row's bounds over the widest, where they differ. One pass over X, when the plan is made, finds the longest
-column, exactly. The pass that meets y makes the columns again, and refuses if one is longer, so that the
-promise rests on the very integers that are multiplied with y.
+column, exactly; and, where the promise is to people, whose columns are longest together. The pass that meets
+y makes the columns again, and refuses if they are longer, so that the promise rests on the very integers that
+are multiplied with y.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from cloakgp.model.windows import distances
 from cloakgp.rows.chunks import steps
 from cloakgp.rows.merging import Chunk, Groups, Inputs, stacked
 from cloakgp.rows.passes import sweep
+from cloakgp.rows.people import People
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -66,6 +68,8 @@ class Recipe:
     matrix_bits: int
     widest: float
     """Width of the widest bounds of a row, where rows have their own."""
+    added_up: bool = False
+    """Whether norms are kept, 8 bytes for each row, since people's columns are added up."""
 
     @cached_property
     def _scaled(self) -> FloatArray:
@@ -130,18 +134,25 @@ class Recipe:
             step = chunk[rows]
             columns = self.columns(step.X, step.noise, step.windows)
             seen.longest = max(seen.longest, largest_squared_norm(columns))
+            if self.added_up:
+                seen.norms.append(whole_norms(columns.astype(np.float64)))
             seen.absolute_sums += np.abs(columns.astype(np.float64)) @ step.counts
             columns.setflags(write=False)  # what was looked at is what is multiplied
             yield rows, columns
 
 
 def recipe(
-    features: Features, approximation: str, R: FloatArray, matrix_bits: int, widest: float = 1.0
+    features: Features,
+    approximation: str,
+    R: FloatArray,
+    matrix_bits: int,
+    widest: float = 1.0,
+    added_up: bool = False,
 ) -> Recipe:
     """The recipe for R (q, m) in terms of kernel values."""
     bits = FACTOR_BITS - int(np.frexp(np.abs(R).max())[1])
     factors = frozen(np.rint(np.ldexp(R, bits)).astype(np.int64))
-    return Recipe(features, approximation, factors, bits, matrix_bits, widest)
+    return Recipe(features, approximation, factors, bits, matrix_bits, widest, added_up)
 
 
 class Scan(NamedTuple):
@@ -161,6 +172,8 @@ class Scan(NamedTuple):
     """At least the error of any entry, in units: see :meth:`Recipe.evaluated`."""
     moved: FloatArray
     """(q,) in units: what would be measured of how far the middle of a row's bounds is from its mean."""
+    norms: IntArray
+    """At least the norm of each column with its margin, in whole units; empty if none are added up."""
 
 
 def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
@@ -170,7 +183,7 @@ def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
         function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="measuring columns"
     )
     total = next(parts)
-    worst = [total.worst]
+    worst, norms = [total.worst], [total.norms]
     for part in parts:
         total = Scan(
             max(total.longest, part.longest),
@@ -180,14 +193,17 @@ def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
             total.worst,
             max(total.error, part.error),
             total.moved + part.moved,
+            total.norms,
         )
         worst.append(part.worst)
-    return total._replace(worst=stacked(worst))
+        norms.append(part.norms)
+    return total._replace(worst=stacked(worst), norms=np.concatenate(norms))
 
 
 def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any, windows: Any) -> Scan:
     q, chunk = len(recipe.factors), Chunk(X, noise, counts, windows)
     longest, norms, most, error = 0, np.empty(len(X)), 0.0, 0.0  # exact; about; at least any sum; any error
+    whole = np.empty(len(X) if recipe.added_up else 0, np.int64)
     column_sum, absolute_sums = np.zeros(q, np.int64), np.zeros(q, np.int64)
     rounding, moved = np.zeros((q, q), np.float32), np.zeros(q)
     for rows in steps(len(chunk)):
@@ -203,6 +219,8 @@ def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any, w
         # An entry's rounding and margin change a length by at most this; the rest cannot be the longest.
         near = length >= length.max() - 2 * (margin + 1) * np.sqrt(q)
         longest = max(longest, largest_squared_norm(np.abs(rounded[:, near]).astype(np.int64) + margin))
+        if recipe.added_up:
+            whole[rows] = whole_norms(np.abs(rounded) + margin)
         integers = rounded.astype(np.int64)
         column_sum += integers @ weights
         if step.windows is not None:
@@ -213,8 +231,21 @@ def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any, w
         rounding += single @ single.T
     found = stacked([chunk[np.sort(np.argsort(-norms, kind="stable")[:_WORST])]])
     return Scan(
-        longest, column_sum, absolute_sums.astype(object), rounding.astype(float), found, error, moved
+        longest, column_sum, absolute_sums.astype(object), rounding.astype(float), found, error, moved, whole
     )
+
+
+def whole_norms(columns: FloatArray) -> IntArray:
+    """At least the norm of each column, in whole units: rounding errors are far below the last factor."""
+    lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
+    return np.asarray(np.ceil(lengths * (1 + (len(columns) + 16) * 2.0**-52)), dtype=np.int64)
+
+
+def longest_together(norms: IntArray, groups: Groups | None, people: People) -> int:
+    """The largest sum of one person's norms, given that of each distinct row."""
+    totals = np.zeros(people.n_people, dtype=np.int64)
+    np.add.at(totals, people.labels, norms if groups is None else norms[groups.labels])
+    return int(totals.max())
 
 
 def middles(windows: FloatArray) -> FloatArray:
@@ -250,6 +281,9 @@ class FactoredMeasurement(Measured):
     part: Part | None = None
     moved: FloatArray | None = None
     """(q,) :meth:`middle_less` the planned model's mean, where rows differ in bounds or mean."""
+    people: People | None = None
+    partition: str = ""
+    """The digest of who has which rows, if the promise is to people; a file may hold no more of them."""
 
     @property
     def matrix_bits(self) -> int:  # type: ignore[override]
@@ -280,6 +314,14 @@ class FactoredMeasurement(Measured):
     def middle_less(self, mean: Limits) -> FloatArray:
         return super().middle_less(mean) if self.moved is None else self.moved
 
+    def check(self) -> None:
+        shared = self.people
+        if shared is not None and (shared.n_rows, shared.digest) != (self.rows, self.partition):
+            raise AssertionError("people are not those whom the noise was made for")
+        if shared is None and self.partition and self.inputs is not None:
+            raise AssertionError("who has which rows is not known")
+        super().check()
+
     def confirm(self, chunks: Sequence[Seen], inputs: Inputs) -> None:
         """Raise unless the columns of these inputs, made again, keep the promise that the noise was made for.
 
@@ -291,6 +333,10 @@ class FactoredMeasurement(Measured):
             raise ValueError("X has changed since the plan was made; plan again. Nothing was spent.")
         if declared_sensitivity(max(chunk.longest for chunk in chunks), self.y_bits) > self.declared:
             raise AssertionError("a column is longer than the noise was made for")
+        if self.people is not None:
+            norms = np.concatenate([step for chunk in chunks for step in chunk.norms])
+            if longest_together(norms, inputs.groups, self.people) << self.y_bits > self.declared:
+                raise AssertionError("a person's columns are longer than the noise was made for")
         largest = float(np.sum([chunk.absolute_sums for chunk in chunks], axis=0).max())
         # "not <" rather than ">=": it must fail for NaN too.
         if not largest * (1 + 1e-6) * 2.0**self.y_bits + NOISE_SCALES * self.sigma < HEADROOM:

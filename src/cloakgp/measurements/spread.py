@@ -3,7 +3,8 @@
     sum_i  2^a  clamp(round(2^b min(|y_i - m_i|, T) / T)),
 
 with y clipped to the bounds first. Every term is an integer in [0, 2^(a+b)] whatever y is: replacing one row
-moves the sum by at most 2^(a+b): lemma 16 of ``docs/proofs.md``.
+moves the sum by at most 2^(a+b), and replacing a person's k rows by k times that: lemma 16 of
+``docs/proofs.md``.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from cloakgp.measurements.lattice import (
     integer_float_at_least,
 )
 from cloakgp.rows.merging import Groups
+from cloakgp.rows.people import People
 
 _Y_BITS = 24
 
@@ -38,6 +40,11 @@ class Spread(Measurement):
     @property
     def lattice(self) -> Lattice:
         return Lattice(self.lower, self.upper, self.y_bits, self.centre, self.limit)
+
+    def sensitivity(self) -> int:
+        """Every row moves the sum by one column at most: lemma 16, and lemma 19 for people."""
+        most = 1 if self.people is None else self.people.most_rows
+        return max(most * int(np.abs(self.matrix).max()) << self.y_bits, self.declared)
 
     @property
     def step(self) -> float:
@@ -67,22 +74,25 @@ def make_spread(
     delta: float,
     mu: float,
     part: Part,
+    people: People | None = None,
 ) -> Spread:
     """Distances on a lattice as fine as 64 bits allow, with noise for this mu."""
     n_rows = len(centre) if groups is None else groups.n_rows
-    total = spread_bits(n_rows, mu)
+    most = 1 if people is None else people.most_rows
+    total = spread_bits(n_rows, mu / most)
     y_bits = min(_Y_BITS, total)
     spread = Spread(
         matrix=frozen(np.full((1, len(centre)), 2 ** (total - y_bits), dtype=np.int64)),
         y_bits=y_bits,
         matrix_bits=total - y_bits,
-        sigma=integer_float_at_least(Fraction(2**total) / Fraction(mu)),
+        sigma=integer_float_at_least(Fraction(most * 2**total) / Fraction(mu)),
         lower=bounds[0],
         upper=bounds[1],
         epsilon=epsilon,
         delta=delta,
         groups=groups,
         part=part,
+        people=people,
         centre=frozen(np.array(centre, dtype=np.float64)),
         limit=limit,
     )

@@ -89,6 +89,8 @@ class AutoGP:
         delta: float,
         weights: Any = None,
         given: Sequence[Any] = (),
+        people: Any = None,
+        within: float = 1.0,
     ) -> StagedPlan:
         """Plan a release in stages: public, free, and without y.
 
@@ -106,6 +108,12 @@ class AutoGP:
         given : releases, optional
             Of the same y at the same X, made before: what they say is taken into account, and only what is
             new is paid for.
+        people : (N,) ids, optional
+            Whose outcome each row of X has: whole numbers, texts or anything hashable. Who has which rows is
+            public. The promise is to each person then, with all of their rows, exactly; without, to each row.
+        within : float
+            With `people`: correlation of the noise of one person's outcomes, from 0 to 1; public. With 1, a
+            person counts once, however many rows they have.
 
         Returns
         -------
@@ -116,7 +124,17 @@ class AutoGP:
         from cloakgp.plans.staged_planner import make_staged_plan
 
         X = as_source(X, "X")
-        return make_staged_plan(self, X, X_star, epsilon=epsilon, delta=delta, weights=weights, given=given)
+        return make_staged_plan(
+            self,
+            X,
+            X_star,
+            epsilon=epsilon,
+            delta=delta,
+            weights=weights,
+            given=given,
+            people=people,
+            within=within,
+        )
 
     def plan_rows(
         self,

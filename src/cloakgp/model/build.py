@@ -26,7 +26,7 @@ def smoother_for(gp: GP, inputs: Inputs, X_star: FloatArray, device: Any = None)
     """
     if gp.inducing is not None:
         return SparseRows(sparse_model(gp, inputs, X_star), inputs)
-    all_alike = isinstance(gp.noise, float) and inputs.windows is None  # else an input may be there twice
+    all_alike = isinstance(inputs.noise, float) and inputs.windows is None  # else an input may be there twice
     if inputs.groups is None and (all_alike or group(inputs.X) is None):
         solver: Solver = ExactGP if device is None else partial(_on_device, device)
         return solver(gp.kernel, inputs.noise, inputs.X, X_star)

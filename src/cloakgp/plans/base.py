@@ -26,6 +26,7 @@ Released = TypeVar("Released")
 class PlanBase(ABC, Generic[Released]):
     """A public plan for one private step."""
 
+    certificate: Any
     X: Any
     """Public inputs; None where the plan is made not to show them, or holds only their digest."""
 
@@ -43,6 +44,16 @@ class PlanBase(ABC, Generic[Released]):
     def inputs_digest(self) -> str:
         """SHA-256 of the inputs, for the ledger; empty where the plan is made not to show them."""
         return "" if self.X is None else container.digest(np.asarray(self.X))
+
+    @property
+    def unit(self) -> str:
+        """Whom the promise is to: one row, or one person."""
+        return str(self.certificate.unit)
+
+    @property
+    def partition(self) -> str:
+        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
+        return ""
 
     @abstractmethod
     def _measure(self, y: Any, missing: str) -> IntArray:

@@ -86,6 +86,11 @@ def combine(
         same_model = same_model and same_inducing and plan.gp.approximation == first.gp.approximation
         if not _equal(shown[i], shown[0]):
             raise ArgumentError("releases", "must all be of the same data; these have different inputs X")
+        if (plan.unit, plan.partition) != (first.unit, first.partition):
+            raise ArgumentError(
+                "releases",
+                "must all protect the same: each row, or the same people with the same rows; these differ",
+            )
         if not same_model or not _equal(*(_windows(one) for one in (plan, first))):
             raise ArgumentError(
                 "releases",

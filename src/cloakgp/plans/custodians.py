@@ -30,6 +30,7 @@ from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import Mixture, SpreadReading
 from cloakgp.posterior.support import support_points
 from cloakgp.rows.merging import Groups, Inputs, take
+from cloakgp.rows.people import times_noise
 
 AnyRelease = Release | FunctionRelease | StagedRelease
 LEARN = "learn"
@@ -55,6 +56,8 @@ class _Set:
     counts: IntArray  # (U,): rows at each
     bounds: tuple[float, float]
     stages: tuple[Stage, ...]
+    factor: FloatArray
+    """(U,) what the noise variance is multiplied by, as people with several rows count."""
     datasets: frozenset[str]
     """Those of a ledger that paid, as far as they are known."""
 
@@ -75,7 +78,8 @@ def _as_set(release: Any, name: str) -> _Set:
         counts = rule.inputs.counts.astype(np.int64)
         paid |= {given.dataset for given in rule.given if given.dataset is not None}
         stages = tuple(rule.all_stages(release.stages))
-        return _Set(np.asarray(rule.inputs.X, dtype=np.float64), counts, rule.bounds, stages, paid)
+        factor = rule.factor * np.ones(len(counts))
+        return _Set(np.asarray(rule.inputs.X, dtype=np.float64), counts, rule.bounds, stages, factor, paid)
     if release.plan.X is None:
         raise ArgumentError(
             name,
@@ -87,7 +91,11 @@ def _as_set(release: Any, name: str) -> _Set:
     X, m = written_out(release.plan)
     inputs = take(X, 0.0, m.groups)
     stage = Stage(StagePlan(m, None, None), release.z)
-    return _Set(inputs.X, inputs.counts.astype(np.int64), release.plan.gp.limits, (stage,), paid)
+    factor, people = np.ones(len(inputs)), m.people
+    if people is not None:
+        own = people.own if m.groups is None else people.own[m.groups.first]
+        factor = times_noise(own, release.plan.within or 0.0)
+    return _Set(inputs.X, inputs.counts.astype(np.int64), release.plan.gp.limits, (stage,), factor, paid)
 
 
 def _check_apart(sets: Sequence[_Set]) -> None:
@@ -145,7 +153,12 @@ def _chosen(model: Any, releases: Sequence[AnyRelease]) -> GP | Hyperprior:
         )
     per_row = isinstance(model.mean, RowMeans) and model.mean.function is None
     arrays = (model.noise, model.mean, *model.bounds)
-    if per_row or model.downweight is not None or any(isinstance(one, np.ndarray) for one in arrays):
+    if (
+        per_row
+        or model.downweight is not None
+        or any(isinstance(one, np.ndarray) for one in arrays)
+        or callable(model.noise)
+    ):
         raise ArgumentError(
             "model",
             "must have one noise variance and a mean and bounds that are numbers or functions of X",
@@ -186,6 +199,7 @@ class _Joint:
     def __init__(self, sets: Sequence[_Set]) -> None:
         self.X = np.vstack([one.X for one in sets])
         self.counts = np.concatenate([one.counts for one in sets])
+        self.factor = np.concatenate([one.factor for one in sets])
         self.bounds = min(one.bounds[0] for one in sets), max(one.bounds[1] for one in sets)
         numbers = sum(stage.plan.measurement.n_measurements for one in sets for stage in one.stages)
         if numbers * len(self.X) > LARGEST:
@@ -211,7 +225,7 @@ class _Joint:
         matrix = np.zeros((len(m.matrix), len(self.X)), dtype=np.int64)
         matrix[:, own] = m.matrix
         lower, upper = self._wide(m.lower, own), self._wide(m.upper, own)
-        m = replace(m, matrix=matrix, groups=self.groups, lower=lower, upper=upper)
+        m = replace(m, matrix=matrix, groups=self.groups, lower=lower, upper=upper, people=None)
         if line is not None:
             slope = self._wide(line.slope, own)
             assert isinstance(slope, np.ndarray)
@@ -237,14 +251,14 @@ class _Joint:
         """A GP given all that was measured."""
         released = [(stage.plan.measurement, stage.z) for stage in self.stages]
         lines = [stage.plan.line for stage in self.stages]
-        return Posterior(gp, self.X, released, lines, Inputs(self.X, gp.noise, self.groups))
+        return Posterior(gp, self.X, released, lines, Inputs(self.X, gp.noise * self.factor, self.groups))
 
     def learned(self, prior: Hyperprior) -> Learned:
         """The mixture over a hyperprior's models, each given all that was measured."""
         low, high = self.bounds
         middle, counts = low + (high - low) / 2, self.counts.astype(np.float64)
         support = support_points(self.X, None)
-        mixture = Mixture(prior, self.X, counts, self.X[:1], high - low, support)
+        mixture = Mixture(prior, self.X, counts, self.X[:1], high - low, support, self.factor)
         readings = [stage.reading(middle) for stage in self.stages]
         looked_at = mixture.support.looked_at
         spreads = [self._spread_reading(stage, own, middle) for stage, own in self._spreads]

@@ -14,6 +14,7 @@ Nothing of y is kept but the noisy measurements, and no queries are counted.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,12 +27,14 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError
 from cloakgp.measurements.certificate import CLOSED_FORM, certify
 from cloakgp.measurements.lattice import to_integers
+from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.leverage import downweighted
 from cloakgp.model.prior_draws import draw_prior
 from cloakgp.model.smoothers import ExactGP, check_covariance, gentle_cholesky, kernel_matrix
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.reconstruction import largest_bias
 from cloakgp.rows.merging import distinct
+from cloakgp.rows.people import as_people, as_within, for_people
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -55,6 +58,8 @@ def make_function_plan(
     basis: Any,
     margin: Any,
     prior_noise: bool,
+    people: Any = None,
+    within: float = 1.0,
 ) -> FunctionPlan:
     """See :meth:`GP.plan_function`."""
     epsilon, delta = calibrate.promise(epsilon, delta)
@@ -62,6 +67,14 @@ def make_function_plan(
     calibrate.calibrate(epsilon, delta, calibration)
     X = checks.matrix(X, "X")
     gp.check_rows(len(X))
+    shared = None if people is None else as_people(people, len(X))
+    within = as_within(within)
+    if shared is not None and bound != "exact":
+        raise ArgumentError(
+            "people",
+            f"must be left out for bound={bound!r}",
+            remedy="That bound is on what one row can do; bound='exact' adds up a person's rows.",
+        )
     hidden = bound in HIDES_INPUTS
     if hidden and basis is None:
         raise ValueError(
@@ -85,6 +98,8 @@ def make_function_plan(
             repr(gp.downweight),
             "Its variances follow from X and would be in the file, and X is not to be shown.",
         )
+    if shared is not None:
+        gp = replace(gp, noise=for_people(gp.noise, shared, within))
     gp = downweighted(gp, distinct(X, gp.noise))
     B, R, points, exact, sensitivity, jitter = _measured(gp, X, basis, bound, margin)
     if exact > sensitivity * (1 + 1e-9):
@@ -96,7 +111,14 @@ def make_function_plan(
         draw_prior(gp.kernel, X.shape[1], 0)  # refuse a kernel without draws now, before anything is spent
     mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
     measurement = to_integers(
-        B / sensitivity, bounds, epsilon, delta, mu, full_scale=bound != "exact", hide_inputs=hidden
+        B / sensitivity,
+        bounds,
+        epsilon,
+        delta,
+        mu,
+        full_scale=bound != "exact",
+        hide_inputs=hidden,
+        people=shared,
     )
     variance = (sensitivity * measurement.noise_scale) ** 2
     reconstruction = frozen(solve_triangular(R, np.eye(len(R))) * sensitivity)
@@ -108,6 +130,7 @@ def make_function_plan(
     certificate = certify(
         measurement,
         calibration,
+        OUTCOME if shared is None else PERSON,
         design=_KIND,
         bound=bound,
         objective=variance,
@@ -128,6 +151,7 @@ def make_function_plan(
         rkhs_sensitivity=sensitivity,
         prior_seed=_public_seed() if prior_noise else None,
         certificate=certificate,
+        within=None if shared is None else within,
     )
 
 

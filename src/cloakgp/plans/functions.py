@@ -48,6 +48,8 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     prior_seed: int | None
     """Seed of the public remainder of the prior draw, if that is added."""
     certificate: Certificate
+    within: float | None = None
+    """Correlation of the noise within a person, if the promise is to people."""
 
     def weights(self, X: Any) -> FloatArray:
         """(n, q): how f at `X` is made of the measurements."""
@@ -80,9 +82,14 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         """(n,) std of the privacy noise in what is released at `X`: the same as :meth:`noise_at`."""
         return self.noise_at(X)
 
-    def with_inputs(self, X: Any) -> FunctionPlan:
+    def with_inputs(self, X: Any, people: Any = None) -> FunctionPlan:
         """The same plan: its file holds the inputs, unlike some of :meth:`Plan.with_inputs`."""
         return self
+
+    @property
+    def partition(self) -> str:
+        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
+        return self.measurement.partition
 
     @property
     def cost(self) -> Gaussian:
@@ -129,6 +136,7 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
             rkhs_sensitivity=words["reach"],
             prior_seed=words["prior_seed"],
             certificate=contents.certificate,
+            within=contents.within,
         )
 
     def _measure(self, y: Any, missing: str) -> IntArray:

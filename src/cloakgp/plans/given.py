@@ -10,7 +10,7 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.measurements.lattice import Measurement
-from cloakgp.measurements.unit import OUTCOME
+from cloakgp.measurements.unit import OUTCOME, Unit
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
@@ -19,7 +19,9 @@ from cloakgp.posterior.conditioning import Line
 from cloakgp.rows.merging import Groups
 
 
-def taken(releases: Any, X: FloatArray, groups: Groups | None) -> tuple[Given, ...]:
+def taken(
+    releases: Any, X: FloatArray, groups: Groups | None, unit: Unit = OUTCOME, partition: str = ""
+) -> tuple[Given, ...]:
     """What each release promised and answered; or an error that says why it cannot be taken into account."""
     if isinstance(releases, (Release, StagedRelease, FunctionRelease)) or not isinstance(releases, Iterable):
         raise ArgumentTypeError("given", "must be a list of releases", type(releases).__name__)
@@ -37,8 +39,10 @@ def taken(releases: Any, X: FloatArray, groups: Groups | None) -> tuple[Given, .
                 "an INSECURE one",
                 "Its noise came from a seed, so that what follows from it would not be private either.",
             )
-        if release.certificate.unit != OUTCOME.name:
-            raise ArgumentError(name, f"must protect the same unit, {OUTCOME.name}", release.certificate.unit)
+        if release.certificate.unit != unit.name:
+            raise ArgumentError(name, f"must protect the same unit, {unit.name}", release.certificate.unit)
+        if release.plan.partition != partition:
+            raise ArgumentError(name, "must be of the same people, with the same rows each; its are others")
         if release.plan.X is None or not np.array_equal(np.asarray(release.plan.X), np.asarray(X)):
             raise ArgumentError(name, "must be of the same rows; its X is another one, or not shown")
         one = _staged(release) if isinstance(release, StagedRelease) else [_plain(release, name)]

@@ -35,6 +35,7 @@ from cloakgp.measurements.recipes import (
     chunk_digest,
     combined_digest,
     declared_sensitivity,
+    longest_together,
     recipe,
     scan,
     summed,
@@ -167,6 +168,7 @@ class _Pilot(SparseRows):
         own = super().columns(slice(None))
         if pilot.windows is not None:
             own = own * ((pilot.windows[:, 1] - pilot.windows[:, 0]) / planner.widest)
+        own = own * planner.rows_by_noise(pilot.variances)  # as in Planner.scaled
         values, vectors = np.linalg.eigh(planner.survey.shared)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         common = model.T @ root / np.sqrt(_largest_rest(planner.gp, pilot) * len(planner.X))
@@ -236,6 +238,7 @@ def _plan(
     certificate = certify(
         measurement,
         calibration,
+        planner.unit,
         design=design,
         bound="exact",
         objective=noise_objective(
@@ -258,6 +261,7 @@ def _plan(
         offset=frozen(offset(gp, measurement, reconstruction)),
         gp_std=frozen(np.sqrt(model.posterior_variance)),
         certificate=certificate,
+        within=None if planner.people is None else planner.within,
     )
 
 
@@ -297,7 +301,8 @@ def _measured(
         y_bits = min(_Y_BITS, total * 4 // 9)
         bits = min(_MATRIX_BITS, total - y_bits)
         R = reduced @ model.features.W
-        made = recipe(model.features, model.approximation, R, bits, planner.widest)
+        added_up = planner.people is not None
+        made = recipe(model.features, model.approximation, R, bits, planner.widest, added_up)
         return y_bits, made, scan(made, inputs)
 
     sums = float(summed(gp, model, reduced, n_rows).max())
@@ -316,6 +321,9 @@ def _measured(
             "Choose points nearer to X, or a kernel that reaches further."
         )
     declared = declared_sensitivity(seen.longest, y_bits) + allowance(seen.error, len(reduced), y_bits)
+    if planner.people is not None and inputs is planner.inputs:  # of a part of the rows only for the design
+        together = longest_together(seen.norms, inputs.groups, planner.people) << y_bits
+        declared = together + planner.people.most_rows * allowance(seen.error, len(reduced), y_bits)
     measurement = FactoredMeasurement(
         recipe=made,
         inputs=inputs,
@@ -332,6 +340,8 @@ def _measured(
         epsilon=epsilon,
         delta=delta,
         moved=None if inputs.windows is None else frozen(np.ldexp(seen.moved, -made.matrix_bits)),
+        people=planner.people,
+        partition="" if planner.people is None else planner.people.digest,
     )
     sigma = integer_float_at_least(Fraction(measurement.sensitivity()) / Fraction(mu))
     if sigma < SIGMA_FLOOR or made.matrix_bits < 8:

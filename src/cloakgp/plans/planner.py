@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
 from cloakgp.measurements.certificate import certify
 from cloakgp.measurements.lattice import Limits, to_integers
+from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
 from cloakgp.model.arrays import on_host
 from cloakgp.model.build import OnDevice, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
@@ -24,6 +26,7 @@ from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
 from cloakgp.rows.merging import Inputs, distinct
+from cloakgp.rows.people import as_people, as_within, for_people
 from cloakgp.rows.sources import as_source, is_lazy
 
 if TYPE_CHECKING:
@@ -37,7 +40,16 @@ class Planner:
     designs that do not depend on the promise.
     """
 
-    def __init__(self, gp: GP, X: Any, X_star: Any, weights: Any = None, device: Any = None) -> None:
+    def __init__(
+        self,
+        gp: GP,
+        X: Any,
+        X_star: Any,
+        weights: Any = None,
+        device: Any = None,
+        people: Any = None,
+        within: float = 1.0,
+    ) -> None:
         self.device, X, X_star = torch_device(device, X, X_star)
         if gp.inducing is not None and self.device is not None:
             name = Argument("device")
@@ -47,7 +59,12 @@ class Planner:
         self.X = as_source(X, "X")
         self.X_star = checks.matrix(X_star, "X_star", columns=self.X.shape[1])
         gp.check_rows(len(self.X))
+        self.people = None if people is None else as_people(people, len(self.X))
+        self.within = as_within(within)
         self.gp = gp.with_inducing(self.X).at_rows(self.X, self.X_star)
+        self._alike = self.gp.noise if isinstance(gp.noise, float) and gp.downweight is None else None
+        if self.people is not None:
+            self.gp = replace(self.gp, noise=for_people(self.gp.noise, self.people, self.within))
         if weights is None:
             weights = np.ones(len(self.X_star))
         remedy = "To ignore a test point, leave it out of X_star."
@@ -100,10 +117,34 @@ class Planner:
         return float(np.max(self.bounds[1] - self.bounds[0]))
 
     @cached_property
+    def rows_of_each(self) -> FloatArray | None:
+        """(U,) how many rows the person has whose row each distinct one is; None if everybody has one."""
+        if self.people is None or self.people.most_rows == 1:
+            return None
+        if self.inputs.groups is None:
+            return self.people.own.astype(np.float64)
+        most = np.ones(len(self.inputs))  # with within=0, rows of different people's may be equal
+        np.maximum.at(most, self.inputs.groups.labels, self.people.own)
+        return most
+
+    def rows_by_noise(self, variances: FloatArray) -> FloatArray | float:
+        """(n,) the same of rows that have these noise variances; 1 where that does not tell."""
+        if self.people is None or self._alike is None or not self.within:
+            return 1.0
+        return np.asarray(1 + np.rint((variances / self._alike - 1) / self.within))
+
+    @cached_property
     def scaled(self) -> Smoother:
-        """How outcomes become predictions if each is in units of its own bounds' width."""
-        widths = np.asarray(self.bounds[1] - self.bounds[0])
-        return self.smoother if widths.ndim == 0 else Rescaled(self.smoother, widths / self.widest)
+        """How outcomes become predictions if each is in units of its own bounds' width.
+
+        Times how many rows its person has: then a design that limits columns to 1 limits them to 1 over that
+        in units of the bounds, and all of one person's together to 1.
+        """
+        widths, k = np.asarray(self.bounds[1] - self.bounds[0]), self.rows_of_each
+        if widths.ndim == 0 and k is None:
+            return self.smoother
+        units = np.broadcast_to(widths / self.widest, len(self.inputs))
+        return Rescaled(self.smoother, units if k is None else units * k)
 
     def plan(
         self,
@@ -126,9 +167,13 @@ class Planner:
         solution = self._solution(design, gap, (self.widest / expected_mu) ** 2)
         parts = [on_host(solution.columns(self.scaled, block)) for block in blocks(len(self.inputs))]
         B, solution = np.hstack(parts), solution.on_host()
+        if self.rows_of_each is not None:
+            B = B / self.rows_of_each
         smoother = smoother.on_host() if isinstance(smoother, OnDevice) else smoother
         mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
-        measurement = to_integers(B, self.bounds, epsilon, delta, mu, groups=self.inputs.groups)
+        measurement = to_integers(
+            B, self.bounds, epsilon, delta, mu, groups=self.inputs.groups, people=self.people
+        )
         noise_variance = measurement.noise_scale**2
         reconstruction = frozen(
             solution.reconstruction
@@ -141,9 +186,11 @@ class Planner:
             )
         else:
             objective = denoised_error(smoother, self.weights, measurement.real_matrix(), reconstruction)
+        # With people the lower bound is that of designs with columns so limited, and the same noise.
         certificate = certify(
             measurement,
             calibration,
+            self.unit,
             design=design,
             bound="exact",
             objective=objective,
@@ -164,7 +211,13 @@ class Planner:
             offset=frozen(offset(gp, measurement, reconstruction)),
             gp_std=frozen(np.sqrt(smoother.posterior_variance)),
             certificate=certificate,
+            within=None if self.people is None else self.within,
         )
+
+    @property
+    def unit(self) -> Unit:
+        """What the promise is to."""
+        return OUTCOME if self.people is None else PERSON
 
     def weights_for(self, design: str) -> FloatArray:
         """The weights that a design looks at: `volume` looks at none."""

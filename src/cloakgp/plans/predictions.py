@@ -27,6 +27,7 @@ from cloakgp.plans.base import PlanBase
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.rows.merging import distinct
+from cloakgp.rows.people import same_people
 from cloakgp.rows.sources import as_source
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ class Plan(PlanBase["Release"]):
     gp_std: FloatArray
     """(P,) posterior std of the GP itself at X*, without privacy noise; to four digits in a file."""
     certificate: Certificate
+    within: float | None = None
+    """Correlation of the noise within a person, if the promise is to people."""
 
     @property
     def noise_std(self) -> FloatArray:
@@ -86,6 +89,11 @@ class Plan(PlanBase["Release"]):
         return self.noise_std
 
     @property
+    def partition(self) -> str:
+        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
+        return self.measurement.partition
+
+    @property
     def cost(self) -> Gaussian:
         """What a release will spend, for :mod:`cloakgp.accounting` and a ledger."""
         return Gaussian(self.measurement.mu(), self.measurement.n_measurements)
@@ -105,7 +113,13 @@ class Plan(PlanBase["Release"]):
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, X: Any = None, kernel: Any = None, mean: Any = None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        X: Any = None,
+        kernel: Any = None,
+        mean: Any = None,
+        people: Any = None,
     ) -> Plan:
         """Read a plan's file. Nothing in it is executed.
 
@@ -120,26 +134,33 @@ class Plan(PlanBase["Release"]):
             The kernel, if it is a custom one, which no file can hold.
         mean : callable, optional
             The prior mean, if it is a function of X, which no file can hold.
+        people : (N,) ids, optional
+            Together with X, where the promise is to people.
         """
         contents = encoding.read_plan_contents(path, kernel, mean)
         if contents.kind != cls.kind:
             raise ReleaseFileError("path: this file holds the plan of a function; use FunctionPlan.load.")
         plan = cls.from_contents(contents)
-        return plan if X is None else plan.with_inputs(X)
+        return plan if X is None else plan.with_inputs(X, people)
 
-    def with_inputs(self, X: Any) -> Plan:
-        """The same plan with the inputs that it was made for, if it was read from a file without them."""
+    def with_inputs(self, X: Any, people: Any = None) -> Plan:
+        """The same plan with the inputs that it was made for, if it was read from a file without them.
+
+        And with the `people`, if its promise is to them: ids of their rows.
+        """
         m = self.measurement
         if self.X is not None or not isinstance(m, FactoredMeasurement):
             return self
         X = as_source(X, "X", self.X_star.shape[1])
         if len(X) != m.n_rows:
             raise ValueError(f"X must have {m.n_rows} rows, as the plan was made for; got {len(X)}.")
+        shared = same_people(people, len(X), m.partition)
         inputs = distinct(X, self.gp.noise, self.gp.windows)
         lower, upper = m.lower, m.upper
         if inputs.windows is not None and isinstance(lower, np.ndarray):
             lower, upper = inputs.windows[:, 0], inputs.windows[:, 1]
-        return replace(self, X=X, measurement=replace(m, inputs=inputs, lower=lower, upper=upper))
+        m = replace(m, inputs=inputs, lower=lower, upper=upper, people=shared)
+        return replace(self, X=X, measurement=m)
 
     @cached_property
     def inputs_digest(self) -> str:
@@ -166,6 +187,7 @@ class Plan(PlanBase["Release"]):
             offset=arrays["offset"],
             gp_std=arrays["gp_std"],
             certificate=contents.certificate,
+            within=contents.within,
         )
 
     def noise_at(self, X: Any) -> FloatArray:

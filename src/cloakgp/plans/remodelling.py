@@ -21,6 +21,7 @@ from cloakgp.model.leverage import downweighted
 from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.learning import Learned, learn
 from cloakgp.rows.merging import distinct
+from cloakgp.rows.people import People, for_people, times_noise
 
 LARGEST = 2**27
 """Entries of a matrix that a recipe is written out to."""
@@ -51,6 +52,8 @@ class Remodelled:
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
         gp.check_rows(len(X))
         gp = gp.with_inducing(X).at_rows(X)
+        if measurement.people is not None:
+            gp = replace(gp, noise=for_people(gp.noise, measurement.people, self.plan.within))
         gp = downweighted(gp, distinct(X, gp.noise))
         if not isinstance(gp.noise, float) or not isinstance(gp.mean, float):  # joined rows may differ
             measurement = _by_row(measurement)
@@ -79,11 +82,15 @@ class Remodelled:
         X, measurement = written_out(self.plan)
         gp = self.plan.gp
         windows = gp.windows
+        people: People | None = measurement.people
+        factor: float | FloatArray = 1.0
+        if people is not None and people.most_rows > 1:
+            measurement, factor = _by_row(measurement), times_noise(people.own, self.plan.within)
         if windows is None or isinstance(gp.mean, float):
-            return learn(gp.limits, X, [(measurement, self.z)], prior)
+            return learn(gp.limits, X, [(measurement, self.z)], prior, factor=factor)
         about = windows[:, :2] - windows[:, 2:]  # what is learned is how outcomes differ from the mean
         bounds = float(about[:, 0].min()), float(about[:, 1].max())
-        return learn(bounds, X, [(_by_row(measurement), self.z)], prior, gp.mean)
+        return learn(bounds, X, [(_by_row(measurement), self.z)], prior, gp.mean, factor)
 
 
 def written_out(plan: Any) -> tuple[FloatArray, Measurement]:
@@ -120,4 +127,4 @@ def _expanded(m: FactoredMeasurement) -> Measurement:
     some = m.inputs[:]
     matrix = m.recipe.columns(np.asarray(some.X, dtype=np.float64), some.noise, some.windows)
     names = ("y_bits", "matrix_bits", "sigma", "lower", "upper", "epsilon", "delta", "declared", "groups")
-    return Measurement(matrix=matrix, **{name: getattr(m, name) for name in names})
+    return Measurement(matrix=matrix, people=m.people, **{name: getattr(m, name) for name in names})

@@ -38,6 +38,7 @@ from cloakgp.posterior.mixture import State
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
 from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.people import People, same_people
 from cloakgp.rows.sources import as_source
 
 _FAILED = (ValueError, ArithmeticError, LinAlgError, AssertionError)
@@ -154,6 +155,16 @@ class StagedPlan:
         """What a release will spend, for :mod:`cloakgp.accounting` and a ledger: all stages together."""
         return Gaussian(self.certificate.mu, self.certificate.n_measurements)
 
+    @property
+    def unit(self) -> str:
+        """Whom the promise is to: one row, or one person."""
+        return self.certificate.unit
+
+    @property
+    def partition(self) -> str:
+        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
+        return self.rule.partition
+
     @cached_property
     def inputs_digest(self) -> str:
         """SHA-256 of the inputs, for the ledger."""
@@ -188,18 +199,21 @@ class StagedPlan:
         encoding.expect_rows(manifest, cls.whole_rows)
         return cls(*encoding.plan_parts(manifest, arrays, kernel))
 
-    def with_inputs(self, X: Any) -> StagedPlan:
-        """The same plan with the inputs that it was made for, if it was read from a file without them."""
+    def with_inputs(self, X: Any, people: Any = None) -> StagedPlan:
+        """The same plan with the inputs that it was made for, if it was read from a file without them.
+
+        And with the `people`, if its promise is to them: ids of their rows.
+        """
         cells = self.rule.cells
         if cells is None or cells.labels is not None:
             return self
         X = as_source(X, "X", self.X_star.shape[1])
-        filled = fill_cells(X, cells.centres)
+        shared = same_people(people, len(X), self.partition)
+        filled = fill_cells(X, cells.centres, shared)
         if filled.digest != cells.digest:
             raise ArgumentError("X", "must be what the plan was made for; this is not")
-        return replace(
-            self, rule=replace(self.rule, X=X, cells=filled), first=_with_labels(self.first, filled)
-        )
+        rule = replace(self.rule, X=X, cells=filled, people=shared)
+        return replace(self, rule=rule, first=_with_labels(self.first, filled, shared))
 
     def release(
         self,
@@ -325,8 +339,8 @@ class StagedPlan:
     def __repr__(self) -> str:
         c, error = self.certificate, self.expected_error
         return (
-            f"<{type(self).__name__}: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {_stages(self.stages)}, "
-            f"{c.n_rows} rows, {len(error)} test points, expected error {error.min():.3g} to "
+            f"<{type(self).__name__}: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, "
+            f"{_stages(self.stages)}, {c.n_rows} rows, {len(error)} test points, expected error {error.min():.3g} to "
             f"{error.max():.3g}>"
         )
 
@@ -497,11 +511,11 @@ def _stages(n: int) -> str:
     return "1 stage" if n == 1 else f"{n} stages"
 
 
-def _with_labels(plan: StagePlan, cells: Cells) -> StagePlan:
-    """A first stage that knows which row belongs to which cell."""
-    groups = cells.inputs.groups
-    spread = None if plan.spread is None else replace(plan.spread, groups=groups)
-    return StagePlan(replace(plan.measurement, groups=groups), spread, plan.line)
+def _with_labels(plan: StagePlan, cells: Cells, people: People | None) -> StagePlan:
+    """A first stage that knows which row belongs to which cell, and to whom."""
+    known: dict[str, Any] = {"groups": cells.inputs.groups, "people": people}
+    spread = None if plan.spread is None else replace(plan.spread, **known)
+    return StagePlan(replace(plan.measurement, **known), spread, plan.line)
 
 
 def learned_from(
@@ -521,6 +535,6 @@ def conditioned(gp: GP, rule: Rule, stages: Sequence[Stage]) -> Posterior:
     """A GP given what all stages measured."""
     released = [(stage.plan.measurement, stage.z) for stage in stages]
     lines, inputs = [stage.plan.line for stage in stages], None
-    if rule.cells is not None or rule.X is None:
-        inputs = replace(rule.inputs, noise=gp.noise)
+    if rule.cells is not None or rule.rows_each is not None or rule.X is None:
+        inputs = replace(rule.inputs, noise=gp.noise * rule.factor)
     return Posterior(gp, rule.inputs.X if rule.X is None else rule.X, released, lines, inputs)

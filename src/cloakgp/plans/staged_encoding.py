@@ -23,7 +23,8 @@ from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.stages import Given, Promise, Rule, Stage, StagePlan
 from cloakgp.rows.cells import Cells, fill_cells
 from cloakgp.rows.grid import Grid
-from cloakgp.rows.merging import Groups, distinct
+from cloakgp.rows.merging import Groups
+from cloakgp.rows.people import People, distinct_rows
 
 if TYPE_CHECKING:
     from cloakgp.plans.staged import StagedPlan, StagedRelease
@@ -88,6 +89,8 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays = {name: np.asarray(array, dtype="<f8") for name, array in arrays.items()}
     if rule.cells is not None:
         arrays["counts"] = np.asarray(rule.cells.counts, dtype="<i8")
+        if rule.cells.own is not None:
+            arrays["rows_each"] = np.asarray(rule.cells.own, dtype="<f8")
     words, own = plan.first.described()
     stages: list[dict[str, Any]] = []
     for stage in rule.all_stages(()):
@@ -108,6 +111,10 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
         "given": [_given_words(given) for given in rule.given],
         "stages": [*stages, words],
     }
+    if rule.partition:
+        manifest[schema.PEOPLE] = {"sha256": rule.partition, "within": rule.within}
+        if "X" in arrays and rule.people is not None:
+            arrays["people"] = np.asarray(rule.people.labels, dtype="<i8")
     if isinstance(rule, RowRule):
         manifest["grid"] = {"axes": rule.grid.words(), **rule.population._asdict()}
     return manifest, arrays
@@ -152,8 +159,8 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
     certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"]), "before": before})
     if "grid" in manifest:
         return *_row_parts(manifest, arrays, certificate, kernel), certificate
-    c, cells = certificate, _cells(manifest, arrays)
-    inputs = distinct(arrays["X"], 0.0) if cells is None else cells.inputs
+    c, cells, people = certificate, _cells(manifest, arrays), _people(arrays)
+    inputs = distinct_rows(arrays["X"], people) if cells is None else cells.inputs
     if arrays["matrix_0"].shape[1] != len(inputs):
         raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")
     given, stages = [], _Stages(manifest, arrays, inputs.groups)
@@ -164,7 +171,8 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
             Stage(stages.plan(promise, bounds, number), stages.answer()) for number in range(one["stages"])
         )
         given.append(Given(promise, bounds, answered))
-    rule = Rule(X=arrays.get("X"), given=tuple(given), cells=cells, **_settings(manifest, arrays, c, kernel))
+    settings = _settings(manifest, arrays, c, kernel) | _people_words(manifest)
+    rule = Rule(X=arrays.get("X"), given=tuple(given), cells=cells, people=people, **settings)
     return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
 
 
@@ -213,7 +221,17 @@ def _cells(manifest: dict[str, Any], arrays: dict[str, Array]) -> Cells | None:
     if "cells" not in arrays:
         return None
     labels = fill_cells(arrays["X"], arrays["cells"]).labels if "X" in arrays else None
-    return Cells(arrays["cells"], arrays["counts"], labels, manifest["inputs_sha256"])
+    own = arrays.get("rows_each")
+    return Cells(arrays["cells"], arrays["counts"], labels, manifest["inputs_sha256"], own)
+
+
+def _people(arrays: dict[str, Array]) -> People | None:
+    return People(arrays["people"].astype(np.intp)) if "people" in arrays else None
+
+
+def _people_words(manifest: dict[str, Any]) -> dict[str, Any]:
+    words = manifest.get(schema.PEOPLE)
+    return {} if words is None else {"within": words["within"], "partition": words["sha256"]}
 
 
 def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
@@ -228,12 +246,23 @@ class _Stages:
 
     def __init__(self, manifest: dict[str, Any], arrays: dict[str, Array], groups: Groups | None) -> None:
         self._words, self._arrays, self._groups, self._next = manifest["stages"], arrays, groups, 0
+        self._people = _people(arrays)
+        self._unknown = schema.PEOPLE in manifest and self._people is None
 
     def plan(self, promise: Promise, bounds: tuple[float, float], number: int) -> StagePlan:
         """The next one's plan: number `number` of its own promise."""
         at = self._next
         own = _own(self._arrays, at)
-        plan = StagePlan.from_described(self._words[at], own, promise, bounds, self._groups, number)
+        plan = StagePlan.from_described(
+            self._words[at],
+            own,
+            promise,
+            bounds,
+            self._groups,
+            number,
+            self._people,
+            unknown=self._unknown,
+        )
         self._next += 1
         return plan
 

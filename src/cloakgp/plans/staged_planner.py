@@ -14,9 +14,9 @@ from cloakgp.calibration import SIGMA_FLOOR
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, Message, Phrase
 from cloakgp.files.staged_schema import MOST_IN_ALL, WIDEST
-from cloakgp.measurements.lattice import NOISE_SCALES
 from cloakgp.measurements.spread import spread_bits
 from cloakgp.measurements.staged_certificate import certify_stages
+from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.cover import cover
 from cloakgp.model.hyperprior import Hyperprior, Known
 from cloakgp.plans.given import taken
@@ -27,7 +27,7 @@ from cloakgp.posterior import staging
 from cloakgp.posterior.support import support_points
 from cloakgp.rows.cells import MOST_CELLS, make_cells
 from cloakgp.rows.chunks import one_blas_thread, spread_evenly
-from cloakgp.rows.merging import distinct
+from cloakgp.rows.people import as_people, as_within, distinct_rows
 from cloakgp.rows.sources import is_lazy
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def make_staged_plan(
     delta: float,
     weights: Any,
     given: Sequence[Any],
+    people: Any = None,
+    within: float = 1.0,
 ) -> StagedPlan:
     """A plan, as :meth:`AutoGP.plan` makes it."""
     if X.shape[1] > MOST_COLUMNS:
@@ -60,9 +62,21 @@ def make_staged_plan(
             Message("Leave out columns that matter little, or ", Phrase.SET_MODEL, "."),
         )
     epsilon, delta = calibrate.promise(epsilon, delta)
-    schedule = staging.schedule(model.stages)
+    shares, kappa = staging.schedule(model.stages)
     return _planned(
-        model.prior, model.bounds, model.inducing, X, X_star, weights, given, epsilon, delta, *schedule
+        model.prior,
+        model.bounds,
+        model.inducing,
+        X,
+        X_star,
+        weights,
+        given,
+        epsilon,
+        delta,
+        shares,
+        kappa,
+        people,
+        within,
     )
 
 
@@ -76,6 +90,8 @@ def make_given_plan(
     weights: Any,
     given: Sequence[Any],
     windows: float | None,
+    people: Any = None,
+    within: float = 1.0,
 ) -> StagedPlan:
     """A plan of one stage for a model that is known, after earlier releases, as :meth:`GP.plan` makes it."""
     epsilon, delta = calibrate.promise(epsilon, delta)
@@ -88,7 +104,19 @@ def make_given_plan(
         if not windows < WIDEST:
             raise ArgumentError("windows", f"must be below {WIDEST:g}", repr(windows), remedy)
     return _planned(
-        Known(gp), bounds, gp.inducing, X, X_star, weights, given, epsilon, delta, (1.0,), windows
+        Known(gp),
+        bounds,
+        gp.inducing,
+        X,
+        X_star,
+        weights,
+        given,
+        epsilon,
+        delta,
+        (1.0,),
+        windows,
+        people,
+        within,
     )
 
 
@@ -104,6 +132,8 @@ def _planned(
     delta: float,
     shares: tuple[float, ...],
     kappa: float | None,
+    people: Any,
+    within: float,
 ) -> StagedPlan:
     X_star = points_covering(X) if X_star is None else checks.matrix(X_star, "X_star", columns=X.shape[1])
     if weights is None:
@@ -111,15 +141,19 @@ def _planned(
     remedy = "To ignore a test point, leave it out of X_star."
     weights = relative_weights(checks.vector(weights, "weights", len(X_star), positive=True, remedy=remedy))
     cells, inputs = None, None
+    shared = None if people is None else as_people(people, len(X))
+    within = as_within(within)
     if not is_lazy(X) and len(X) <= MOST_SORTED:
-        inputs = distinct(X, 0.0)
+        inputs = distinct_rows(X, shared)
     if inputs is None or len(inputs) > MOST_CELLS:
-        cells = make_cells(X)
+        cells = make_cells(X, shared)
         inputs = cells.inputs
     most = most_numbers(len(X_star), len(inputs), len(shares))
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
-    _check_headroom(len(X), mu, shares, epsilon)
-    earlier = taken(given, X, inputs.groups)
+    unit = OUTCOME if shared is None else PERSON
+    partition = "" if shared is None else shared.digest
+    _check_headroom(len(X), mu, shares, epsilon, 1 if shared is None else shared.most_rows)
+    earlier = taken(given, X, inputs.groups, unit, partition)
     in_all = sum(len(one.stages) for one in earlier) + len(shares)
     if in_all > MOST_IN_ALL:
         raise ArgumentError(
@@ -138,12 +172,15 @@ def _planned(
         kappa=kappa,
         given=earlier,
         cells=cells,
+        people=shared,
+        within=within,
+        partition=partition,
     )
     with one_blas_thread():
         walk = Walk(rule)
         state, first = walk.state, walk.next_stage(0)
     before = tuple((given.promise.epsilon, given.promise.delta) for given in rule.given)
-    plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares, before))
+    plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares, before, unit))
     plan.__dict__["start"] = state  # made already
     return plan
 
@@ -153,14 +190,19 @@ def most_numbers(test_points: int, inputs: int, stages: int) -> int:
     return (min(test_points, inputs) + _SPARE) * stages
 
 
-def _check_headroom(n_rows: int, mu: float, shares: tuple[float, ...], epsilon: float) -> None:
-    """Raise unless every stage's integers have room, whatever its matrix: nothing may fail once paid for."""
+def _check_headroom(
+    n_rows: int, mu: float, shares: tuple[float, ...], epsilon: float, most_rows: int
+) -> None:
+    """Raise unless every stage's integers have room, whatever its matrix: nothing may fail once paid for.
+
+    A person with k rows moves a stage's numbers by k columns at most, and by a k-th of one at least.
+    """
     for number, share in enumerate(shares):
         parts = [share * (1 - staging.SCALE_SHARE), share * staging.SCALE_SHARE] if number else [share]
         for part in parts:
             own = mu * math.sqrt(part)
-            bits = min(spread_bits(n_rows, own), math.floor(61 - math.log2(n_rows + NOISE_SCALES / own)))
-            if bits < 20 or 2.0 ** (bits - 1) / own < SIGMA_FLOOR:
+            bits = spread_bits(n_rows, own / most_rows)
+            if bits < 20 or 2.0 ** (bits - 1) / own / most_rows < SIGMA_FLOOR:
                 raise ValueError(
                     f"epsilon={epsilon:g} with {n_rows} rows leaves too few bits for exact noise; use a "
                     "smaller epsilon, or a larger one if it is tiny."

@@ -28,7 +28,8 @@ from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State
 from cloakgp.rows.cells import Cells
-from cloakgp.rows.merging import Groups, Inputs, distinct
+from cloakgp.rows.merging import Groups, Inputs
+from cloakgp.rows.people import People, distinct_rows, times_noise
 
 _ROUNDING = 1e-13  # far above the rounding errors in a dozen shares, far below what noise could show
 
@@ -91,11 +92,18 @@ class StagePlan:
         bounds: tuple[float, float],
         groups: Groups | None,
         number: int,
+        people: People | None = None,
+        *,
+        unknown: bool = False,
     ) -> StagePlan:
-        """What :meth:`described` gave; whatever it says, the private room checks the integers."""
+        """What :meth:`described` gave; whatever it says, the private room checks the integers.
+
+        Where a file holds only the people's digest (`unknown`), the sensitivity is the one that is claimed.
+        """
         shares = promise.shares_of(number, words["spread"] is not None)
         low, high = bounds
         kept: dict[str, Any] = {"epsilon": promise.epsilon, "delta": promise.delta, "groups": groups}
+        kept["people"] = people
         line = None
         if "slope" in arrays:
             line = Line(arrays["slope"], arrays["shift"], arrays["extra"])
@@ -104,6 +112,7 @@ class StagePlan:
             lower=arrays.get("lower", low),
             upper=arrays.get("upper", high),
             part=Part(shares[0], promise.most),
+            declared=words["sensitivity_steps"] if unknown else 0,
             **lattice_of(words),
             **kept,
         )
@@ -114,6 +123,7 @@ class StagePlan:
                 lower=low,
                 upper=high,
                 part=Part(shares[1], promise.most),
+                declared=words["spread"]["sensitivity_steps"] if unknown else 0,
                 centre=arrays["centre"],
                 limit=words["spread"]["limit"],
                 **lattice_of(words["spread"]),
@@ -260,19 +270,34 @@ class Rule:
     """For many rows: those of a cell are treated alike."""
     version: int = staging.RULE
     """Which rule for windows and weights it was made by."""
+    people: People | None = None
+    """Who has which rows, if the promise is to people; None if to rows, or if only the digest is known."""
+    within: float = 1.0
+    """Correlation of the noise within a person."""
+    partition: str = ""
+    """The digest of who has which rows, if the promise is to people."""
 
     @cached_property
     def inputs(self) -> Inputs:
         """X without its repetitions, or the cells that its rows belong to."""
-        if self.cells is None:
-            return distinct(self.X, 0.0)
-        # A model's noise is one number here, but smoothers ask for it with the rows.
-        return self.cells.inputs
+        # A model's noise is one number here. What stands in its place is how many rows people have.
+        return distinct_rows(self.X, self.people) if self.cells is None else self.cells.inputs
+
+    @cached_property
+    def rows_each(self) -> FloatArray | None:
+        """(U,) how many rows the people have whose rows are at each input; None if everybody has one."""
+        own = self.inputs.noise
+        return own if isinstance(own, np.ndarray) else None
+
+    @property
+    def factor(self) -> FloatArray | float:
+        """(U,) what the noise variance is multiplied by at each input, as people count."""
+        return 1.0 if self.rows_each is None else times_noise(self.rows_each, self.within)
 
     def stage_plan(self, words: dict[str, Any], arrays: dict[str, Array], number: int) -> StagePlan:
         """What a stage's plan describes itself as."""
         groups = self.inputs.groups
-        return StagePlan.from_described(words, arrays, self.promise, self.bounds, groups, number)
+        return StagePlan.from_described(words, arrays, self.promise, self.bounds, groups, number, self.people)
 
     @property
     def middle(self) -> float:
@@ -308,7 +333,9 @@ class Walk:
     def __init__(self, rule: Rule, start: State | None = None) -> None:
         self.rule, inputs = rule, rule.inputs
         width = rule.bounds[1] - rule.bounds[0]
-        self.mixture = Mixture(rule.prior, inputs.X, inputs.counts, rule.X_star, width, rule.support)
+        self.mixture = Mixture(
+            rule.prior, inputs.X, inputs.counts, rule.X_star, width, rule.support, rule.factor, rule.rows_each
+        )
         # What was given changes which models the mixture still holds, and so is always taken anew.
         self.state: State = self.mixture.start() if start is None or rule.given else start
         self.readings: list[Reading] = []
@@ -358,12 +385,12 @@ class Walk:
         stage = self.stage(*limits, mu)
         B = stage.rows() * (stage.window[1] - stage.window[0])
         kept, part = (promise.epsilon, promise.delta), Part(share, promise.most)
-        m = to_integers(B, limits, *kept, mu, groups=groups, part=part)
+        m = to_integers(B, limits, *kept, mu, groups=groups, part=part, people=rule.people)
         line = self.line(stage, m) if narrow else None
         if not spread_share:
             return StagePlan(m, None, line)
         spread_mu, part = promise.mu_of(spread_share), Part(spread_share, promise.most)
-        spread = make_spread(*self.distances(), rule.bounds, groups, *kept, spread_mu, part)
+        spread = make_spread(*self.distances(), rule.bounds, groups, *kept, spread_mu, part, rule.people)
         return StagePlan(m, spread, line)
 
     def take(self, stage: Stage) -> None:

@@ -48,12 +48,17 @@ class Clipping:
             total += term[:, None] * power * term
         return total
 
-    def of_sums(self, covariance: FloatArray, counts: FloatArray) -> FloatArray:
-        """(U, U) covariance of the sums of e over the rows at each input."""
+    def of_sums(
+        self, covariance: FloatArray, counts: FloatArray, scatter: FloatArray | None = None
+    ) -> FloatArray:
+        """(U, U) covariance of the sums of e over the rows at each input.
+
+        `scatter` is the variance of a sum of what is each row's own, in units of one row's, if not `counts`.
+        """
         shared = self.shared(covariance)
         own = np.maximum(self.left - np.diag(shared), 0.0)
         sums: FloatArray = shared * counts[:, None] * counts
-        sums[np.diag_indices_from(sums)] += counts * own
+        sums[np.diag_indices_from(sums)] += (counts if scatter is None else scatter) * own
         return sums
 
 

@@ -44,7 +44,7 @@ def _for_model(
     summed = rows * n
     G = summed if support.P is None else summed @ support.P
     H = G @ k[:m]
-    signal, own = H[:, :m] @ G.T, setting.noise * (summed @ rows.T)
+    signal, own = H[:, :m] @ G.T, setting.noise * ((rows * mixture.scatter) @ rows.T)
     at_rows = H[:, :m] if support.P is None else support.at_looked(H[:, :m])
     before = setting.signal + setting.level
     width, precision = mixture.width, 0.0
@@ -66,8 +66,9 @@ def _known(mixture: Mixture, setting: Candidate, k: FloatArray) -> FloatArray:
     inner, cross, star = k[:m, :m], k[:m, m:], np.diag(k)[m:]
     if support.P is None:
         K = inner * n[:, None] * n
-        K[np.diag_indices_from(K)] += n * setting.noise
+        K[np.diag_indices_from(K)] += mixture.scatter * setting.noise
         exact = GivenGP(K, cross * n[:, None], star)
         return np.asarray(exact.posterior_variance)
-    sparse = FactoredGP(support.P * n[:, None], inner, cross, n * setting.noise, star)
+    own = mixture.scatter * setting.noise
+    sparse = FactoredGP(support.P * n[:, None], inner, cross, own, star)
     return np.asarray(sparse.posterior_variance)

@@ -27,6 +27,7 @@ from cloakgp.model.windows import RowMeans
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
+from cloakgp.rows.merging import Inputs
 
 _KEPT = 10  # settings that predictions are made with
 _SHOWN = 12  # lines of a table
@@ -140,10 +141,12 @@ def learn(
     released: Sequence[tuple[Measurement, IntArray]],
     prior: Hyperprior | None = None,
     mean: RowMeans | None = None,
+    factor: float | FloatArray = 1.0,
 ) -> Learned:
     """The mixture over a hyperprior's models, given measurements of the same rows X.
 
-    With a `mean` that differs from row to row, `bounds` are on how far outcomes are from it.
+    With a `mean` that differs from row to row, `bounds` are on how far outcomes are from it. `factor` is what
+    the noise variance of each row is multiplied by.
     """
     if prior is None:
         prior = Hyperprior()
@@ -151,7 +154,7 @@ def learn(
         raise TypeError(f"prior must be a cloakgp.Hyperprior; got {type(prior).__name__}.")
     spans, width = np.ptp(X, axis=0), bounds[1] - bounds[0]
     middle = bounds[0] + width / 2 if mean is None else mean
-    data = _Data(middle, X, released)
+    data = _Data(middle, X, released, factor)
     settings = prior.settings(spans, width)
     scores = data.evidence(settings)
     log_prior = np.zeros(len(settings))
@@ -166,15 +169,24 @@ def learn(
     weights = np.exp(total[best] - total[best[0]])
     kept = tuple(settings[i] for i in best)
     models = [GP(setting.kernel, setting.noise, bounds, middle) for setting in kept]
-    posteriors = tuple(Posterior(model, X, released) for model in models)
+    posteriors = tuple(Posterior(model, X, released, inputs=_weighed(model, X, factor)) for model in models)
     return Learned(kept, checks.frozen(weights / weights.sum()), checks.frozen(scores[best]), posteriors)
+
+
+def _weighed(gp: GP, X: FloatArray, factor: float | FloatArray) -> Inputs | None:
+    """The rows with noise of their own, where they have it."""
+    return None if isinstance(factor, float) else Inputs(X, gp.noise * factor, None)
 
 
 class _Data:
     """The measurements, and what of them does not depend on the model."""
 
     def __init__(
-        self, mean: float | RowMeans, X: FloatArray, released: Sequence[tuple[Measurement, IntArray]]
+        self,
+        mean: float | RowMeans,
+        X: FloatArray,
+        released: Sequence[tuple[Measurement, IntArray]],
+        factor: float | FloatArray = 1.0,
     ) -> None:
         middle = mean.rows if isinstance(mean, RowMeans) else mean
         self.X, self.B = X, np.vstack([m.by_row() for m, _ in released])
@@ -182,7 +194,7 @@ class _Data:
         shifts = [m.middle_less(middle) for m, _ in released]
         self.z = np.concatenate(centred) + np.concatenate(shifts)
         self.noise = np.concatenate([np.full(m.n_measurements, m.noise_scale**2) for m, _ in released])
-        self.level, self.own = np.outer(self.B.sum(axis=1), self.B.sum(axis=1)), self.B @ self.B.T
+        self.level, self.own = np.outer(self.B.sum(axis=1), self.B.sum(axis=1)), (self.B * factor) @ self.B.T
 
     def evidence(self, settings: Sequence[Setting]) -> FloatArray:
         """Log density of the measurements under each setting."""

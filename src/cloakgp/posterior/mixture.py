@@ -69,6 +69,11 @@ class Mixture:
         Of the outer bounds.
     support : (m, D) array, optional
         Inputs that stand for all, where there are many: see :func:`cloakgp.posterior.support.support_points`.
+    factor : float or (U,) array
+        What the noise variance is multiplied by, in sums over an input's rows: above 1 where people have
+        several rows, whose noise goes together.
+    limits : (U,) array, optional
+        How many rows these people have: columns are to be so many times shorter.
     """
 
     def __init__(
@@ -79,8 +84,12 @@ class Mixture:
         X_star: FloatArray,
         width: float,
         support: FloatArray | None = None,
+        factor: FloatArray | float = 1.0,
+        limits: FloatArray | None = None,
     ) -> None:
         self.prior, self.X, self.counts, self.X_star, self.width = prior, X, counts, X_star, width
+        self.scatter: FloatArray = counts * factor
+        self.limits = np.ones(len(counts)) if limits is None else limits
         self.spans = prior.spans(X)
         self.settings: list[Candidate] = [*prior.settings(self.spans, width)]
         self.log_prior = np.zeros(len(self.settings))
@@ -103,7 +112,8 @@ class Mixture:
         signal = float(np.mean([s.signal for s in self.settings]))
         noise = float(np.mean([s.noise for s in self.settings]))
         F, rest = chosen[0].level + signal * shape, signal * self.support.left_out(chosen[0], shape[:m, :m])
-        return State(self.counts, self.support, (), np.empty(0), (), (), np.zeros(len(F)), F, noise, rest)
+        known = (), np.empty(0), (), (), np.zeros(len(F)), F, noise, rest
+        return State(self.counts, self.scatter, self.limits, self.support, *known)
 
     def fit(self, readings: Sequence[Reading], spreads: Sequence[SpreadReading] = ()) -> State:
         """What all readings together say; settings that they rule out are forgotten."""
@@ -162,11 +172,12 @@ class Mixture:
         F += float(weights @ [s.level for s in kept]) + (means - mean).T @ ((means - mean) * weights[:, None])
         noise = float(weights @ [s.noise for s in kept])
         given = tuple(readings), tuple(spreads)
-        return State(self.counts, self.support, kept, weights, *given, mean, (F + F.T) / 2, noise, rest)
+        known = kept, weights, *given, mean, (F + F.T) / 2, noise, rest
+        return State(self.counts, self.scatter, self.limits, self.support, *known)
 
     def _stacked(self, readings: Sequence[Reading]) -> _Stacked:
         """All readings; where they are many, only in directions that may tell of f."""
-        data = _Stacked(self.counts, self.support, readings)
+        data = _Stacked(self.counts, self.scatter, self.support, readings)
         if len(data.z) > _MANY:
             best = self.settings[0]
             data.reduce(self._broad, best.noise)
@@ -242,7 +253,8 @@ class Mixture:
         n = counts[self.support.looked_at]
         r = np.sqrt(variance + (mean - spread.centre[self.support.looked_at]) ** 2)
         expected = folded(r, T) @ n / n.sum()
-        sampling = 0.36 * (np.minimum(r, T) ** 2 @ n) / n.sum() / counts.sum()
+        factor = (self.scatter / self.counts)[self.support.looked_at]
+        sampling = 0.36 * (np.minimum(r, T) ** 2 @ (n * factor)) / n.sum() / counts.sum()
         total = spread.variance + sampling
         result: FloatArray = -((spread.value - expected) ** 2) / total / 2 - np.log(total) / 2
         return result
@@ -253,6 +265,10 @@ class State:
     """What is known of f after some stages."""
 
     counts: FloatArray  # (U,): rows at each input
+    scatter: FloatArray
+    """(U,) variance of a sum over them of outcomes about f, in units of one outcome's."""
+    limits: FloatArray
+    """(U,) how many times shorter than others columns are to be there."""
     support: Support
     settings: tuple[Candidate, ...]
     """Those that hold the weight, the best first."""
@@ -302,13 +318,15 @@ class State:
 class _Stacked:
     """Readings of all stages as one linear Gaussian measurement of f at the support points."""
 
-    def __init__(self, n: FloatArray, support: Support, readings: Sequence[Reading]) -> None:
+    def __init__(
+        self, n: FloatArray, scatter: FloatArray, support: Support, readings: Sequence[Reading]
+    ) -> None:
         sloped = [r.rows * (n * r.slope) for r in readings]
         rows = np.vstack(sloped)
         self.G = rows if support.P is None else rows @ support.P
         self.z = np.concatenate([r.value for r in readings])
         self.total = self.G.sum(axis=1)
-        self.own: FloatArray = (rows / n) @ rows.T
+        self.own: FloatArray = (rows / n * (scatter / n)) @ rows.T
         self.rest: FloatArray = block_diag(*(r.covariance for r in readings))
 
     def reduce(self, covariance: FloatArray, noise: float) -> None:

@@ -55,7 +55,7 @@ def expected(
     rows = rows * slope
     G = rows * n if P is None else (rows * n) @ P
     H = G @ state.cross
-    D = G @ state.covariance @ G.T + (state.noise + state.rest) * (rows * n) @ rows.T + rest
+    D = G @ state.covariance @ G.T + (state.noise + state.rest) * (rows * state.scatter) @ rows.T + rest
     before = state.at_test_points[1]
     left = before - np.einsum("ij,ij->j", H, np.linalg.solve(D, H))
     window = np.zeros(len(n)), np.ones(len(n))
@@ -97,24 +97,25 @@ class Stage:
     ) -> None:
         self.state, self.window, self.mu, self.weights = state, window, mu, weights
         self.clip: Clipping = linearise(state.mean, state.variance + state.noise, window, bounds)
+        self.unit: FloatArray = (window[1] - window[0]) * state.limits
         self.errors: CountErrors | None = None
         """Of the counts, where these are estimates."""
 
     def smoother(self) -> Smoother:
-        """Of the sums of clipped outcomes, each over its window's width."""
+        """Of the sums of clipped outcomes, each over its window's width and how many rows its person has."""
         state, n = self.state, self.state.counts
-        width = self.window[1] - self.window[0]
+        width = self.unit
         factor, P = n * self.clip.slope / width, state.support.P
-        noise = n * self.clip.slope**2 * (state.noise + state.rest)
+        noise = state.scatter * self.clip.slope**2 * (state.noise + state.rest)
         variance = state.at_test_points[1]
         if P is None:
             K = state.covariance * factor[:, None] * factor
-            K += self.clip.of_sums(state.covariance, n) / width[:, None] / width
+            K += self.clip.of_sums(state.covariance, n, state.scatter) / width[:, None] / width
             K[np.diag_indices_from(K)] += noise / width**2
             if self.errors is not None:
                 K += self.errors.times(*self._clipped()) / width[:, None] / width
             return GivenGP(K, state.cross * factor[:, None], variance)
-        own = (noise + n * self.clip.left) / width**2
+        own = (noise + state.scatter * self.clip.left) / width**2
         if self.errors is not None:
             factors, rest = self._clipped()
             own = own + self.errors.variance * (np.einsum("ij,ij->i", factors, factors) + rest) / width**2
@@ -122,14 +123,14 @@ class Stage:
         return FactoredGP(P * factor[:, None], state.covariance, state.cross, own, variance)
 
     def rows(self) -> FloatArray:
-        """(q, U) what to measure of the sums of clipped outcomes: columns have norm 1 / width at most."""
+        """(q, U) what to measure of the sums of clipped outcomes: columns have norm 1 / unit at most."""
         smoother, noise = self.smoother(), 1 / self.mu**2
         solution = designs.solve("posterior", smoother, self.weights, _GAP, noise)
         assert solution.matrix is not None
         B = np.asarray(solution.matrix)
         values, turn = np.linalg.eigh(smoother.times_covariance(B) @ B.T)
         B = turn[:, values > min(_IDLE * noise, 0.1 * values[-1])].T @ B
-        rows: FloatArray = B / np.linalg.norm(B, axis=0).max() / (self.window[1] - self.window[0])
+        rows: FloatArray = B / np.linalg.norm(B, axis=0).max() / self.unit
         return rows
 
     def extra(self, rows: FloatArray) -> FloatArray:
@@ -152,7 +153,7 @@ class Stage:
         """What clipping leaves."""
         state, n, P = self.state, self.state.counts, self.state.support.P
         if P is None:
-            return np.asarray(rows @ self.clip.of_sums(state.covariance, n) @ rows.T)
+            return np.asarray(rows @ self.clip.of_sums(state.covariance, n, state.scatter) @ rows.T)
         std = np.sqrt(np.diag(state.covariance) + state.noise + state.rest)
         r = state.covariance / std[:, None] / std
         total, power, own = np.zeros((len(rows), len(rows))), r, self.clip.left
@@ -162,4 +163,4 @@ class Stage:
             moved = (rows * (n * term)) @ P
             total += moved @ power @ moved.T
             own = own - term**2 * share**k
-        return total + (rows * (n * np.maximum(own, 0.0))) @ rows.T
+        return total + (rows * (state.scatter * np.maximum(own, 0.0))) @ rows.T

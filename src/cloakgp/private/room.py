@@ -2,13 +2,13 @@
 
 y comes in through one of two doors. For a release, :func:`measure` takes it together with a public
 integer measurement: it is clipped to the public bounds, made integer, multiplied by the public integer
-matrix, and noise from OpenDP is added. Only the noisy integers leave. Where inputs are private, too, X and ids
-come in with y, and all rules for y hold for them. For a selection, :func:`choose`
-takes it together with public integer scores: the clipped losses of each candidate are summed, in
-integers, and OpenDP's noisy maximum picks one. Only its index leaves.
+matrix, and noise from OpenDP is added. Only the noisy integers leave. Where inputs are private, too, X and
+ids come in with y, and all rules for y hold for them. For a selection, :func:`choose` takes y together with
+public integer scores: the clipped losses of each candidate are summed, in integers, and OpenDP's noisy
+maximum picks one. Only its index leaves.
 
-Why that is private (``docs/proofs.md``, theorems 1, 17, 21 and 22, lemma 11): ``y_int`` lies in [0, 2^b] whatever y
-is, so one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm, and each score by at
+Why that is private (``docs/proofs.md``, theorems 1, 17, 21, 22, lemma 11): ``y_int`` is in [0, 2^b] whatever
+y is, so one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm, and each score by at
 most the declared sensitivity, in exact integers; noise is scaled to that, and all else sees what is noisy.
 
 What else could leak, and why it does not: the work done does not depend on y's values (no branch,

@@ -21,9 +21,9 @@ from cloakgp.rows.people import as_people
 
 EXPECTED_ROWS = (
     "X, y and people must be as the plan says: X a table with the grid's columns, or an array with as many, "
-    "of numbers for ranges and the grid's own texts or whole numbers for levels; y one outcome for each of "
-    "its rows. There must be as many rows as the plan is for; or, if it protects people, one id in people for "
-    "each row, none missing, of as many people: these numbers are public. Nothing was spent."
+    "of numbers for ranges and the grid's own texts or whole numbers for levels; y one outcome per row. There "
+    "must be as many rows as the plan is for; or, if it protects people, one id in people for each row, none "
+    "missing, of as many people: these numbers are public. Nothing was spent."
 )
 INCOMPLETE_ROWS = (
     "X and y must be complete: something is missing, infinite, or a level that the grid does not name. Do "
@@ -62,7 +62,7 @@ def rows_of(m: RowSums, table: PrivateRows) -> Rows:
     _expect(n_rows == m.population.size if m.population.max_rows is None else people is not None)
     _expect(people is None or m.population.max_rows is not None)
     source = _tried(lambda: kept(table.y, n_rows))
-    parts = [_tried(lambda rows=rows: _cells_of(m.grid, columns, rows)) for rows in chunks(n_rows)]
+    parts = _tried(lambda: [_cells_of(m.grid, columns, rows) for rows in chunks(n_rows)])
     cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
     counted = np.ones(n_rows, dtype=np.int64)
     if people is not None:
@@ -117,7 +117,7 @@ def _places(axis: Axis, column: Any) -> Cells:
         values, place = np.asarray(column, dtype=object), np.full(len(column), -1, dtype=np.intp)
         for code, level in enumerate(axis.levels):
             place = np.where(values == level, code, place)
-        return place
+        return np.where(np.ma.getmaskarray(column), -1, place)
     values = numeric(column)
     finite = np.isfinite(values)
     with np.errstate(all="ignore"):

@@ -8,7 +8,7 @@ noise. One row still moves one sum, so privacy is counted as for equal rows (``d
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -20,6 +20,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.rows.chunks import spread_evenly
 from cloakgp.rows.merging import Groups, Inputs
 from cloakgp.rows.passes import sweep
+from cloakgp.rows.people import People
 
 MOST_CELLS = 2**12
 _SAMPLE = 2**17  # rows that are looked at for the centres
@@ -35,23 +36,34 @@ class Cells:
     """(N,) the cell of each row; None if only the digest of X is known."""
     digest: str
     """SHA-256 of X."""
+    own: FloatArray | None = None
+    """(U,) how many rows people have, on average over a cell's rows; None if each has one."""
 
     @property
     def inputs(self) -> Inputs:
         """The centres, as distinct rows with their counts."""
         labels = np.empty(0, dtype=np.intp) if self.labels is None else self.labels
-        return Inputs(self.centres, 0.0, Groups(labels, self.counts))
+        return Inputs(self.centres, 0.0 if self.own is None else self.own, Groups(labels, self.counts))
 
 
-def make_cells(X: Any) -> Cells:
+def make_cells(X: Any, people: People | None = None) -> Cells:
     """Cells for these rows: the same X gives the same cells."""
     some = spread_evenly(X, _SAMPLE)
-    return _filled(X, frozen(np.array([leaf.mean(axis=0) for leaf in _leaves(some, MOST_CELLS)])), drop=True)
+    centres = frozen(np.array([leaf.mean(axis=0) for leaf in _leaves(some, MOST_CELLS)]))
+    return _owned(_filled(X, centres, drop=True), people)
 
 
-def fill_cells(X: Any, centres: FloatArray) -> Cells:
+def fill_cells(X: Any, centres: FloatArray, people: People | None = None) -> Cells:
     """These cells, with the rows that belong to them."""
-    return _filled(X, centres, drop=False)
+    return _owned(_filled(X, centres, drop=False), people)
+
+
+def _owned(cells: Cells, people: People | None) -> Cells:
+    """The same with how many rows people have there."""
+    if people is None or people.most_rows == 1 or cells.labels is None:
+        return cells
+    total = np.bincount(cells.labels, weights=people.own, minlength=len(cells.centres))
+    return replace(cells, own=frozen(total / np.maximum(cells.counts, 1)))
 
 
 def _filled(X: Any, centres: FloatArray, *, drop: bool) -> Cells:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.checks import frozen
+from cloakgp import checks
+from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
-from cloakgp.rows.merging import Labels
+from cloakgp.rows.merging import Inputs, Labels, distinct
 
 _REMEDY = "Give one id per row of X, in the order of its rows."
 
@@ -52,6 +53,35 @@ class People:
         return hashlib.sha256(np.ascontiguousarray(self.labels, dtype="<i8").tobytes()).hexdigest()
 
 
+def as_within(within: Any) -> float:
+    """A correlation from 0 to 1."""
+    value = checks.number(within, "within")
+    if not 0 <= value <= 1:
+        raise ArgumentError("within", "must be a correlation from 0 to 1", repr(within))
+    return value
+
+
+def times_noise(k: Any, within: float) -> FloatArray:
+    """What the noise variance of a row is multiplied by whose person has k rows: 1 + (k - 1) within.
+
+    That is the variance of the mean of k outcomes, each with noise of variance 1 and correlation `within`,
+    times k: with 1, all rows of a person count as one; with 0, each as another person's.
+    """
+    return np.asarray(1.0 + (k - 1) * within)
+
+
+def distinct_rows(X: Any, people: People | None) -> Inputs:
+    """X without its repetitions; with people, equal rows of such as have equally many: that is its `noise`."""
+    return distinct(X, 0.0 if people is None or people.most_rows == 1 else people.own.astype(np.float64))
+
+
+def for_people(noise: float | FloatArray, people: People, within: float) -> float | FloatArray:
+    """A model's noise variances, one for each row where people have several that go together."""
+    if people.most_rows == 1 or not within:
+        return noise
+    return frozen(noise * times_noise(people.own, within))
+
+
 def as_people(ids: Any, n_rows: int) -> People:
     """The people whom these ids name: whole numbers, texts, or anything hashable; one for each row."""
     if hasattr(ids, "compute"):  # a Dask array or series: ids are public
@@ -82,6 +112,20 @@ def as_people(ids: Any, n_rows: int) -> People:
                 "people", "must be whole numbers, texts or other ids that can be compared", type(one).__name__
             ) from None
     return People(frozen(labels))
+
+
+def same_people(ids: Any, n_rows: int, partition: str) -> People | None:
+    """The people whom a plan was made for, whose digest this is; None where its promise is to each row."""
+    if not partition:
+        if ids is not None:
+            raise ArgumentError("people", "must be left out: the plan's promise is to each row")
+        return None
+    if ids is None:
+        raise ArgumentError("people", "must be given: the plan's promise is to people", remedy=_REMEDY)
+    found = as_people(ids, n_rows)
+    if found.digest != partition:
+        raise ArgumentError("people", "must be whom the plan was made for; these have other rows")
+    return found
 
 
 def _by_first(labels: Labels) -> Labels:

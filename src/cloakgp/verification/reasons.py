@@ -28,6 +28,8 @@ class Reason(StrEnum):
     FIGURE = "a number in its certificate does not follow from its contents"
     BELOW_BOUND = "its objective is below its lower bound"
     WEIGHTS = "its weights are not relative ones"
+    PEOPLE = "who has which rows is not what it names"
+    OTHER_PEOPLE = "its people are not those that are given"
     # What is made from the measurements
     MODEL = "its model fails"
     OTHER_INPUTS = "its inputs are not X"

@@ -23,6 +23,7 @@ export function datasetCard(entry, forgetful) {
       { class: "panel-head" },
       h("h2", {}, entry.name),
       chip("plain", `ε ${number(entry.epsilon)}, δ ${number(entry.delta)} for ever`),
+      chip("plain", entry.unit ? `protects ${entry.unit}` : "its first spend says whom it protects"),
     ),
     forgetful
       ? h("p", { class: "before-after" }, spent)

@@ -4,18 +4,22 @@ import { number, when } from "../core/format.js";
 import { h } from "../ui/dom.js";
 import { table } from "../ui/tables.js";
 
+// Entries from before there were units have none: they protect one row.
+const whom = (value) => (value.unit ? `, for ${value.unit}` : "");
+
 function what(entry) {
   const value = entry.what;
   if (value === null || value === undefined) return "";
   if (typeof value !== "object") return String(value);
   if (entry.kind === "opened") return "the ledger";
   if (entry.kind === "created")
-    return `with ε ${number(value.epsilon)}, δ ${number(value.delta)}${value.pure ? `, of which ${number(value.pure)} set aside for selections` : ""}`;
+    return `with ε ${number(value.epsilon)}, δ ${number(value.delta)}${value.pure ? `, of which ${number(value.pure)} set aside for selections` : ""}${whom(value)}`;
   if (entry.kind === "planned") return "a stage, before its answer; at no cost";
   if (entry.kind === "answered") return "a stage; at no cost";
   if (value.kind === "Gaussian")
-    return `Gaussian noise with μ ${number(value.mu, 3)} on ${value.n_measurements} number${value.n_measurements === 1 ? "" : "s"}`;
+    return `Gaussian noise with μ ${number(value.mu, 3)} on ${value.n_measurements} number${value.n_measurements === 1 ? "" : "s"}${whom(value)}`;
   return Object.entries(value)
+    .filter(([name]) => name !== "partition")
     .filter(([, content]) => content !== null && typeof content !== "object")
     .map(([name, content]) => `${name} ${typeof content === "number" ? number(content) : content}`)
     .join(", ");

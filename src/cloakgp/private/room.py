@@ -70,11 +70,11 @@ def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str
     y : (N,) real numbers
         Private. A list, an array, a Series, a memory map, a column of a file (:class:`PrivateColumn`,
         ``ParquetColumns``) or a Dask array, whose rows stay on its cluster. Clipped to the bounds. For
-        ``RowSums``, :class:`PrivateRows`: inputs and ids are private then, by the same rules.
+        ``RowSums``, :class:`PrivateRows`: inputs and ids are private, too.
     missing : {"error", "midpoint"}
         What to do about NaN and infinities: refuse, or put the middle of the bounds in their place,
-        row by row, so that being missing is as well protected as any value. A row of which an input is
-        missing, or a level unknown, counts in one fixed public cell, with its outcome in the middle.
+        row by row, so that being missing is as well protected as any value. A row with a missing input
+        counts in one fixed public cell, with its outcome in the middle.
     """
     return add_noise(_times(measurement, y, missing), measurement.sigma)
 
@@ -177,9 +177,9 @@ def _sums(y: Any, lattice: Lattice, labels: Labels, n_groups: int, missing: str)
     return sums
 
 
-def _check_complete(complete: bool, missing: str) -> None:
+def _check_complete(complete: bool, missing: str, message: str = INCOMPLETE) -> None:
     if missing == "error" and not complete:
-        raise ValueError(INCOMPLETE)
+        raise ValueError(message)
 
 
 def _times(m: Measurement | FactoredMeasurement | BinSums, y: Any, missing: str) -> IntArray:
@@ -203,15 +203,14 @@ def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:
 
 def _times_rows(m: RowSums, table: Any, missing: str) -> IntArray:
     """Each row's cell's column, times its outcome's integer or 1, summed exactly."""
-    rows, sums = rows_of(m, table), np.zeros(m.matrix.shape[1], dtype=np.int64)
-    complete = np.count_nonzero(rows.known) == len(rows.known)
-    for some in chunks(len(rows.cells)):
-        values, cells = numeric(rows.y[some]), rows.cells[some]
+    (cells, known, counted, source), sums = rows_of(m, table), np.zeros(m.matrix.shape[1], dtype=np.int64)
+    complete = np.count_nonzero(known) == len(known)
+    for rows in chunks(len(cells)):
+        values = numeric(source[rows])
         complete &= np.count_nonzero(np.isfinite(values)) == len(values)
-        integers = to_integers(np.where(rows.known[some], values, np.nan), m.lattice.at(cells))
-        np.add.at(sums, cells, rows.counted[some] * (1 if isinstance(m, Counts) else integers))
-    if missing == "error" and not complete:
-        raise ValueError(INCOMPLETE_ROWS)
+        y_int = to_integers(np.where(known[rows], values, np.nan), m.lattice.at(cells[rows]))
+        np.add.at(sums, cells[rows], counted[rows] * (1 if isinstance(m, Counts) else y_int))
+    _check_complete(complete, missing, INCOMPLETE_ROWS)
     return np.asarray(m.matrix @ sums)
 
 

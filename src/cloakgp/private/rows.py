@@ -21,8 +21,8 @@ from cloakgp.rows.people import as_people
 
 EXPECTED_ROWS = (
     "X, y and people must be as the plan says: X a table with the grid's columns, or an array with as many, "
-    "of numbers for ranges and the grid's own levels; y one outcome per row; as many rows as the plan is for, "
-    "or ids of as many people, none missing: these numbers are public. Nothing was spent."
+    "of numbers for ranges and the grid's own levels; y one outcome per row; as many rows as it is for, or "
+    "ids of as many people, none missing: these numbers are public. Nothing was spent."
 )
 INCOMPLETE_ROWS = (
     "X and y must be complete: something is missing, infinite, or a level unknown to the grid. Do not drop "
@@ -74,7 +74,6 @@ def _expect(fine: bool) -> None:
 
 
 def _columns_of(grid: Grid, X: Any) -> list[Any]:
-    """Each input's column, in the grid's order."""
     if isinstance(X, Mapping) or hasattr(X, "columns"):
         return [_column(X[name]) for name in grid.names]
     array = _column(X).reshape(len(X), -1)
@@ -103,7 +102,7 @@ def _places(axis: Axis, column: Any) -> Cells:
         for code, level in enumerate(axis.levels):
             place = np.where(values == level, code, place)
         return np.where(np.ma.getmaskarray(column), -1, place)
-    values = numeric(column)
+    values = numeric(column.astype(np.float64) if column.dtype.kind == "O" else column)
     finite = np.isfinite(values)
     with np.errstate(all="ignore"):
         inside = np.clip(np.where(finite, values, axis.low), axis.low, axis.high)

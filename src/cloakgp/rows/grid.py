@@ -49,8 +49,8 @@ class Axis:
         """Where its cells are; levels are numbered from 0."""
         if self.category:
             return np.arange(float(self.cells))
-        steps: FloatArray = (np.arange(self.cells) + 0.5) * ((self.high - self.low) / self.cells)
-        return self.low + steps
+        steps = np.arange(self.cells, dtype=np.float64) + 0.5
+        return self.low + steps * ((self.high - self.low) / self.cells)
 
     @property
     def span(self) -> float:

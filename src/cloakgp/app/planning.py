@@ -28,7 +28,9 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plots import FADED
 from cloakgp.rows.chunks import spread_evenly
+from cloakgp.rows.people import People
 from cloakgp.workflow import points, settings, words
+from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.learned_settings import LearnedSettings
 
 _AT_ONCE, _WAITING, _EACH, _PATIENCE = 3, 21, 8, 60.0
@@ -53,6 +55,21 @@ class Planning:
     def inputs(self, asked: models.Settings) -> FloatArray:
         """The input columns of a table that is not too large for these settings."""
         return self._uploads.inputs(asked.data, asked.inputs, _most_rows(asked))
+
+    def asked_of(self, asked: models.Settings) -> dict[str, Any]:
+        """Of whom the settings ask: a digest of the inputs, and of who has which rows; or how many there are."""
+        if asked.hides_inputs:
+            return {"inputs": "", "size": self._size(asked)}
+        inputs = {"inputs": digest_of(self.inputs(asked))}
+        people = self._people(asked)
+        return inputs if people is None else {**inputs, "people": people.digest}
+
+    def _size(self, asked: models.Settings) -> int:
+        """How many rows there are, or people: public where inputs are private."""
+        return asked.n_people or int(self._uploads.facts(asked.data)["rows"])
+
+    def _people(self, asked: models.Settings) -> People | None:
+        return None if asked.people is None else self._uploads.people(asked.data, asked.people)
 
     def plan(self, asked: models.Settings) -> tuple[AnyPlan, FloatArray]:
         """The plan for these settings, and how noisy it is at its test points."""
@@ -146,11 +163,10 @@ class Planning:
         rows = self._uploads.facts(asked.data)["rows"]
         if asked.inducing is None or rows <= limits.SKETCHED:
             return *self._given(asked), 1.0
-        share = limits.SKETCHED / rows
         planner = self._planner(asked, limits.SKETCHED)
         with public_work():
             plan = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
-        return plan, planner, share
+        return plan, planner, len(planner.X) / rows
 
     def _point(
         self,
@@ -173,34 +189,37 @@ class Planning:
         """For the whole table, or for so many of its rows, which stand for all."""
         with public_work():
             wanted = as_workflow(asked)
-        X = self.inputs(asked)
+        X, people = self.inputs(asked), self._people(asked)
 
         def make() -> Planner:
             with public_work():
-                where = points_of(wanted, X)
+                where, of = points_of(wanted, X), _of_people(people, asked.within)
                 if rows is None:
-                    return wanted.gp().planner(X, where)
-                fewer = replace(wanted, noise=wanted.noise * rows / len(X))
-                return fewer.gp().planner(spread_evenly(X, rows), where)
+                    return wanted.gp().planner(X, where, **of)
+                some, of = _some_rows(X, people, asked.within, rows)
+                fewer = replace(wanted, noise=wanted.noise * len(some) / len(X))
+                return fewer.gp().planner(some, where, **of)
 
         return self._planners.get((rows, *self._key(asked)), make)
 
     def _function(self, asked: models.Settings, planner: Planner) -> FunctionPlan:
         def make() -> FunctionPlan:
-            return planner.gp.plan_function(planner.X, epsilon=asked.epsilon, delta=asked.delta)
+            of = _of_people(self._people(asked), asked.within)
+            promise = {"epsilon": asked.epsilon, "delta": asked.delta}
+            return as_workflow(asked).gp().plan_function(planner.X, **promise, **of)
 
         return self._functions.get((*self._key(asked)[:-1], asked.epsilon, asked.delta), make)
 
     def _learned(self, asked: models.Settings) -> StagedPlan:
-        X = self.inputs(asked)
-        whose = (*self._uploads.version(asked.data), *asked.inputs)
+        X, of = self.inputs(asked), _of_people(self._people(asked), asked.within)
+        whose = (*self._uploads.version(asked.data), tuple(asked.inputs), asked.people, asked.within)
 
         def plan(support: FloatArray | None) -> StagedPlan:
             given = self._releases.given(asked)
             with public_work(), threadpool_limits(1, user_api="blas"):  # the same to the last bit anywhere
                 wanted = as_learned(asked, support)
                 where, promise = points_of(wanted, X), {"epsilon": asked.epsilon, "delta": asked.delta}
-                return wanted.gp().plan(X, where, given=given, **promise)
+                return wanted.gp().plan(X, where, given=given, **promise, **of)
 
         def make() -> StagedPlan:
             # Inputs that stand for many rows take long to choose, and are the same for all promises.
@@ -221,7 +240,7 @@ class Planning:
         """Everything but the promise and the design; the test points last."""
         model = (
             *(tuple(asked.inputs), asked.kernel, asked.noise, tuple(asked.bounds)),
-            *(asked.mean, asked.inducing),
+            *(asked.mean, asked.inducing, asked.people, asked.within),
         )
         at = asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
         return (*self._uploads.version(asked.data), *model, at)
@@ -258,6 +277,22 @@ def as_workflow(asked: models.Settings) -> settings.Settings:
         design=asked.design,
         inducing=asked.inducing,
     )
+
+
+def _of_people(people: People | None, within: float) -> dict[str, Any]:
+    return {} if people is None else {"people": people.labels, "within": within}
+
+
+def _some_rows(
+    X: FloatArray, people: People | None, within: float, rows: int
+) -> tuple[FloatArray, dict[str, Any]]:
+    """About so many rows, spread evenly; all of a person's or none where people are protected."""
+    if people is None:
+        return spread_evenly(X, rows), {}
+    share = min(1.0, rows / len(X))
+    chosen = np.floor(np.arange(people.n_people + 1) * share)
+    kept = (np.diff(chosen) > 0)[people.labels]
+    return X[kept], {"people": people.labels[kept], "within": within}
 
 
 def _most_rows(asked: models.Settings) -> int:

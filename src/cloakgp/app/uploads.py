@@ -25,6 +25,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.rows import formats
+from cloakgp.rows.people import People, as_people
 from cloakgp.workflow import tables
 
 log = logging.getLogger("cloakgp.app")
@@ -41,6 +42,7 @@ class Uploads:
         self._folder = folder
         self._facts: Cache[dict[str, Any]] = Cache(64)
         self._inputs: Cache[FloatArray] = Cache(4)
+        self._people: Cache[People] = Cache(4)
 
     def names(self) -> list[str]:
         """Of all tables; what was put there by hand under another kind of name is left alone."""
@@ -117,6 +119,17 @@ class Uploads:
                 return tables.read_columns(path, columns)
 
         return self._inputs.get((*_version(path), tuple(columns)), read)
+
+    def people(self, name: str, column: str) -> People:
+        """Who has which rows of a table, by a public column."""
+        path = self.path(name)
+
+        def read() -> People:
+            with public_work():
+                ids = tables.read_ids(path, column)
+                return as_people(ids, len(ids))
+
+        return self._people.get((*_version(path), column), read)
 
     def version(self, name: str) -> tuple[str, int, int]:
         """Changes whenever the table does."""

@@ -1,4 +1,4 @@
-// Step 2: where outcomes are known to lie. Typed, without a default.
+// Step 3: where outcomes are known to lie. Typed, without a default.
 
 import { draft } from "../core/draft.js";
 import { boundsOf, outputOf } from "../core/draft_parts.js";

@@ -1,4 +1,4 @@
-// Step 6: the one private step. Which budget pays, what will be left, and a name to type.
+// Step 7: the one private step. Which budget pays, what will be left, and a name to type.
 
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";

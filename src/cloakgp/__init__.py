@@ -25,8 +25,10 @@ from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.opening import load_release as load
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
+from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.learning import Learned
+from cloakgp.rows.grid import Grid
 from cloakgp.selection import Selection, SelectionPlan, grid, plan_selection
 from cloakgp.verification import Verification, VerificationError, verify
 
@@ -39,6 +41,7 @@ __all__ = [
     "Certificate",
     "FunctionPlan",
     "FunctionRelease",
+    "Grid",
     "Hyperprior",
     "Learned",
     "Ledger",
@@ -48,6 +51,8 @@ __all__ = [
     "PrivateGPRegressor",
     "Release",
     "ReleaseFileError",
+    "RowsPlan",
+    "RowsRelease",
     "Selection",
     "SelectionPlan",
     "SignatureError",

@@ -19,6 +19,7 @@ class Phrase(StrEnum):
     LOOK_FOR_CHARGE = "look at ledger.entries(); if it was, recover(...) on the plan gives the answer."
     NEW_REQUEST = "another request name"
     GIVE_INPUTS = "give X="
+    GIVE_PEOPLE = "give X= and people="
     GIVE_KERNEL = "give kernel="
     LOAD_WITH_KERNEL = "Give it when loading, load(path, kernel=...); or, for a picture, denoised=False."
     NOT_READ = "y was not read"

@@ -27,10 +27,12 @@ from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.folds import Fold, as_folds, weights
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.scores import FOLD_LIMIT, LOSSES, Scores, make_scores
-from cloakgp.measurements.unit import OUTCOME
+from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.gp import GP
 from cloakgp.plans.base import PlanBase
 from cloakgp.progress import Progress
+from cloakgp.rows.merging import Labels
+from cloakgp.rows.people import People, as_people, as_within, for_people
 
 SPEND = "each selection made from a plan spends this once more"
 DEFAULT_CLIP = 0.25
@@ -56,7 +58,8 @@ class SelectionCertificate:
     n_tested: int
     """Residuals per candidate, over all folds."""
     sensitivity: float
-    """How far one row of y can move the summed loss of any candidate, rounding included."""
+    """How far one row of y, or all of one person's, can move the summed loss of any candidate, rounding
+    included."""
     plan_for: str | None
     """The release whose noise was counted, in words; None if none was."""
     y_bits: int
@@ -146,7 +149,7 @@ class SelectionPlan(PlanBase[Selection]):
 
     @property
     def sensitivity(self) -> float:
-        """How far one row of y can move the summed loss of any candidate."""
+        """How far one row of y, or all of one person's, can move the summed loss of any candidate."""
         return self.certificate.sensitivity
 
     @property
@@ -159,6 +162,11 @@ class SelectionPlan(PlanBase[Selection]):
         """What one selection spends, for :func:`cloakgp.accounting.compose`."""
         return accounting.Exponential(self.epsilon)
 
+    @property
+    def partition(self) -> str:
+        """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
+        return "" if self.scores.people is None else self.scores.people.digest
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the plan: the same candidates, inputs, folds and settings give the same."""
@@ -169,6 +177,7 @@ class SelectionPlan(PlanBase[Selection]):
             "promise": [scores.epsilon, scores.sensitivity, scores.lower, scores.upper],
             "costs": [str(cost) for cost in scores.costs],  # beyond 64 bits
             "clip": scores.clip,
+            **({"partition": self.partition} if self.partition else {}),
             "candidates": [
                 {
                     "kernel": gp.kernel.to_spec(),
@@ -256,6 +265,8 @@ def plan_selection(
     loss_clip: float | None = None,
     loss: str = "squared",
     plan_for: tuple[Any, float, float, str] | None = None,
+    people: Any = None,
+    within: float = 1.0,
 ) -> SelectionPlan:
     """Plan a private choice among models: public, free, and without y.
 
@@ -279,6 +290,12 @@ def plan_selection(
     plan_for : (X_star, epsilon, delta, design), optional
         The release that is to follow. What its privacy noise adds to the error of each candidate is
         public and is added to its loss, so that the choice is good for the release. It is not clipped.
+    people : (N,) ids, optional
+        Whose row each is, where someone may have several: the promise is then to each person, about all of
+        their outcomes at once. Public, as X is. A number of folds keeps each person's rows together, and a
+        splitter such as ``GroupKFold(5)`` is told of them.
+    within : float
+        With `people`: how noise is correlated within a person, as for :meth:`GP.plan`.
 
     Returns
     -------
@@ -295,16 +312,20 @@ def plan_selection(
     checks.choice(loss, "loss", LOSSES)
     bounds = models[0].one_pair("a selection")
     clip = _clip(loss_clip, bounds[1] - bounds[0])
-    pairs = as_folds(folds, X)
+    who = None if people is None else as_people(people, len(X))
+    within, counted = as_within(within), models
+    if who is not None:  # as a plan with these people counts their rows
+        counted = tuple(replace(gp, noise=for_people(gp.noise, who, within)) for gp in models)
+    pairs = as_folds(folds, X, who)
     _check_size(pairs, len(models))
-    release = None if plan_for is None else _release(plan_for, X)
+    release = None if plan_for is None else _release(plan_for, X, who, within)
 
     with Progress("planning the selection", len(models) * (1 if release is None else 2)) as progress:
         costs = [0.0] * len(models)
         if release is not None:
             costs = [_noise_cost(gp, X, release, loss, progress.advance) for gp in models]
         scores = make_scores(
-            weights(models, X, pairs, progress.advance),
+            weights(counted, X, pairs, progress.advance),
             pairs,
             means=[gp.level for gp in models],
             costs=costs,
@@ -313,6 +334,7 @@ def plan_selection(
             loss=loss,
             clip=clip,
             epsilon=epsilon,
+            people=who,
         )
     scores.check()
     return SelectionPlan(models, X, scores, _certify(scores, clip, release))
@@ -400,13 +422,15 @@ class _Release:
     epsilon: float
     delta: float
     design: str
+    people: Labels | None
+    within: float
 
     def __str__(self) -> str:
         points = len(self.X_star)
         return f"a ({self.epsilon:g}, {self.delta:g})-DP release, {self.design} design, {points} test points"
 
 
-def _release(plan_for: Any, X: FloatArray) -> _Release:
+def _release(plan_for: Any, X: FloatArray, people: People | None, within: float) -> _Release:
     try:
         X_star, epsilon, delta, design = plan_for
     except (TypeError, ValueError):
@@ -416,9 +440,10 @@ def _release(plan_for: Any, X: FloatArray) -> _Release:
     try:
         epsilon, delta = calibrate.promise(epsilon, delta)
         X_star = checks.matrix(X_star, "X_star", columns=X.shape[1])
-        return _Release(X_star, epsilon, delta, checks.choice(design, "design", designs.DESIGNS))
+        checks.choice(design, "design", designs.DESIGNS)
     except ArgumentError as error:
         raise error.inside("plan_for") from None
+    return _Release(X_star, epsilon, delta, design, None if people is None else people.labels, within)
 
 
 def _noise_cost(gp: GP, X: FloatArray, release: _Release, loss: str, advance: Callable[[], None]) -> float:
@@ -428,7 +453,15 @@ def _noise_cost(gp: GP, X: FloatArray, release: _Release, loss: str, advance: Ca
     variance. A `posterior` release trades noise for shrinking; its objective counts both. It is not capped
     at the loss's clip: that is there to bound what y can do, and this does not depend on y.
     """
-    plan = gp.plan(X, release.X_star, epsilon=release.epsilon, delta=release.delta, design=release.design)
+    plan = gp.plan(
+        X,
+        release.X_star,
+        epsilon=release.epsilon,
+        delta=release.delta,
+        design=release.design,
+        people=release.people,
+        within=release.within,
+    )
     variances = plan.noise_std**2 if plan.certificate.unbiased else np.array([plan.certificate.objective])
     advance()
     if loss == "squared":
@@ -437,10 +470,11 @@ def _noise_cost(gp: GP, X: FloatArray, release: _Release, loss: str, advance: Ca
 
 
 def _certify(scores: Scores, clip: float, release: _Release | None) -> SelectionCertificate:
+    unit = OUTCOME if scores.people is None else PERSON
     return SelectionCertificate(
         epsilon=scores.epsilon,
-        unit=OUTCOME.name,
-        neighbours=OUTCOME.neighbours,
+        unit=unit.name,
+        neighbours=unit.neighbours,
         spend=SPEND,
         insecure=False,
         loss=scores.loss,

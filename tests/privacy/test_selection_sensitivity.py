@@ -24,6 +24,7 @@ from cloakgp.measurements import scores as scoring
 from cloakgp.measurements.folds import Fold, as_folds
 from cloakgp.measurements.scores import Scores, make_scores
 from cloakgp.private import room
+from cloakgp.rows.people import as_people
 
 LOSSES = ("squared", "absolute")
 
@@ -48,7 +49,7 @@ def some_folds(kind, n_rows, seed):
 
 
 @st.composite
-def designs(draw):
+def designs(draw, people=False):
     """Scores with weights that no model need have: the lemma asks nothing of them."""
     n_rows = draw(st.integers(3, 8))
     seed = draw(st.integers(0, 2**20))
@@ -71,6 +72,9 @@ def designs(draw):
         loss=draw(st.sampled_from(LOSSES)),
         clip=width * draw(st.sampled_from([1e-3, 0.1, 0.25, 0.5, 1.0, 4.0])),
         epsilon=1.0,
+        people=as_people(draw(st.lists(st.integers(0, 3), min_size=n_rows, max_size=n_rows)), n_rows)
+        if people
+        else None,
     )
 
 

@@ -125,7 +125,9 @@ class Releases:
             "certificate": release.certificate.to_dict(),
             "summary": words.noise_summary(release_files.noise_of(release), release.plan.gp.limits),
             "promise": words.promise(release.certificate),
-            "limits": words.limits(release_files.hides_inputs(release), release_files.lists_inputs(release)),
+            "limits": words.limits(
+                release_files.hides_inputs(release), release_files.lists_inputs(release), release.plan.unit
+            ),
             "receipt": {
                 "dataset": release.receipt.dataset,
                 "entry": release.receipt.entry,

@@ -20,8 +20,8 @@ from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plots import inducing_words, learned_settings
 from cloakgp.workflow import pictures, points, releases, report, tables, words
-from cloakgp.workflow.inputs import open_inputs
-from cloakgp.workflow.learned_settings import LearnedSettings
+from cloakgp.workflow.inputs import open_ids, open_inputs
+from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.settings import Settings
 from cloakgp.workflow.shell_words import in_shell_words
@@ -108,7 +108,11 @@ def _show_plan(file: Path) -> Answer:
     rows = [
         ("public inputs", ", ".join(settings.inputs)),
         ("private output", settings.output),
-        ("promise", f"epsilon {settings.epsilon:g}, delta {settings.delta:g}"),
+        *_people_rows(settings),
+        (
+            "promise",
+            f"epsilon {settings.epsilon:g}, delta {settings.delta:g}, unit: {stored.certificate['unit']}",
+        ),
         ("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}"),
         *model,
         ("predictions at", at or "points that cover the inputs"),
@@ -123,8 +127,15 @@ def _show_plan(file: Path) -> Answer:
         "inputs_sha256": stored.inputs_sha256,
         "plan_sha256": stored.plan_sha256,
         "certificate": stored.certificate,
+        "people_sha256": stored.partition or None,
     }
     return Answer(found, f"{file.name}: a plan. Nothing was spent for it.\n{pairs(rows)}")
+
+
+def _people_rows(settings: AnySettings) -> list[tuple[str, str]]:
+    if settings.people is None:
+        return []
+    return [("people", f"{settings.people}; outcomes of one go together by {settings.within:g}")]
 
 
 def _learned_rows(settings: LearnedSettings) -> list[tuple[str, str]]:
@@ -161,6 +172,13 @@ def verify(
         typer.Option(help="Table with the public inputs, for a file that holds only their digest."),
     ] = None,
     inputs: options.InputNames = None,
+    people: Annotated[
+        str | None,
+        typer.Option(
+            help="With --inputs-from: its column that says whose row each is, if the promise is to people.",
+            metavar="COLUMN",
+        ),
+    ] = None,
     allow_partial: Annotated[
         bool, typer.Option("--allow-partial", help="Exit with 0 also if only a part could be checked.")
     ] = False,
@@ -176,8 +194,13 @@ def verify(
       cloakgp verify trips.cloak --inputs-from trips.parquet --inputs lat,lon
     """
     releases.check_kind(release_file)
+    if people is not None and inputs_from is None:
+        raise InputError("--people names a column of a table: give that with --inputs-from.")
     X = None if inputs_from is None else _inputs(release_file, inputs_from, inputs)
-    checked = cloakgp.verify(release_file, signed_by=signed_by, X=X)
+    ids = None if inputs_from is None else open_ids(inputs_from, people)
+    checked = cloakgp.verify(
+        release_file, signed_by=signed_by, X=X, **({} if ids is None else {"people": ids})
+    )
     checked = replace(
         checked,
         checks=tuple(map(in_shell_words, checked.checks)),

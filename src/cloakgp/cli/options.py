@@ -38,6 +38,20 @@ Bounds = Annotated[
     ),
 ]
 Mean = Annotated[float | None, typer.Option(help="Prior mean; the middle of the bounds if absent.")]
+People = Annotated[
+    str | None,
+    typer.Option(
+        "--people",
+        help="Public column that says whose row each is: the promise is to each person, with all their rows.",
+        metavar="COLUMN",
+    ),
+]
+Within = Annotated[
+    float | None,
+    typer.Option(
+        help="With --people: how outcomes of one person go together, from 0 to 1; 1 if absent.", metavar="RHO"
+    ),
+]
 Epsilon = Annotated[float, typer.Option(help="Privacy: smaller is more private.", show_default=False)]
 Delta = Annotated[float, typer.Option(help="Privacy: smaller is more private.", show_default=False)]
 Dask = Annotated[

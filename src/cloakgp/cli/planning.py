@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cloakgp.cli import options
-from cloakgp.cli.exits import Answer, command, table, working
+from cloakgp.cli.exits import Answer, command, note, table, working
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.kernels.words import parse
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plots import inducing_words
-from cloakgp.workflow import pictures, points, words
+from cloakgp.workflow import pictures, points, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.inputs import check_columns, open_inputs
+from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
 from cloakgp.workflow.plan_file import PlanFile, beside
+from cloakgp.workflow.protection import Protect, repeated_ids
 from cloakgp.workflow.settings import Settings, check_output
 
 
@@ -77,6 +79,14 @@ def plan(
         ),
     ] = None,
     dask: options.Dask = None,
+    protect: Annotated[
+        Protect | None,
+        typer.Option(
+            help="What stays private; outcomes if absent, or people with --people.", show_default=False
+        ),
+    ] = None,
+    people: options.People = None,
+    within: options.Within = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Plan file to write (.json).")] = None,
     picture: Annotated[
         Path | None, typer.Option("--plot", help="Picture of the noise to write (.png).")
@@ -109,11 +119,12 @@ def plan(
     for_set |= {"approximation": approximation, "dask": dask}
     _check_model(kernel, noise, at, for_set, {"kernels": kernels, "stages": stages})
     model = None if kernel is None else parse(kernel)
-    check_output(columns, output)
+    check_output(columns, output, people)
+    protect = _protected(protect, people, within)
     kept = None if out is None else beside(out)
     options.check_writable(out, kept, picture, reads=[data, *(file for file in (at, inducing) if file)])
     check_cluster(dask, inducing is not None)
-    check_columns(data, columns, output, dask is not None)
+    check_columns(data, columns, output, dask is not None, people)
     where = at if at is None or points.is_grid(at) else points.from_file(at, columns)
     if inducing is None and approximation not in (None, "dtc"):
         raise InputError(f"--approximation {approximation} needs --inducing.")
@@ -125,7 +136,10 @@ def plan(
         "epsilon": epsilon,
         "delta": delta,
         "inducing": points.inducing_inputs(inducing, columns),
+        "people": people,
     }
+    if within is not None:
+        asked["within"] = within
     settings: AnySettings
     if model is None:
         if kernels is not None:
@@ -137,9 +151,12 @@ def plan(
     if picture is not None:
         pictures.check_path(picture)
     with connected(dask), working("planning"):
-        made = settings.plan(open_inputs(data, columns, settings.may_stream, dask is not None))
+        ids = open_ids(data, people)
+        made = settings.plan(open_inputs(data, columns, settings.may_stream, dask is not None), ids)
         file = PlanFile.of(settings, made)
         drawn = None if picture is None else pictures.png(pictures.noise_picture(made, columns, output))
+    if protect is Protect.outcomes:
+        _note_people(data, columns, output)
     if out is not None:
         file.write(out, made)
     if picture is not None and drawn is not None:
@@ -149,12 +166,41 @@ def plan(
         "test_points": len(made.X_star),
         "rows": file.rows,
         "certificate": made.certificate.to_dict(),
+        "unit": made.unit,
         "plan_sha256": file.plan_sha256,
         "inputs_sha256": file.inputs_sha256,
         "plan_file": None if out is None else str(out),
         "picture": None if picture is None else str(picture),
     }
     return Answer(found, _text(made, columns, output, out, picture))
+
+
+def _protected(protect: Protect | None, people: str | None, within: float | None) -> Protect:
+    """Who is protected, if the options that say so go together."""
+    if protect is None:
+        protect = Protect.outcomes if people is None else Protect.people
+    if protect is Protect.people and people is None:
+        raise InputError("--protect people needs --people COLUMN: the column that says whose row each is.")
+    if protect is Protect.outcomes and people is not None:
+        raise InputError(
+            "--protect outcomes is about each row, and --people about each person. Leave out one of them."
+        )
+    if within is not None and people is None:
+        raise InputError("--within is how outcomes of one person go together: it needs --people COLUMN.")
+    return protect
+
+
+def _note_people(data: Path, inputs: list[str], output: str) -> None:
+    """Say so where a table seems to hold several rows of one person, and each row is protected by itself."""
+    if data.is_dir():
+        return
+    others = [name for name in tables.columns_of(data) if name != output]
+    found = repeated_ids(data, others)
+    if found is not None:
+        note(
+            f"note: each row's outcome is protected by itself, and {found!r} looks like people who have "
+            f"several rows. To protect each person with all of their rows: --people {shlex.quote(found)}."
+        )
 
 
 def _check_model(

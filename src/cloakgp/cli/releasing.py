@@ -18,7 +18,7 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.workflow import private_step, releases, words
 from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.inputs import check_columns, open_inputs
+from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.settings import Settings
 from cloakgp.workflow.spending import request_name
@@ -60,7 +60,7 @@ def release(
     stored = PlanFile.read(plan_file)
     settings = stored.settings
     check_cluster(dask, isinstance(settings, Settings) and settings.may_stream)
-    check_columns(data, settings.inputs, settings.output, dask is not None)
+    check_columns(data, settings.inputs, settings.output, dask is not None, settings.people)
     options.check_writable(out, reads=[data, plan_file, *options.ledger_file(ledger)])
     request = request_name("release", again, question=stored.question, data=data.name)
     account = open_account(ledger, dataset, no_ledger, why, who, request, again)
@@ -89,12 +89,13 @@ def _planned(stored: PlanFile, plan_file: Path, data: Path, dask: bool) -> Plan 
     """The plan that was kept, or that of the settings and the data; refused if the inputs or it changed."""
     settings = stored.settings
     X = open_inputs(data, settings.inputs, settings.may_stream, dask)
-    stored.check_inputs(X, data.name)
-    plan = stored.kept(plan_file, X)
+    people = open_ids(data, settings.people)
+    stored.check_inputs(X, data.name, people)
+    plan = stored.kept(plan_file, X, people)
     if plan is not None:
         return plan
     with working("planning anew"):
-        plan = settings.plan(X)
+        plan = settings.plan(X, people)
     warning = stored.check_plan(plan)
     if warning:
         note(f"warning: {warning}")

@@ -23,7 +23,7 @@ def plan_digest(manifest: dict[str, Any], arrays: dict[str, Array]) -> str:
         return _staged_digest({name: value for name, value in words.items() if name != "learned"}, arrays)
     left_out = {"z"}
     if manifest["measurement"]["kind"] == FACTORED:  # has the inputs' own digest, wherever they are kept
-        left_out.add("X")
+        left_out |= {"X", "people"}
     kept = {name: array for name, array in arrays.items() if name not in left_out}
     sha256: str = container.sealed(words, kept)["sha256"]
     return sha256
@@ -44,7 +44,7 @@ def _staged_digest(words: dict[str, Any], arrays: dict[str, Array]) -> str:
     kept = {}
     for name, array in arrays.items():
         found = later.fullmatch(name)
-        if name == "X" and words["inputs_sha256"] is not None:
+        if name in ("X", "people") and words["inputs_sha256"] is not None:
             continue  # has a digest of its own, wherever it is kept
         if found is None or (int(found[1]) <= before and name != f"z_{before}"):
             kept[name] = array

@@ -26,6 +26,8 @@ FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-plan", 2
 """Of a release file; of a plan's, which is the same without an answer; the number of the schema of both."""
 PREDICTIONS, FUNCTION, STAGED = "predictions", "function", staged_schema.STAGED
 DENSE, FACTORED, WITHHELD = "dense", "factored", "withheld"
+PEOPLE = "people"
+"""The key that is there where the promise is to people, and nowhere else."""
 PER_ROW = "per row"
 """In place of a model's number: there is an array with one for each row of X."""
 CUSTODIANS_WORDS = "custodians_words_unchecked"
@@ -48,6 +50,7 @@ DTYPES = {  # little-endian whatever the machine; the number of dimensions
     "factors": ("<i8", 2),
     "information": ("<f8", 2),
     "labels": ("<i8", 1),
+    "people": ("<i8", 1),
     "matrix": ("<i8", 2),
     "centre": ("<i8", 1),
     "sums": ("<i8", 1),
@@ -102,6 +105,7 @@ def checked(
     if manifest.get("release") == STAGED:
         return _checked_stages(manifest, arrays, wanted == PLAN_FORMAT)
     expected = _MANIFEST | ({"function"} if manifest.get("release") == FUNCTION else set())
+    expected |= set(manifest) & {PEOPLE}
     if wanted == PLAN_FORMAT:
         expected -= {"ledger", CUSTODIANS_WORDS}
     if set(manifest) != expected or manifest["release"] not in (PREDICTIONS, FUNCTION):
@@ -112,6 +116,7 @@ def checked(
     if wanted == FORMAT:
         _check_ledger(manifest["ledger"], manifest[CUSTODIANS_WORDS])
     _check_function(manifest)
+    check_people(manifest, arrays)
     _check_arrays(manifest, arrays)
     return manifest, arrays
 
@@ -119,13 +124,15 @@ def checked(
 def _checked_stages(
     manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
 ) -> tuple[dict[str, Any], dict[str, Array]]:
-    expected = staged_schema.keys(plan) | (set() if plan else {"ledger", CUSTODIANS_WORDS})
+    expected = staged_schema.keys(manifest, plan) | (set() if plan else {"ledger", CUSTODIANS_WORDS})
+    expected |= set(manifest) & {PEOPLE}
     if set(manifest) != expected:
         raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
     if not {"X_star", "matrix_0"} <= set(arrays):
         raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
     if any(arrays[name].ndim != 2 for name in ("X_star", "matrix_0")):
         raise ReleaseFileError("release file: X_star and matrix_0 must have two dimensions.")
+    check_people(manifest, arrays)
     staged_schema.check(manifest, arrays, plan)
     if "kernel" in manifest["model"]:
         _check_kernel(manifest["model"]["kernel"])
@@ -258,6 +265,26 @@ def _check_function(manifest: dict[str, Any]) -> None:
         raise ReleaseFileError("release file: the function's description lacks a key or has one too many.")
 
 
+def check_people(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Words on the people to whom the promise is; who has which rows, wherever X is."""
+    words, labels = manifest.get(PEOPLE), arrays.get("people")
+    if PEOPLE in manifest and (
+        not isinstance(words, dict)
+        or {name: type(value) for name, value in words.items()} != {"sha256": str, "within": float}
+        or not _SHA256.fullmatch(words["sha256"])
+        or not 0 <= words["within"] <= 1
+    ):
+        raise ReleaseFileError("release file: its people make no sense.")
+    if (labels is not None) != (words is not None and "X" in arrays):
+        raise ReleaseFileError("release file: who has which rows must be shown where X is, and only then.")
+    if labels is None:
+        return
+    good = labels.dtype.str == "<i8" and labels.ndim == 1 and len(labels) > 0
+    # A person's number is the next one that is free where their first row is.
+    if not good or labels[0] != 0 or labels.min() < 0 or (np.diff(np.maximum.accumulate(labels)) > 1).any():
+        raise ReleaseFileError("release file: people must be numbered by their first rows.")
+
+
 def _is_seed(value: Any) -> bool:
     return type(value) is int and 0 <= value < 2**53
 
@@ -267,7 +294,7 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
     needed, allowed = _ARRAYS[kind, manifest["measurement"]["kind"]]
     if manifest["format"] == PLAN_FORMAT:
         needed = needed - {"z"}
-    if not needed <= names <= needed | allowed:
+    if not needed <= names <= needed | allowed | {"people"}:
         raise ReleaseFileError("release file: an array is missing, or one is not in the schema.")
     for setting, of_each in _OF_EACH.items():
         if names & of_each != (of_each if manifest["model"][setting] == PER_ROW else set()):
@@ -304,6 +331,7 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
         "X": (N, D),
         "matrix": (q, U),
         "labels": (N,),
+        "people": (N,),
         "noise": (N,),
         "reconstruction": (P, q),
         "centre": (q,),

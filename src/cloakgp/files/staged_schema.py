@@ -16,11 +16,13 @@ from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.measurements.staged_certificate import FIELDS, StagedCertificate
 from cloakgp.model.hyperprior import FAMILIES
 from cloakgp.model.inducing import MOST_INDUCING
+from cloakgp.rows.grid import MOST_CELLS
 
 STAGED = "staged"
 MOST_STAGES, MOST_GIVEN, MOST_LEARNED = 12, 100, 200
 MOST_IN_ALL = 100
 """Stages in a file, those of earlier releases included: their arrays' names have numbers of two digits."""
+MOST_AXES = 100
 WIDEST = 100.0
 """Half a window's width must be below so many standard deviations."""
 STAGE_ARRAYS = {  # little-endian whatever the machine; the number of dimensions
@@ -31,6 +33,7 @@ STAGE_ARRAYS = {  # little-endian whatever the machine; the number of dimensions
     "shift": ("<f8", 1),
     "extra": ("<f8", 2),
     "centre": ("<f8", 1),
+    "counts": ("<f8", 1),
     "z": ("<i8", 1),
 }
 _PLAN_ARRAYS = {
@@ -40,6 +43,8 @@ _PLAN_ARRAYS = {
     "inducing": ("<f8", 2),
     "cells": ("<f8", 2),
     "counts": ("<i8", 1),
+    "people": ("<i8", 1),
+    "rows_each": ("<f8", 1),
 }
 _WINDOWS = {"lower", "upper", "slope", "shift", "extra"}  # of a stage with windows
 _KEYS = {
@@ -62,9 +67,9 @@ _MOST_BITS = 62  # so that powers of two are integers of 64 bits
 _NUMBERED = re.compile(r"([a-z]+)_(0|[1-9][0-9]?)")
 
 
-def keys(plan: bool) -> set[str]:
-    """Of the manifest, but for those that every release file has."""
-    return _KEYS if plan else _KEYS | {"learned"}
+def keys(manifest: dict[str, Any], plan: bool) -> set[str]:
+    """Of the manifest, but for those that every release file has; with a grid if inputs are private."""
+    return _KEYS | (set() if plan else {"learned"}) | (manifest.keys() & {"grid"})
 
 
 def check(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> None:
@@ -74,6 +79,7 @@ def check(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> Non
     _expect(good, "its inputs' digest makes no sense")
     _expect(type(manifest["rule"]) is int and 0 < manifest["rule"] < 2**31, "its rule makes no sense")
     before = _check_given(manifest["given"])
+    _check_grid(manifest, before)
     _check_certificate(manifest)
     _check_model(manifest)
     stages = manifest["stages"]
@@ -104,6 +110,35 @@ def _check_given(given: Any) -> int:
         _expect(good and one["stages"] <= len(one["shares"]) <= MOST_STAGES, "what was given makes no sense")
         stages += one["stages"]
     return stages
+
+
+def _check_grid(manifest: dict[str, Any], before: int) -> None:
+    """Where inputs are private: nothing is told of them."""
+    if "grid" not in manifest:
+        return
+    grid = manifest["grid"]
+    good = isinstance(grid, dict) and set(grid) == {"axes", "size", "max_rows"}
+    _expect(
+        good and isinstance(grid["axes"], list) and 1 <= len(grid["axes"]) <= MOST_AXES,
+        "its grid makes no sense",
+    )
+    for axis in grid["axes"]:
+        good = isinstance(axis, dict) and set(axis) in ({"name", "levels"}, {"name", "low", "high", "cells"})
+        _expect(good and type(axis["name"]) is str, "its grid makes no sense")
+        if "levels" in axis:
+            good = isinstance(axis["levels"], list) and len(axis["levels"]) <= MOST_CELLS
+            good = good and all(type(level) in (str, int) for level in axis["levels"])
+        else:
+            good = _numbers([axis["low"], axis["high"]]) and type(axis["cells"]) is int
+        _expect(good, "its grid makes no sense")
+    size, most = grid["size"], grid["max_rows"]
+    good = (
+        type(size) is int
+        and 1 <= size < 2**40
+        and (most is None or (type(most) is int and 1 <= most < 2**40))
+    )
+    _expect(good, "its population makes no sense")
+    _expect(before == 0 and manifest["inputs_sha256"] is None, "it tells of private inputs")
 
 
 def _expect(fine: bool, what: str) -> None:
@@ -153,7 +188,10 @@ def _check_model(manifest: dict[str, Any]) -> None:
         return
     prior = model["prior"]
     ends = ("lengthscale", "signal", "noise")
-    good = isinstance(prior, dict) and set(prior) == {"kernels", *ends}
+    good = isinstance(prior, dict) and set(prior) - {"categories"} == {"kernels", *ends}
+    columns = prior.get("categories", [0]) if good else []
+    good = good and isinstance(columns, list) and 1 <= len(columns) <= MOST_AXES
+    good = good and all(type(column) is int and 0 <= column < MOST_AXES for column in columns)
     _expect(good, "the prior lacks a key or has one too many")
     families = prior["kernels"]
     # No more than there are, or a file could ask for endless work.
@@ -206,9 +244,15 @@ def _check_learned(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
 
 def wanted(manifest: dict[str, Any], answered: int) -> set[str]:
     """Names of the arrays that there must be, if so many stages were answered."""
-    names = {"X_star", "weights"} | ({"X"} if manifest["inputs_sha256"] is None else {"cells", "counts"})
+    names, rows = {"X_star", "weights"}, "grid" in manifest
+    if not rows:
+        names |= {"X"} if manifest["inputs_sha256"] is None else {"cells", "counts"}
     for number, words in enumerate(manifest["stages"]):
-        own = {"matrix"} | (_WINDOWS if words["windows"] else set())
+        own = (
+            {"matrix"}
+            | (_WINDOWS if words["windows"] else set())
+            | ({"counts"} if rows and number else set())
+        )
         own |= ({"centre"} if words["spread"] else set()) | ({"z"} if number < answered else set())
         names |= {f"{name}_{number}" for name in own}
     return names
@@ -217,7 +261,9 @@ def wanted(manifest: dict[str, Any], answered: int) -> set[str]:
 def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: int) -> None:
     needed = wanted(manifest, answered)
     _expect(
-        needed <= set(arrays) <= needed | {"inducing", "X"},
+        needed
+        <= set(arrays)
+        <= needed | {"inducing"} | (set() if "grid" in manifest else {"X", "people", "rows_each"}),
         "an array is missing, or one is not in the schema",
     )
     _expect(not any(0 in array.shape for array in arrays.values()), "an array is empty")
@@ -232,7 +278,7 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: 
         _expect(array.dtype.kind != "f" or bool(np.isfinite(array).all()), f"{name} must be finite")
     _expect(bool((arrays["weights"] > 0).all()), "weights must be above 0")
     (P, D), N = arrays["X_star"].shape, manifest["certificate"]["n_rows"]
-    shapes: dict[str, tuple[int, ...]] = {"X": (N, D), "X_star": (P, D), "weights": (P,)}
+    shapes: dict[str, tuple[int, ...]] = {"X": (N, D), "X_star": (P, D), "weights": (P,), "people": (N,)}
     if "inducing" in arrays:
         _expect(len(arrays["inducing"]) <= MOST_INDUCING, "there are too many inducing inputs")
         shapes["inducing"] = (len(arrays["inducing"]), D)
@@ -242,13 +288,19 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: 
         counts = arrays["counts"]
         _expect(counts.shape == (U,) and bool((counts > 0).all()), "every cell must have a row")
         _expect(sum(counts.tolist()) == N, "the cells' rows must add up to all rows")
+    if "rows_each" in arrays:
+        shapes["rows_each"] = (U,)
+        _expect("cells" in arrays and "people" in manifest, "rows of each person are for people in cells")
+        _expect(bool((arrays["rows_each"] >= 1).all()), "everybody in a cell must have a row")
     for number, words in enumerate(manifest["stages"]):
         q = len(arrays[f"matrix_{number}"])
         each = {"matrix": (q, U), "shift": (q,), "extra": (q, q), "z": (q + (words["spread"] is not None),)}
-        each |= dict.fromkeys(("lower", "upper", "slope", "centre"), (U,))
+        each |= dict.fromkeys(("lower", "upper", "slope", "centre", "counts"), (U,))
         shapes |= {f"{name}_{number}": shape for name, shape in each.items()}
     for name, array in arrays.items():
         _expect(array.shape == shapes[name], f"{name} has shape {array.shape}, expected {shapes[name]}")
     for name, array in arrays.items():
+        if name.startswith("counts_"):
+            _expect(bool((array > 0).all()), "a cell's estimate must be above 0")
         if name.startswith("upper_"):
             _expect(bool((array > arrays[name.replace("upper", "lower")]).all()), "a window holds nothing")

@@ -12,6 +12,7 @@ expanded as |x|² + |z|² − 2 x·z: the matrix is then exactly symmetric and i
 """
 
 from cloakgp.kernels.base import MAX_DEPTH, Constant, Custom, Kernel, Product, Sum, as_kernel
+from cloakgp.kernels.category import Category
 from cloakgp.kernels.families import (
     EQ,
     Linear,
@@ -33,6 +34,7 @@ __all__ = [
     "KINDS",
     "MAX_DEPTH",
     "Boxes",
+    "Category",
     "Constant",
     "Custom",
     "Integral",

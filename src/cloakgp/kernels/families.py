@@ -32,7 +32,7 @@ class _Scaled(Kernel):
 
     def __post_init__(self) -> None:
         scales = _lengthscale(self.lengthscale)
-        dims = None if self.active_dims is None else _active_dims(self.active_dims)
+        dims = checked_dims(self.active_dims)
         if isinstance(scales, tuple) and dims is not None and len(scales) != len(dims):
             raise ArgumentError(
                 "lengthscale",
@@ -46,15 +46,7 @@ class _Scaled(Kernel):
 
     def _columns(self, X: Array) -> list[tuple[int, float]]:
         """The columns of X that this kernel reads, each with its lengthscale."""
-        width = X.shape[1]
-        dims = range(width) if self.active_dims is None else self.active_dims
-        if max(dims) >= width:
-            raise ArgumentError(
-                "active_dims",
-                f"must name columns of X, which has {width}",
-                repr(self.active_dims),
-                "Columns are counted from 0.",
-            )
+        width, dims = X.shape[1], dims_of(self.active_dims, X)
         if not isinstance(self.lengthscale, tuple):
             return [(column, float(self.lengthscale)) for column in dims]  # type: ignore[arg-type]
         if len(self.lengthscale) != len(dims):
@@ -65,6 +57,26 @@ class _Scaled(Kernel):
                 "Give a single number, or choose columns with active_dims.",
             )
         return list(zip(dims, self.lengthscale, strict=True))
+
+
+def checked_dims(dims: Sequence[int] | None) -> tuple[int, ...] | None:
+    """Columns that a kernel reads, if they are fit to be that."""
+    return None if dims is None else _active_dims(dims)
+
+
+def dims_of(dims: Sequence[int] | None, X: Array) -> Sequence[int]:
+    """The columns of X that a kernel reads: all if it names none."""
+    width = X.shape[1]
+    if dims is None:
+        return range(width)
+    if max(dims) >= width:
+        raise ArgumentError(
+            "active_dims",
+            f"must name columns of X, which has {width}",
+            repr(dims),
+            "Columns are counted from 0.",
+        )
+    return dims
 
 
 class Stationary(_Scaled):

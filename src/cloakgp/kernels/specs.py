@@ -8,6 +8,7 @@ from typing import Any
 
 from cloakgp.errors import ArgumentError
 from cloakgp.kernels.base import MAX_DEPTH, Combination, Constant, Kernel, Product, Sum
+from cloakgp.kernels.category import Category
 from cloakgp.kernels.families import (
     EQ,
     Linear,
@@ -21,7 +22,7 @@ from cloakgp.kernels.families import (
 from cloakgp.kernels.integral import Integral
 
 _STATIONARY: list[type[Kernel]] = [EQ, Matern12, Matern32, Matern52, Periodic, RationalQuadratic]
-_OTHERS: list[type[Kernel]] = [Linear, Polynomial, Constant, Integral, Sum, Product]
+_OTHERS: list[type[Kernel]] = [Category, Linear, Polynomial, Constant, Integral, Sum, Product]
 KINDS = {kind.__name__: kind for kind in [*_STATIONARY, *_OTHERS]}
 """The list of kernels: all that a spec may name. Texts, exports and documentation follow it."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,7 @@ from cloakgp.model.smoothers import Rows, check_covariance, gentle_cholesky, ker
 if TYPE_CHECKING:
     from cloakgp.kernels import Kernel
     from cloakgp.model.gp import GP
+    from cloakgp.rows.people import People
 
 SEED = 0
 """Public seed by which ``folds=K`` shuffles the rows."""
@@ -38,14 +40,17 @@ class Fold(NamedTuple):
     test: Rows
 
 
-def as_folds(folds: Any, X: FloatArray) -> tuple[Fold, ...]:
-    """The folds in full, drawn once: a splitter's own randomness ends here, in public."""
+def as_folds(folds: Any, X: FloatArray, people: People | None = None) -> tuple[Fold, ...]:
+    """The folds in full, drawn once: a splitter's own randomness ends here, in public.
+
+    A number of folds keeps a person's rows together: else a model would be tested on people whom it knows.
+    """
     if isinstance(folds, (bool, str, bytes)) or folds is None:
         raise ArgumentTypeError("folds", "must be a number or say how to split", repr(folds), _REMEDY)
     if isinstance(folds, Integral):
-        pairs = _k_folds(int(folds), len(X))
+        pairs = _k_folds(int(folds), len(X), people)
     elif hasattr(folds, "split"):
-        pairs = _by_splitter(folds, X)
+        pairs = _by_splitter(folds, X, people)
     else:
         pairs = folds
     if not isinstance(pairs, Iterable):
@@ -56,18 +61,25 @@ def as_folds(folds: Any, X: FloatArray) -> tuple[Fold, ...]:
     return checked
 
 
-def _k_folds(k: int, n_rows: int) -> Iterable[Any]:
+def _k_folds(k: int, n_rows: int, people: People | None) -> Iterable[Any]:
     """K folds of the shuffled rows: in the order of X, a sorted X would be tested by extrapolation."""
     from sklearn.model_selection import KFold
 
-    if not 2 <= k <= n_rows:
-        raise ArgumentError("folds", f"must be from 2 to the number of rows, {n_rows}", str(k))
-    pairs: Iterable[Any] = KFold(k, shuffle=True, random_state=SEED).split(np.empty((n_rows, 1)))
-    return pairs
+    n, what = (n_rows, "rows") if people is None else (people.n_people, "people")
+    if not 2 <= k <= n:
+        raise ArgumentError("folds", f"must be from 2 to the number of {what}, {n}", str(k))
+    pairs: Iterable[Any] = KFold(k, shuffle=True, random_state=SEED).split(np.empty((n, 1)))
+    if people is None:
+        return pairs
+    return [[np.flatnonzero(np.isin(people.labels, part)) for part in pair] for pair in pairs]
 
 
-def _by_splitter(splitter: Any, X: FloatArray) -> list[Any]:
+def _by_splitter(splitter: Any, X: FloatArray, people: People | None) -> list[Any]:
     try:
+        if people is not None:
+            with suppress(TypeError, ValueError):  # of one that needs to know whose rows they are
+                return list(splitter.split(X))
+            return list(splitter.split(X, groups=people.labels))
         return list(splitter.split(X))
     except (TypeError, ValueError) as error:
         raise ValueError(

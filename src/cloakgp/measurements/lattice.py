@@ -35,7 +35,7 @@ HEADROOM = 2**62
 """Every sum that is formed, plus noise of so many times its scale, stays below this."""
 NOISE_SCALES = 64
 """Times its scale beyond which noise is hardly ever."""
-_Y_BITS, _MATRIX_BITS = 24, 30  # finest lattice: beyond it nothing is gained
+Y_BITS, MATRIX_BITS = 24, 30  # finest lattice: beyond it nothing is gained
 
 
 Limits = float | FloatArray
@@ -51,6 +51,8 @@ class Lattice(NamedTuple):
     centre: FloatArray | None = None
     """If given, what is rounded is how far y, clipped to the bounds, is from it: at most `limit`."""
     limit: float = 0.0
+    centred: bool = False
+    """Whether integers are counted from the middle of the bounds: they are in [-2^(y_bits - 1), 2^(y_bits - 1)]."""
 
     def at(self, labels: Labels, windows: FloatArray | None = None) -> Lattice:
         """The same for rows that have these columns; or, if they are given, these limits."""
@@ -58,7 +60,7 @@ class Lattice(NamedTuple):
             return self._replace(lower=windows[:, 0], upper=windows[:, 1])
         lower, upper = of_rows(self.lower, labels), of_rows(self.upper, labels)
         centre = None if self.centre is None else self.centre[labels]
-        return Lattice(lower, upper, self.y_bits, centre, self.limit)
+        return self._replace(lower=lower, upper=upper, centre=centre)
 
 
 class Part(NamedTuple):
@@ -300,9 +302,9 @@ def to_integers(
     Where rows have bounds of their own, B is for outcomes in units of these, times the widest's width.
 
     `groups` says which rows of y each column is for, if it is for more than one, and `people` whose rows they
-    are, if the promise is to people: then it is the columns of a person that add up to 1 at most. With `full_scale` the
-    noise is that for columns of norm 1, however short B's are. With `hide_inputs` the lattice does not
-    depend on B either.
+    are, if the promise is to people: then the columns of one person together are about that long. With
+    `full_scale` the noise is that for columns of norm 1, however short B's are. With `hide_inputs` the
+    lattice does not depend on B either.
     """
     q = len(B)
     counts = np.ones(B.shape[1]) if groups is None else groups.counts.astype(np.float64)
@@ -311,8 +313,8 @@ def to_integers(
     # Bits such that row sums of |B_int| y_int and 64 sigma stay below 2^61, a bit under the limit.
     reach = 1.0 if people is None else _longest_together(B, groups, people)
     total = math.floor(61 - math.log2(rows + NOISE_SCALES * reach / mu))
-    y_bits = min(_Y_BITS, total * 4 // 9)
-    matrix_bits = min(_MATRIX_BITS, total - y_bits)
+    y_bits = min(Y_BITS, total * 4 // 9)
+    matrix_bits = min(MATRIX_BITS, total - y_bits)
     declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
     matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
     fixed = (*bounds, epsilon, delta, declared, groups, part, people)

@@ -87,14 +87,14 @@ def _about(matrix: IntArray, columns: Labels, counts: IntArray) -> NDArray[np.fl
 def _over_signs(gram: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, 2^(d-1)) squared lengths for all signs; of two that are each other's opposite, one."""
     S = _signs(gram.shape[-1])
-    return np.einsum("nsd,sd->ns", np.swapaxes(gram @ S.T, 1, 2), S)
+    return np.asarray(np.einsum("nsd,sd->ns", np.swapaxes(gram @ S.T, 1, 2), S))
 
 
 @cache
 def _signs(d: int) -> NDArray[np.float64]:
     """(2^(d-1), d) all signs, the first being +."""
     bits = np.arange(2 ** (d - 1))[:, None] >> np.arange(d)
-    return 1.0 - 2.0 * (bits[:, np.r_[d - 1, : d - 1]] & 1)
+    return np.asarray(1.0 - 2.0 * (bits[:, np.r_[d - 1, : d - 1]] & 1), dtype=np.float64)
 
 
 def _exactly(matrix: IntArray, columns: Labels, counts: IntArray) -> int:
@@ -102,16 +102,17 @@ def _exactly(matrix: IntArray, columns: Labels, counts: IntArray) -> int:
     own = matrix[:, columns]
     gram = exact_gram(own)
     m = counts.tolist()
+    weighted = [[a * b * g for b, g in zip(m, row, strict=True)] for a, row in zip(m, gram, strict=True)]
     if len(m) > FEW:
-        return sum(a * b * abs(entry) for a, row in zip(m, gram, strict=True) for b, entry in zip(m, row, strict=True))
-    weighted = [[a * b * entry for b, entry in zip(m, row, strict=True)] for a, row in zip(m, gram, strict=True)]
+        return sum(abs(entry) for row in weighted for entry in row)
     about = _over_signs(np.array(weighted, dtype=np.float64)[None])[0]
     best = np.flatnonzero(about >= about.max() * (1 - _NEAR))
     return max(_squared(weighted, signs) for signs in _signs(len(m))[best].astype(int).tolist())
 
 
 def _squared(gram: list[list[int]], signs: list[int]) -> int:
-    return sum(s * t * entry for s, row in zip(signs, gram, strict=True) for t, entry in zip(signs, row, strict=True))
+    each = zip(signs, gram, strict=True)
+    return sum(s * sum(t * entry for t, entry in zip(signs, row, strict=True)) for s, row in each)
 
 
 def exact_gram(columns: IntArray) -> list[list[int]]:

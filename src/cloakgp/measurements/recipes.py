@@ -238,7 +238,7 @@ def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any, w
 def whole_norms(columns: FloatArray) -> IntArray:
     """At least the norm of each column, in whole units: rounding errors are far below the last factor."""
     lengths = np.sqrt(np.einsum("ij,ij->j", columns, columns))
-    return np.ceil(lengths * (1 + (len(columns) + 16) * 2.0**-52)).astype(np.int64)
+    return np.asarray(np.ceil(lengths * (1 + (len(columns) + 16) * 2.0**-52)), dtype=np.int64)
 
 
 def longest_together(norms: IntArray, groups: Groups | None, people: People) -> int:
@@ -315,9 +315,10 @@ class FactoredMeasurement(Measured):
         return super().middle_less(mean) if self.moved is None else self.moved
 
     def check(self) -> None:
-        if self.people is not None and (self.people.n_rows, self.people.digest) != (self.rows, self.partition):
+        shared = self.people
+        if shared is not None and (shared.n_rows, shared.digest) != (self.rows, self.partition):
             raise AssertionError("people are not those whom the noise was made for")
-        if self.people is None and self.partition and self.inputs is not None:
+        if shared is None and self.partition and self.inputs is not None:
             raise AssertionError("who has which rows is not known")
         super().check()
 

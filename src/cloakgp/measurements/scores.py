@@ -7,7 +7,8 @@ summed loss, min(e^2, T^2) or min(|e|, T), over all folds. With C_int = rint(2^a
 
 are exact integers, so that no rounding can add to what one row of y can change. How much that is
 (lemma 11 of ``docs/proofs.md``) depends on |C_int| alone: if a residual moves by at most s, its loss moves
-by at most h(s) = t (2T - t), t = min(s, T), for squared loss and h(s) = min(s, T) for absolute loss.
+by at most h(s) = t (2T - t), t = min(s, T), for squared loss and h(s) = min(s, T) for absolute loss. Where
+the promise is to people, s counts all rows of one person.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError
 from cloakgp.measurements.folds import Fold
 from cloakgp.measurements.lattice import IntArray, Lattice
+from cloakgp.rows.merging import Labels
+from cloakgp.rows.people import People
 
 LOSSES = ("squared", "absolute")
 Y_BITS = 18
@@ -58,11 +61,13 @@ class Scores:
     matrix_bits: int
     shift: int
     sensitivity: int
-    """How far one row of y can move a score: what the noise is scaled to."""
+    """How far one row of y, or all of one person's, can move a score: what the noise is scaled to."""
     lower: float
     upper: float
     n_rows: int
     epsilon: float
+    people: People | None = None
+    """Who has which rows, if the promise is to each person; None if it is to each row."""
 
     @property
     def n_tested(self) -> int:
@@ -95,13 +100,15 @@ class Scores:
             raise AssertionError("epsilon is not a positive number")
         effects = [self._largest_effect(matrices) for matrices in self.matrices]
         if self.sensitivity < in_steps(max(effects), self.shift):
-            raise AssertionError("one row can move a score further than the declared sensitivity")
+            raise AssertionError("y can move a score further than the declared sensitivity")
 
     def _check_shapes(self) -> None:
         if not len(self.matrices) == len(self.offsets) == len(self.costs) > 0:
             raise AssertionError("candidates do not match")
         if self.loss not in LOSSES:
             raise AssertionError("loss is not a known one")
+        if self.people is not None and self.people.n_rows != self.n_rows:
+            raise AssertionError("people are not those of as many rows")
         for train, test in self.folds:
             used = np.concatenate([train, test])
             if used.min() < 0 or used.max() >= self.n_rows or len(np.unique(used)) < len(used):
@@ -129,18 +136,33 @@ class Scores:
             raise AssertionError("scores could overflow")
 
     def _largest_effect(self, matrices: Sequence[SmallIntArray]) -> int:
-        """How far one row can move the summed loss of a candidate, in lattice steps, rounded up."""
-        effect = np.zeros(self.n_rows)
+        """How far one row, or one person, can move the summed loss of a candidate: in steps, rounded up."""
+        effect = np.zeros(self.n_rows if self.people is None else self.people.n_people)
         for matrix, (train, test) in zip(matrices, self.folds, strict=True):
-            moves = np.ldexp(np.abs(matrix.astype(np.float64)), self.y_bits)  # exact: below 2^53
-            effect[train] += _loss_change(moves, self.clip, self.loss).sum(axis=0)
-            effect[test] += _loss_change(2.0 ** (self.matrix_bits + self.y_bits), self.clip, self.loss)
+            moves = np.abs(matrix.astype(np.float64))
+            if self.people is None:
+                moves = np.ldexp(moves, self.y_bits)  # exact: below 2^53
+                effect[train] += _loss_change(moves, self.clip, self.loss).sum(axis=0)
+                effect[test] += _loss_change(2.0 ** (self.matrix_bits + self.y_bits), self.clip, self.loss)
+            else:
+                moves = _added_up(moves, self.people.labels[train], len(effect))
+                moves[np.arange(len(test)), self.people.labels[test]] += 2.0**self.matrix_bits  # exact, too
+                effect += _loss_change(np.ldexp(moves, self.y_bits), self.clip, self.loss).sum(axis=0)
         # Each loss change is one product of exact integers, rounded once, and no term of the sums is
         # negative, so n terms sum to within a relative (n + 1) 2^-53 of the exact value: below 5e-10 for
         # n up to 2^22. The factor covers that, and the rounding of the product with it.
         if self.n_tested + len(self.folds) > 2**22:
             raise AssertionError("too many losses to bound the rounding of their sum")
         return math.ceil(float(effect.max()) * (1 + 1e-9))
+
+
+def _added_up(moves: FloatArray, labels: Labels, n_people: int) -> FloatArray:
+    """(n tested, n people): how far each person's rows together move each residual, in exact integers."""
+    from scipy import sparse
+
+    shape = (len(labels), n_people)
+    whose = sparse.csr_array((np.ones(len(labels)), (np.arange(len(labels)), labels)), shape=shape)
+    return np.asarray(moves @ whose)
 
 
 def _loss_change(move: Any, clip: int, loss: str) -> Any:
@@ -179,6 +201,7 @@ def make_scores(
     loss: str,
     clip: float,
     epsilon: float,
+    people: People | None = None,
 ) -> Scores:
     """Quantise every candidate's weights on one lattice, and find the sensitivity of the integers.
 
@@ -212,6 +235,7 @@ def make_scores(
         upper=upper,
         n_rows=n_rows,
         epsilon=epsilon,
+        people=people,
     )
     return _scaled(draft, costs)
 

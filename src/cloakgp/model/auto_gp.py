@@ -15,6 +15,8 @@ from cloakgp.rows.sources import as_source
 
 if TYPE_CHECKING:
     from cloakgp.plans.staged import StagedPlan
+    from cloakgp.plans.whole_rows import RowsPlan
+    from cloakgp.rows.grid import Grid
 
 MOST_STAGES = 12
 
@@ -133,6 +135,45 @@ class AutoGP:
             people=people,
             within=within,
         )
+
+    def plan_rows(
+        self,
+        grid: Grid,
+        n_rows: int,
+        X_star: Any = None,
+        *,
+        epsilon: float,
+        delta: float,
+        weights: Any = None,
+        max_rows: int | None = None,
+    ) -> RowsPlan:
+        """Plan a release that protects whole rows, inputs included: public, free, and without X and y.
+
+        Parameters
+        ----------
+        grid : Grid
+            A public box, and how it is cut into cells: all that is known of the inputs.
+        n_rows : int
+            How many rows there are; with `max_rows`, how many people. Public: whoever learns of the release
+            learns that number.
+        X_star : table with the grid's names or (P, D) array, optional
+            Where predictions matter most, from public knowledge; points that cover the box if absent.
+        epsilon, delta : float
+            The promise for all stages together. One release spends it once.
+        weights : (P,) array, optional
+            How much the error at each test point matters; all alike if absent.
+        max_rows : int, optional
+            Protect all rows of one person together, of which at most so many count.
+
+        Returns
+        -------
+        RowsPlan
+            ``plan.release(X, y)`` is the private step.
+        """
+        from cloakgp.plans.rows_planner import make_rows_plan
+
+        promise: Any = {"epsilon": epsilon, "delta": delta, "weights": weights, "max_rows": max_rows}
+        return make_rows_plan(self, grid, n_rows, X_star, **promise)
 
     def __repr__(self) -> str:
         shown = f"bounds={self.bounds}, kernels={self.prior.kernels}"

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from cloakgp.plans.planner import Planner
     from cloakgp.plans.predictions import Plan
     from cloakgp.plans.staged import StagedPlan
+    from cloakgp.plans.whole_rows import RowsPlan
+    from cloakgp.rows.grid import Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,6 +214,27 @@ class GP:
         return self.planner(X, X_star, weights, device, people, within).plan(
             epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
         )
+
+    def plan_rows(
+        self,
+        grid: Grid,
+        n_rows: int,
+        X_star: Any = None,
+        *,
+        epsilon: float,
+        delta: float,
+        weights: Any = None,
+        max_rows: int | None = None,
+    ) -> RowsPlan:
+        """Plan a release that protects whole rows, inputs included, for this model.
+
+        As :meth:`AutoGP.plan_rows`, which learns the model; here it is known. Levels of a category are
+        numbered from 0, for a kernel such as :class:`cloakgp.kernels.Category`.
+        """
+        from cloakgp.plans.rows_planner import make_known_rows_plan
+
+        promise: Any = {"epsilon": epsilon, "delta": delta, "weights": weights, "max_rows": max_rows}
+        return make_known_rows_plan(self, grid, n_rows, X_star, **promise)
 
     def _plan_after(
         self,

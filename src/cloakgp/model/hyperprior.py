@@ -13,20 +13,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
-from operator import add
-from typing import Any, Protocol
+from operator import add, mul
+from typing import Any, Protocol, cast
 
 import numpy as np
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
-from cloakgp.kernels import EQ, Constant, Kernel, Matern32, Matern52
+from cloakgp.kernels import EQ, Category, Constant, Kernel, Matern32, Matern52
 from cloakgp.model.gp import GP, check_bounds
 
 FAMILIES: dict[str, type[Any]] = {"EQ": EQ, "Matern32": Matern32, "Matern52": Matern52}
 _GRID = (6, 5, 7)  # lengthscales, signal stds, noise stds
 _SOBOL = 2**9
+_LEVELS_SPAN = 3.0  # of a category, in distances of levels: the longest lengthscale makes them nearly alike
 _SUMMED = 16  # kernels of a sum that stands for the mixture
 
 
@@ -48,6 +49,8 @@ class Hyperprior:
     lengthscale: tuple[float, float] = (1 / 30, 1.0)
     signal: tuple[float, float] = (0.025, 0.4)
     noise: tuple[float, float] = (0.01, 0.3)
+    categories: tuple[int, ...] = ()
+    """Columns of the inputs that hold levels of a category: any two are equally far apart."""
 
     def __post_init__(self) -> None:
         families = (self.kernels,) if isinstance(self.kernels, str) else tuple(self.kernels)
@@ -63,6 +66,12 @@ class Hyperprior:
             least, most = _pair(getattr(self, name), name)
             object.__setattr__(self, name, (least, most))
 
+    def spans(self, X: FloatArray) -> FloatArray:
+        """(D,) ranges of inputs; of a category, as many times as far as any two levels are apart."""
+        spans = np.ptp(X, axis=0)
+        spans[list(self.categories)] = _LEVELS_SPAN
+        return np.asarray(spans)
+
     def settings(self, spans: FloatArray, width: float) -> list[Setting]:
         """Models that stand for the prior, for inputs of these ranges and outcomes of this width."""
         spans = np.where(spans > 0, spans, 1.0)
@@ -74,7 +83,8 @@ class Hyperprior:
 
             unit = qmc.Sobol(len(spans) + 2, scramble=False).random(_SOBOL) + 0.5 / _SOBOL
             shares = self._within(unit, len(spans))
-        return [Setting.of(family, row, spans, width) for family in self.kernels for row in shares]
+        given = spans, width, self.categories
+        return [Setting.of(family, row, *given) for family in self.kernels for row in shares]
 
     def model(self, X: Any, bounds: Any) -> GP:
         """The one GP with the mean and the covariances of the whole mixture: to plan a release with.
@@ -84,12 +94,12 @@ class Hyperprior:
         reconstructions that are linear.
         """
         X, (low, high) = checks.matrix(X, "X"), check_bounds(bounds)
-        settings = self.settings(np.ptp(X, axis=0), high - low)
+        settings = self.settings(self.spans(X), high - low)
         if X.shape[1] > 1:  # a few that are spread: a sum of hundreds of kernels would be slow
             settings = settings[:: max(1, len(settings) // _SUMMED)]
         shapes = list(dict.fromkeys((s.family, s.lengthscale) for s in settings))
         signal = float(np.mean([s.signal for s in settings])) / len(shapes)
-        smooth = [FAMILIES[family](list(lengths), variance=signal) for family, lengths in shapes]
+        smooth = [smooth_part(family, lengths, signal, self.categories) for family, lengths in shapes]
         kernel = reduce(add, smooth) + Constant(settings[0].level)
         return GP(kernel, float(np.mean([s.noise for s in settings])), (low, high))
 
@@ -134,24 +144,48 @@ class Setting:
     """Variance of the unknown level."""
     noise: float
     """Variance of one outcome about f."""
+    categories: tuple[int, ...] = ()
+    """Columns that hold levels: as in the hyperprior."""
 
     @classmethod
-    def of(cls, family: str, shares: FloatArray, spans: FloatArray, width: float) -> Setting:
+    def of(
+        cls,
+        family: str,
+        shares: FloatArray,
+        spans: FloatArray,
+        width: float,
+        categories: tuple[int, ...] = (),
+    ) -> Setting:
         *lengths, signal, noise = shares.tolist()
         scales = tuple(float(share * span) for share, span in zip(lengths, spans, strict=True))
-        return cls(family, scales, (signal * width) ** 2, width**2 / 12, (noise * width) ** 2)
+        return cls(family, scales, (signal * width) ** 2, width**2 / 12, (noise * width) ** 2, categories)
 
     @property
     def shape(self) -> Kernel:
         """The smooth part with variance 1."""
-        kernel: Kernel = FAMILIES[self.family](list(self.lengthscale))
-        return kernel
+        return smooth_part(self.family, self.lengthscale, 1.0, self.categories)
 
     @property
     def kernel(self) -> Kernel:
         """The whole kernel, level included."""
-        smooth: Kernel = FAMILIES[self.family](list(self.lengthscale), variance=self.signal)
+        smooth = smooth_part(self.family, self.lengthscale, self.signal, self.categories)
         return smooth + Constant(self.level)
+
+
+def smooth_part(
+    family: str, lengthscale: Sequence[float], variance: float, categories: tuple[int, ...] = ()
+) -> Kernel:
+    """A family's kernel, times one for each category: levels at distance 1, by its lengthscale."""
+    kind = FAMILIES[family]
+    if not categories:
+        return cast(Kernel, kind(list(lengthscale), variance=variance))
+    numeric = [column for column in range(len(lengthscale)) if column not in categories]
+    factors: list[Kernel] = [
+        Category(math.exp(-1 / (2 * lengthscale[column] ** 2)), active_dims=[column]) for column in categories
+    ]
+    if numeric:
+        factors.insert(0, kind([lengthscale[column] for column in numeric], active_dims=numeric))
+    return reduce(mul, factors) * variance
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +193,10 @@ class Known:
     """A model that is known, as a hyperprior that leaves nothing open."""
 
     gp: GP
+
+    def spans(self, X: FloatArray) -> FloatArray:
+        """(D,) ranges of inputs."""
+        return np.asarray(np.ptp(X, axis=0))
 
     def settings(self, spans: FloatArray, width: float) -> list[KnownSetting]:
         """The one model."""

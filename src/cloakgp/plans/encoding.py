@@ -23,6 +23,7 @@ from cloakgp.model.gp import GP
 from cloakgp.model.inducing import Features
 from cloakgp.model.windows import RowMeans, evaluated
 from cloakgp.rows.merging import Groups, distinct
+from cloakgp.rows.people import People
 
 LARGEST_INPUTS = 2**26
 """Bytes of X up to which a file with a recipe holds it, and not only its digest."""
@@ -41,6 +42,10 @@ class Encodable(Protocol):
     def reconstruction(self) -> FloatArray: ...
     @property
     def certificate(self) -> Certificate: ...
+    @property
+    def partition(self) -> str: ...
+    @property
+    def within(self) -> float | None: ...
     def own_contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Words and arrays that plans of this kind have, and others have not."""
         ...
@@ -102,6 +107,10 @@ def _described(plan: Encodable) -> tuple[dict[str, Any], dict[str, Array]]:
         arrays |= {"X": plan.X, "matrix": measurement.matrix}
         if measurement.groups is not None:
             arrays["labels"] = measurement.groups.labels
+    if plan.partition:
+        manifest[schema.PEOPLE] = {"sha256": plan.partition, "within": plan.within}
+        if "X" in arrays and measurement.people is not None:
+            arrays["people"] = measurement.people.labels
     if plan.gp.inducing is not None:
         arrays["inducing"] = np.asarray(plan.gp.inducing)
     manifest |= {
@@ -133,6 +142,12 @@ class Contents:
     def z(self) -> IntArray:
         """The noisy measurements."""
         return self.arrays["z"]
+
+    @property
+    def within(self) -> float | None:
+        """Correlation of the noise within a person, if the promise is to people."""
+        words = self.manifest.get(schema.PEOPLE)
+        return None if words is None else float(words["within"])
 
     @property
     def kind(self) -> str:
@@ -231,6 +246,7 @@ def _measurement(
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "declared": certificate.sensitivity_steps,
+        "people": People(arrays["people"].astype(np.intp)) if "people" in arrays else None,
     }
     if words["kind"] != FACTORED:
         return Measurement(
@@ -248,6 +264,7 @@ def _measurement(
             words["factor_bits"],
             certificate.matrix_bits,
             float(np.max(upper - lower)),
+            schema.PEOPLE in manifest,
         ),
         inputs=inputs,
         information=arrays["information"],
@@ -256,6 +273,7 @@ def _measurement(
         sums=arrays["sums"],
         extent=words["extent"],
         moved=arrays.get("middle_less_mean"),
+        partition=manifest[schema.PEOPLE]["sha256"] if schema.PEOPLE in manifest else "",
         **lattice,
     )
 

@@ -136,6 +136,7 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
             rkhs_sensitivity=words["reach"],
             prior_seed=words["prior_seed"],
             certificate=contents.certificate,
+            within=contents.within,
         )
 
     def _measure(self, y: Any, missing: str) -> IntArray:

@@ -14,6 +14,7 @@ from cloakgp.plans.encoding import contents_of
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
+from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
 
 AnyPlan = Plan | FunctionPlan | StagedPlan
 AnyRelease = Release | FunctionRelease | StagedRelease
@@ -33,7 +34,7 @@ def load_plan(path: str | os.PathLike[str], kernel: Any = None) -> AnyPlan:
     """The plan in a plan's file, of whatever kind."""
     manifest, arrays = read_plan(path)
     if manifest["release"] == StagedPlan.kind:
-        return StagedPlan.from_contents(manifest, arrays, kernel)
+        return (RowsPlan if "grid" in manifest else StagedPlan).from_contents(manifest, arrays, kernel)
     found = contents_of(manifest, arrays, kernel)
     return _PLANS[found.kind].from_contents(found)
 
@@ -57,7 +58,7 @@ def load_release(path: str | os.PathLike[str], kernel: Any = None, mean: Any = N
 
     Returns
     -------
-    StagedRelease, Release or FunctionRelease
+    StagedRelease, RowsRelease, Release or FunctionRelease
     """
     manifest, arrays, _ = read(path)
     return release_of(manifest, arrays, kernel, mean)
@@ -68,7 +69,7 @@ def release_of(
 ) -> AnyRelease:
     """The release that a manifest and arrays describe which fit the schema."""
     if manifest["release"] == StagedPlan.kind:
-        return StagedRelease.from_contents(manifest, arrays, kernel)
+        return (RowsRelease if "grid" in manifest else StagedRelease).from_contents(manifest, arrays, kernel)
     found = contents_of(manifest, arrays, kernel, mean)
     if found.kind == FunctionPlan.kind:
         return FunctionRelease(FunctionPlan.from_contents(found), found.z, found.receipt)

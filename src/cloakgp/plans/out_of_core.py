@@ -301,7 +301,8 @@ def _measured(
         y_bits = min(_Y_BITS, total * 4 // 9)
         bits = min(_MATRIX_BITS, total - y_bits)
         R = reduced @ model.features.W
-        made = recipe(model.features, model.approximation, R, bits, planner.widest, planner.people is not None)
+        added_up = planner.people is not None
+        made = recipe(model.features, model.approximation, R, bits, planner.widest, added_up)
         return y_bits, made, scan(made, inputs)
 
     sums = float(summed(gp, model, reduced, n_rows).max())

@@ -159,7 +159,8 @@ class Plan(PlanBase["Release"]):
         lower, upper = m.lower, m.upper
         if inputs.windows is not None and isinstance(lower, np.ndarray):
             lower, upper = inputs.windows[:, 0], inputs.windows[:, 1]
-        return replace(self, X=X, measurement=replace(m, inputs=inputs, lower=lower, upper=upper, people=shared))
+        m = replace(m, inputs=inputs, lower=lower, upper=upper, people=shared)
+        return replace(self, X=X, measurement=m)
 
     @cached_property
     def inputs_digest(self) -> str:
@@ -186,6 +187,7 @@ class Plan(PlanBase["Release"]):
             offset=arrays["offset"],
             gp_std=arrays["gp_std"],
             certificate=contents.certificate,
+            within=contents.within,
         )
 
     def noise_at(self, X: Any) -> FloatArray:

@@ -21,7 +21,7 @@ from cloakgp.model.leverage import downweighted
 from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.learning import Learned, learn
 from cloakgp.rows.merging import distinct
-from cloakgp.rows.people import for_people, times_noise
+from cloakgp.rows.people import People, for_people, times_noise
 
 LARGEST = 2**27
 """Entries of a matrix that a recipe is written out to."""
@@ -82,7 +82,8 @@ class Remodelled:
         X, measurement = written_out(self.plan)
         gp = self.plan.gp
         windows = gp.windows
-        people, factor = measurement.people, 1.0
+        people: People | None = measurement.people
+        factor: float | FloatArray = 1.0
         if people is not None and people.most_rows > 1:
             measurement, factor = _by_row(measurement), times_noise(people.own, self.plan.within)
         if windows is None or isinstance(gp.mean, float):
@@ -126,5 +127,4 @@ def _expanded(m: FactoredMeasurement) -> Measurement:
     some = m.inputs[:]
     matrix = m.recipe.columns(np.asarray(some.X, dtype=np.float64), some.noise, some.windows)
     names = ("y_bits", "matrix_bits", "sigma", "lower", "upper", "epsilon", "delta", "declared", "groups")
-    names += ("people",)
-    return Measurement(matrix=matrix, **{name: getattr(m, name) for name in names})
+    return Measurement(matrix=matrix, people=m.people, **{name: getattr(m, name) for name in names})

@@ -54,6 +54,10 @@ class StagedPlan:
     """
 
     kind: ClassVar[str] = schema.STAGED
+    made: ClassVar[type[StagedRelease]]
+    """What a release is."""
+    whole_rows: ClassVar[bool] = False
+    """Whether inputs are private, too."""
 
     rule: Rule
     first: StagePlan
@@ -92,7 +96,7 @@ class StagedPlan:
     @cached_property
     def start(self) -> State:
         """What is believed before the first stage."""
-        return Walk(self.rule).state
+        return self.rule.walk().state
 
     @cached_property
     def _expected(self) -> tuple[FloatArray, FloatArray]:
@@ -100,7 +104,7 @@ class StagedPlan:
         rule, m, line = self.rule, self.first.measurement, self.first.line
         assert m.part is not None
         if isinstance(rule.prior, Hyperprior) and not rule.given:
-            walk, mu = Walk(rule, self.start), rule.promise.mu
+            walk, mu = rule.walk(self.start), rule.promise.mu
             with one_blas_thread():
                 rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
                 return forecast(walk.mixture, rows, mu, self.shares, rule.kappa)
@@ -192,6 +196,7 @@ class StagedPlan:
         cls, manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any = None
     ) -> StagedPlan:
         """The plan that a file holds."""
+        encoding.expect_rows(manifest, cls.whole_rows)
         return cls(*encoding.plan_parts(manifest, arrays, kernel))
 
     def with_inputs(self, X: Any, people: Any = None) -> StagedPlan:
@@ -225,12 +230,14 @@ class StagedPlan:
         As for every plan: see :meth:`Plan.release`. It is paid for before the first stage, once y is found to
         be usable. If the program dies later, :meth:`recover` goes on where it stopped.
         """
-        account = Account(ledger, dataset, why, request)
-        self._check_dataset(dataset)
+        return self._release(y, missing, Account(ledger, dataset, why, request))
+
+    def _release(self, y: Any, missing: str, account: Account) -> StagedRelease:
+        self._check_dataset(account.dataset)
         self._check_inputs()
         self._check_promise()
         entry = paid(self, account, lambda: self._check_usable(y, missing))
-        return self._all_stages(entry, ledger, y, missing)
+        return self._all_stages(entry, account.ledger, y, missing)
 
     def recover(self, ledger: Any, entry: int, y: Any = None, *, missing: str = "error") -> StagedRelease:
         """What an entry of the ledger paid for, once more and for nothing.
@@ -258,7 +265,7 @@ class StagedPlan:
             raise AssertionError("certificate is of another release")
 
     def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
-        walk, receipt = Walk(self.rule, self.__dict__.get("start")), None
+        walk, receipt = self.rule.walk(self.__dict__.get("start")), None
         stages: list[Stage] = []
         known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
         # One thread: matrices are small, and stages are planned the same again whatever the machine's cores.
@@ -291,7 +298,8 @@ class StagedPlan:
             raise ValueError(f"y must be given: no stage of this release was answered yet.{told}")
         insecure = entry is None and testing.insecure_generator() is not None
         made = replace(self, certificate=replace(self.certificate, insecure=insecure))
-        return StagedRelease(made, tuple(stages), walk.state.settings, frozen(walk.state.weights), receipt)
+        learned = walk.state.settings, frozen(walk.state.weights)
+        return self.made(made, tuple(stages), *learned, receipt)
 
     def _stage_plan(self, walk: Walk, number: int, record: StageRecord | None) -> StagePlan:
         """As it is on record; made from what was answered so far, if it is not."""
@@ -331,7 +339,7 @@ class StagedPlan:
     def __repr__(self) -> str:
         c, error = self.certificate, self.expected_error
         return (
-            f"<StagedPlan: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {_stages(self.stages)}, "
+            f"<{type(self).__name__}: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {_stages(self.stages)}, "
             f"{c.n_rows} rows, {len(error)} test points, expected error {error.min():.3g} to "
             f"{error.max():.3g}>"
         )
@@ -344,6 +352,8 @@ class StagedRelease:
     It holds the public plan, each stage's noisy integers, and what follows from them: printed, pickled or
     saved, it cannot give y back.
     """
+
+    planned: ClassVar[type[StagedPlan]] = StagedPlan
 
     plan: StagedPlan
     stages: tuple[Stage, ...]
@@ -358,7 +368,12 @@ class StagedRelease:
     @cached_property
     def learned(self) -> Learned:
         """The mixture over what was learned; print it for a table."""
-        return learned_from(self.plan.rule, self.stages, self.settings, self.weights)
+        return learned_from(self.rule, self.stages, self.settings, self.weights)
+
+    @property
+    def rule(self) -> Rule:
+        """The plan's, with what is known by now of how many rows each input has."""
+        return self.plan.rule
 
     @property
     def z(self) -> IntArray:
@@ -440,7 +455,7 @@ class StagedRelease:
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
         if not isinstance(gp.noise, float) or gp.downweight is not None:  # which would be one per row
             raise ArgumentError("gp", "must have one noise variance, not one per row, and no downweight")
-        rule = self.plan.rule
+        rule = self.rule
         return conditioned(gp.with_inducing(rule.inputs.X), rule, rule.all_stages(self.stages))
 
     def evidence(self, gp: GP) -> float:
@@ -455,7 +470,7 @@ class StagedRelease:
         own = self.plan.rule.prior
         if prior == own or (prior is None and isinstance(own, Hyperprior)):
             return self.learned
-        walk = Walk(replace(self.plan.rule, prior=prior or Hyperprior()))
+        walk = replace(self.plan.rule, prior=prior or Hyperprior()).walk()
         for stage in self.stages:
             walk.take(stage)
         return learned_from(walk.rule, self.stages, walk.state.settings, walk.state.weights)
@@ -476,17 +491,20 @@ class StagedRelease:
         cls, manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any = None
     ) -> StagedRelease:
         """The release that a file holds."""
-        plan = StagedPlan.from_contents(manifest, arrays, kernel)
+        plan = cls.planned.from_contents(manifest, arrays, kernel)
         return cls(plan, *encoding.release_parts(manifest, arrays, plan.rule))
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std
         mark = "INSECURE " if c.insecure else ""
         return (
-            f"<{mark}StagedRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, "
+            f"<{mark}{type(self).__name__}: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, "
             f"{_stages(len(self.stages))}, {len(std)} predictions, "
             f"privacy noise std {std.min():.3g} to {std.max():.3g}>"
         )
+
+
+StagedPlan.made = StagedRelease
 
 
 def _stages(n: int) -> str:
@@ -517,6 +535,6 @@ def conditioned(gp: GP, rule: Rule, stages: Sequence[Stage]) -> Posterior:
     """A GP given what all stages measured."""
     released = [(stage.plan.measurement, stage.z) for stage in stages]
     lines, inputs = [stage.plan.line for stage in stages], None
-    if rule.cells is not None or rule.rows_each is not None:
+    if rule.cells is not None or rule.rows_each is not None or rule.X is None:
         inputs = replace(rule.inputs, noise=gp.noise * rule.factor)
     return Posterior(gp, rule.inputs.X if rule.X is None else rule.X, released, lines, inputs)

@@ -15,12 +15,16 @@ from cloakgp.files.staged_schema import STAGE_ARRAYS, STAGED
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
+from cloakgp.measurements.whole_rows import Population
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting, Setting
 from cloakgp.plans.encoding import LARGEST_INPUTS, given_kernel
+from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.stages import Given, Promise, Rule, Stage, StagePlan
 from cloakgp.rows.cells import Cells, fill_cells
-from cloakgp.rows.merging import Groups, distinct
+from cloakgp.rows.grid import Grid
+from cloakgp.rows.merging import Groups
+from cloakgp.rows.people import People, distinct_rows
 
 if TYPE_CHECKING:
     from cloakgp.plans.staged import StagedPlan, StagedRelease
@@ -33,7 +37,7 @@ def encode(release: StagedRelease, sign_with: Any = None) -> bytes:
     manifest["ledger"] = None if receipt is None else {"entry": receipt.entry, "head": receipt.head}
     manifest[schema.CUSTODIANS_WORDS] = {} if receipt is None else {"dataset": receipt.dataset}
     manifest["learned"] = [
-        {**asdict(setting), "lengthscale": list(setting.lengthscale), "weight": weight}
+        {**_setting_words(setting), "weight": weight}
         for setting, weight in zip(release.settings, release.weights.tolist(), strict=True)
         if isinstance(setting, Setting)
     ]
@@ -46,6 +50,13 @@ def encode(release: StagedRelease, sign_with: Any = None) -> bytes:
     if sign_with is not None:
         signature = signing.sign(container.sealed(manifest, arrays)["sha256"], sign_with)
     return container.pack(manifest, arrays, signature)
+
+
+def _setting_words(setting: Setting) -> dict[str, Any]:
+    """All but the categories, which are the prior's."""
+    words = asdict(setting) | {"lengthscale": list(setting.lengthscale)}
+    del words["categories"]
+    return words
 
 
 def encode_plan(plan: StagedPlan) -> bytes:
@@ -67,7 +78,9 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
     """A plan as words and arrays: what was given to it, and its first stage."""
     rule = plan.rule
     arrays: dict[str, Any] = {"X_star": rule.X_star, "weights": rule.weights}
-    if rule.cells is None or (isinstance(rule.X, np.ndarray) and rule.X.nbytes <= LARGEST_INPUTS):
+    if isinstance(rule, RowRule):
+        pass  # inputs are private
+    elif rule.cells is None or (isinstance(rule.X, np.ndarray) and rule.X.nbytes <= LARGEST_INPUTS):
         arrays["X"] = rule.X
     if rule.cells is not None:
         arrays["cells"] = rule.cells.centres
@@ -76,6 +89,8 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays = {name: np.asarray(array, dtype="<f8") for name, array in arrays.items()}
     if rule.cells is not None:
         arrays["counts"] = np.asarray(rule.cells.counts, dtype="<i8")
+        if rule.cells.own is not None:
+            arrays["rows_each"] = np.asarray(rule.cells.own, dtype="<f8")
     words, own = plan.first.described()
     stages: list[dict[str, Any]] = []
     for stage in rule.all_stages(()):
@@ -96,6 +111,12 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
         "given": [_given_words(given) for given in rule.given],
         "stages": [*stages, words],
     }
+    if rule.partition:
+        manifest[schema.PEOPLE] = {"sha256": rule.partition, "within": rule.within}
+        if "X" in arrays and rule.people is not None:
+            arrays["people"] = np.asarray(rule.people.labels, dtype="<i8")
+    if isinstance(rule, RowRule):
+        manifest["grid"] = {"axes": rule.grid.words(), **rule.population._asdict()}
     return manifest, arrays
 
 
@@ -104,7 +125,9 @@ def _model_words(rule: Rule) -> dict[str, Any]:
     if isinstance(rule.prior, Known):
         gp = rule.prior.gp
         return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.level, "bounds": bounds}
-    return {"prior": {name: list(value) for name, value in asdict(rule.prior).items()}, "bounds": bounds}
+    # Without categories, as it was before there were any.
+    prior = {name: list(value) for name, value in asdict(rule.prior).items() if name != "categories" or value}
+    return {"prior": prior, "bounds": bounds}
 
 
 def _given_words(given: Given) -> dict[str, Any]:
@@ -118,6 +141,13 @@ def expect_staged(manifest: dict[str, Any]) -> None:
         raise ReleaseFileError("path: this file holds no release in stages; read it with cloakgp.load.")
 
 
+def expect_rows(manifest: dict[str, Any], whole_rows: bool) -> None:
+    """Raise if a file's inputs are private and should not be, or the other way round."""
+    if ("grid" in manifest) != whole_rows:
+        what = "public inputs" if whole_rows else "private inputs"
+        raise ReleaseFileError(f"path: this file holds a release with {what}; read it with cloakgp.load.")
+
+
 PlanParts = tuple[Rule, StagePlan, StagedCertificate]
 """What a plan is made of."""
 
@@ -127,8 +157,10 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
     words = manifest["certificate"]
     before = tuple((pair[0], pair[1]) for pair in words["before"])
     certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"]), "before": before})
-    c, cells = certificate, _cells(manifest, arrays)
-    inputs = distinct(arrays["X"], 0.0) if cells is None else cells.inputs
+    if "grid" in manifest:
+        return *_row_parts(manifest, arrays, certificate, kernel), certificate
+    c, cells, people = certificate, _cells(manifest, arrays), _people(arrays)
+    inputs = distinct_rows(arrays["X"], people) if cells is None else cells.inputs
     if arrays["matrix_0"].shape[1] != len(inputs):
         raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")
     given, stages = [], _Stages(manifest, arrays, inputs.groups)
@@ -139,31 +171,67 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
             Stage(stages.plan(promise, bounds, number), stages.answer()) for number in range(one["stages"])
         )
         given.append(Given(promise, bounds, answered))
+    settings = _settings(manifest, arrays, c, kernel) | _people_words(manifest)
+    rule = Rule(X=arrays.get("X"), given=tuple(given), cells=cells, people=people, **settings)
+    return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
+
+
+def _settings(
+    manifest: dict[str, Any], arrays: dict[str, Array], c: StagedCertificate, kernel: Any
+) -> dict[str, Any]:
+    """What every rule has."""
     try:
         prior = _prior(manifest["model"], kernel)
     except (TypeError, ValueError) as error:
         raise ReleaseFileError(f"release file has a model that makes no sense: {error}") from None
-    rule = Rule(
-        prior=prior,
-        bounds=tuple(manifest["model"]["bounds"]),
-        X=arrays.get("X"),
-        X_star=arrays["X_star"],
-        weights=arrays["weights"],
-        support=arrays.get("inducing"),
-        promise=Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares),
-        kappa=manifest["kappa"],
-        given=tuple(given),
-        cells=cells,
-        version=manifest["rule"],
-    )
-    return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
+    return {
+        "prior": prior,
+        "bounds": tuple(manifest["model"]["bounds"]),
+        "X_star": arrays["X_star"],
+        "weights": arrays["weights"],
+        "support": arrays.get("inducing"),
+        "promise": Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares),
+        "kappa": manifest["kappa"],
+        "version": manifest["rule"],
+    }
+
+
+def _row_parts(
+    manifest: dict[str, Any], arrays: dict[str, Array], c: StagedCertificate, kernel: Any
+) -> tuple[RowRule, StagePlan]:
+    words = manifest["grid"]
+    try:
+        grid = Grid.from_words(words["axes"])
+    except (TypeError, ValueError) as error:
+        raise ReleaseFileError(f"release file has a grid that makes no sense: {error}") from None
+    if arrays["matrix_0"].shape[1] != len(grid):
+        raise ReleaseFileError("release file: its matrices do not have a column for each cell of the grid.")
+    population = Population(words["size"], words["max_rows"])
+    settings = _settings(manifest, arrays, c, kernel)
+    rule = RowRule(X=None, grid=grid, population=population, **settings)
+    return rule, rule.stage_plan(manifest["stages"][0], _own(arrays, 0), 0)
+
+
+def _own(arrays: dict[str, Array], number: int) -> dict[str, Array]:
+    """A stage's arrays."""
+    return {name: arrays[key] for name in STAGE_ARRAYS if (key := f"{name}_{number}") in arrays}
 
 
 def _cells(manifest: dict[str, Any], arrays: dict[str, Array]) -> Cells | None:
     if "cells" not in arrays:
         return None
     labels = fill_cells(arrays["X"], arrays["cells"]).labels if "X" in arrays else None
-    return Cells(arrays["cells"], arrays["counts"], labels, manifest["inputs_sha256"])
+    own = arrays.get("rows_each")
+    return Cells(arrays["cells"], arrays["counts"], labels, manifest["inputs_sha256"], own)
+
+
+def _people(arrays: dict[str, Array]) -> People | None:
+    return People(arrays["people"].astype(np.intp)) if "people" in arrays else None
+
+
+def _people_words(manifest: dict[str, Any]) -> dict[str, Any]:
+    words = manifest.get(schema.PEOPLE)
+    return {} if words is None else {"within": words["within"], "partition": words["sha256"]}
 
 
 def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
@@ -176,16 +244,25 @@ def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
 class _Stages:
     """The stages in a file, one after the other."""
 
-    def __init__(
-        self, manifest: dict[str, Any], arrays: dict[str, Array], groups: Groups | None, first: int = 0
-    ) -> None:
-        self._words, self._arrays, self._groups, self._next = manifest["stages"], arrays, groups, first
+    def __init__(self, manifest: dict[str, Any], arrays: dict[str, Array], groups: Groups | None) -> None:
+        self._words, self._arrays, self._groups, self._next = manifest["stages"], arrays, groups, 0
+        self._people = _people(arrays)
+        self._unknown = schema.PEOPLE in manifest and self._people is None
 
     def plan(self, promise: Promise, bounds: tuple[float, float], number: int) -> StagePlan:
         """The next one's plan: number `number` of its own promise."""
         at = self._next
-        own = {name: self._arrays[key] for name in STAGE_ARRAYS if (key := f"{name}_{at}") in self._arrays}
-        plan = StagePlan.from_described(self._words[at], own, promise, bounds, self._groups, number)
+        own = _own(self._arrays, at)
+        plan = StagePlan.from_described(
+            self._words[at],
+            own,
+            promise,
+            bounds,
+            self._groups,
+            number,
+            self._people,
+            unknown=self._unknown,
+        )
         self._next += 1
         return plan
 
@@ -202,16 +279,17 @@ ReleaseParts = tuple[tuple[Stage, ...], tuple[Candidate, ...], FloatArray, Recei
 def release_parts(manifest: dict[str, Any], arrays: dict[str, Array], rule: Rule) -> ReleaseParts:
     """What a release is made of, beside its plan, that a manifest and arrays describe."""
     before = sum(one["stages"] for one in manifest["given"])
-    stages = _Stages(manifest, arrays, rule.inputs.groups, before)
     own = tuple(
-        Stage(stages.plan(rule.promise, rule.bounds, number), stages.answer())
-        for number in range(len(manifest["stages"]) - before)
+        Stage(rule.stage_plan(words, _own(arrays, at), at - before), arrays[f"z_{at}"])
+        for at, words in enumerate(manifest["stages"][before:], start=before)
     )
+    categories = rule.prior.categories if isinstance(rule.prior, Hyperprior) else ()
     settings: list[Candidate] = []
     weights = []
     for one in manifest["learned"]:
         words = {name: value for name, value in one.items() if name != "weight"}
-        settings.append(Setting(**{**words, "lengthscale": tuple(words["lengthscale"])}))
+        words["lengthscale"] = tuple(words["lengthscale"])
+        settings.append(Setting(**words, categories=categories))
         weights.append(one["weight"])
     if isinstance(rule.prior, Known):
         settings, weights = [KnownSetting(rule.prior.gp)], [1.0]

@@ -195,7 +195,7 @@ def _check_headroom(
 ) -> None:
     """Raise unless every stage's integers have room, whatever its matrix: nothing may fail once paid for.
 
-    With k rows at most, people move a stage's numbers by k columns at most, and by one over k of one at least.
+    A person with k rows moves a stage's numbers by k columns at most, and by a k-th of one at least.
     """
     for number, share in enumerate(shares):
         parts = [share * (1 - staging.SCALE_SHARE), share * staging.SCALE_SHARE] if number else [share]

@@ -22,6 +22,7 @@ from cloakgp.files import container
 from cloakgp.files.container import Array
 from cloakgp.measurements.lattice import IntArray, Limits, Measurement, Part, to_integers
 from cloakgp.measurements.spread import Spread, make_spread
+from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.model.hyperprior import Hyperprior, Known
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
@@ -61,6 +62,8 @@ class StagePlan:
         """As words and arrays."""
         m, s = self.measurement, self.spread
         arrays: dict[str, Any] = {"matrix": m.matrix}
+        if isinstance(m, RowSums) and not isinstance(m, Counts):
+            arrays["counts"] = m.estimated
         if self.line is not None:
             arrays |= {"lower": m.lower, "upper": m.upper}
             arrays |= {"slope": self.line.slope, "shift": self.line.shift, "extra": self.line.extra}
@@ -78,8 +81,7 @@ class StagePlan:
     def from_bytes(cls, contents: bytes, rule: Rule, number: int) -> StagePlan:
         """What :meth:`to_bytes` wrote."""
         words, arrays, _ = container.unpack(contents)
-        groups, people = rule.inputs.groups, rule.people
-        return cls.from_described(words, arrays, rule.promise, rule.bounds, groups, number, people)
+        return rule.stage_plan(words, arrays, number)
 
     @classmethod
     def from_described(
@@ -96,7 +98,7 @@ class StagePlan:
     ) -> StagePlan:
         """What :meth:`described` gave; whatever it says, the private room checks the integers.
 
-        Of people of whom a file holds only the digest (`unknown`), the sensitivity is the one that is claimed.
+        Where a file holds only the people's digest (`unknown`), the sensitivity is the one that is claimed.
         """
         shares = promise.shares_of(number, words["spread"] is not None)
         low, high = bounds
@@ -111,7 +113,7 @@ class StagePlan:
             upper=arrays.get("upper", high),
             part=Part(shares[0], promise.most),
             declared=words["sensitivity_steps"] if unknown else 0,
-            **_lattice_of(words),
+            **lattice_of(words),
             **kept,
         )
         spread = None
@@ -124,7 +126,7 @@ class StagePlan:
                 declared=words["spread"]["sensitivity_steps"] if unknown else 0,
                 centre=arrays["centre"],
                 limit=words["spread"]["limit"],
-                **_lattice_of(words["spread"]),
+                **lattice_of(words["spread"]),
                 **kept,
             )
         return cls(measurement, spread, line)
@@ -135,7 +137,8 @@ def _lattice_words(m: Measurement) -> dict[str, Any]:
     return {name: getattr(m, name) for name in names} | {"sensitivity_steps": m.sensitivity()}
 
 
-def _lattice_of(words: dict[str, Any]) -> dict[str, Any]:
+def lattice_of(words: dict[str, Any]) -> dict[str, Any]:
+    """A lattice's numbers, out of words."""
     return {name: words[name] for name in ("y_bits", "matrix_bits", "sigma")}
 
 
@@ -291,6 +294,13 @@ class Rule:
         """(U,) what the noise variance is multiplied by at each input, as people count."""
         return 1.0 if self.rows_each is None else times_noise(self.rows_each, self.within)
 
+    def stage_plan(self, words: dict[str, Any], arrays: dict[str, Array], number: int) -> StagePlan:
+        """What a stage's plan describes itself as."""
+        groups = self.inputs.groups
+        return StagePlan.from_described(
+            words, arrays, self.promise, self.bounds, groups, number, self.people
+        )
+
     @property
     def middle(self) -> float:
         """What outcomes are counted from: a known model's mean, or the middle of the bounds."""
@@ -305,6 +315,10 @@ class Rule:
     def all_stages(self, own: Sequence[Stage]) -> list[Stage]:
         """Those of the earlier releases, and then these."""
         return [*(stage for given in self.given for stage in given.stages), *own]
+
+    def walk(self, start: State | None = None) -> Walk:
+        """From stage to stage by this rule."""
+        return Walk(self, start)
 
     def has_windows(self, number: int) -> bool:
         """Whether a stage's outcomes are clipped more narrowly than to the bounds."""

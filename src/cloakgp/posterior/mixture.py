@@ -90,7 +90,7 @@ class Mixture:
         self.prior, self.X, self.counts, self.X_star, self.width = prior, X, counts, X_star, width
         self.scatter: FloatArray = counts * factor
         self.limits = np.ones(len(counts)) if limits is None else limits
-        self.spans = np.ptp(X, axis=0)
+        self.spans = prior.spans(X)
         self.settings: list[Candidate] = [*prior.settings(self.spans, width)]
         self.log_prior = np.zeros(len(self.settings))
         reference = self.settings[0]
@@ -98,7 +98,7 @@ class Mixture:
             lengths, signal, noise = _REFERENCE
             shares = np.array([lengths] * len(self.spans) + [signal, noise])
             spans = np.where(self.spans > 0, self.spans, 1.0)
-            reference = Setting.of(prior.kernels[0], shares, spans, width)
+            reference = Setting.of(prior.kernels[0], shares, spans, width, prior.categories)
         self.support = Support(X, X_star, reference, support)
         self._shapes: dict[tuple[str, tuple[float, ...]], FloatArray] = {}
 

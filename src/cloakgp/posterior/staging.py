@@ -11,6 +11,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.model.given_smoother import FactoredGP, GivenGP
 from cloakgp.model.smoothers import Smoother
 from cloakgp.posterior.clipping import Clipping, linearise
+from cloakgp.posterior.density import CountErrors
 from cloakgp.posterior.mixture import State
 
 RULE = 1
@@ -24,6 +25,7 @@ SCALE_SHARE = 0.1
 """Of a stage's mu^2, for the noise level; none in the first."""
 _SCALE_LIMIT = 2.5  # standard deviations up to which distances are told apart
 _GAP = 0.05
+_DIRECTIONS = 32  # in which f may vary together with errors of the counts; in others on its own
 _IDLE = 0.02  # of the noise variance: directions with less signal are not measured
 
 
@@ -96,6 +98,8 @@ class Stage:
         self.state, self.window, self.mu, self.weights = state, window, mu, weights
         self.clip: Clipping = linearise(state.mean, state.variance + state.noise, window, bounds)
         self.unit: FloatArray = (window[1] - window[0]) * state.limits
+        self.errors: CountErrors | None = None
+        """Of the counts, where these are estimates."""
 
     def smoother(self) -> Smoother:
         """Of the sums of clipped outcomes, each over its window's width and how many rows its person has."""
@@ -108,8 +112,13 @@ class Stage:
             K = state.covariance * factor[:, None] * factor
             K += self.clip.of_sums(state.covariance, n, state.scatter) / width[:, None] / width
             K[np.diag_indices_from(K)] += noise / width**2
+            if self.errors is not None:
+                K += self.errors.times(*self._clipped()) / width[:, None] / width
             return GivenGP(K, state.cross * factor[:, None], variance)
         own = (noise + state.scatter * self.clip.left) / width**2
+        if self.errors is not None:
+            factors, rest = self._clipped()
+            own = own + self.errors.variance * (np.einsum("ij,ij->i", factors, factors) + rest) / width**2
         own = np.maximum(own, 1e-9 * own.max())
         return FactoredGP(P * factor[:, None], state.covariance, state.cross, own, variance)
 
@@ -125,7 +134,23 @@ class Stage:
         return rows
 
     def extra(self, rows: FloatArray) -> FloatArray:
-        """(q, q) covariance of what the line leaves over, in these sums."""
+        """(q, q) covariance of what the line leaves over, in these sums; and of what counts are wrong by."""
+        if self.errors is None:
+            return self._bent(rows)
+        return self._bent(rows) + self.errors.in_rows(rows, *self._clipped())
+
+    def _clipped(self) -> tuple[FloatArray, FloatArray]:
+        """Second moment of a cell's clipped mean about the middle of its window: L L' + diag(rest)."""
+        state, slope, P = self.state, self.clip.slope, self.state.support.P
+        values, vectors = np.linalg.eigh(state.covariance)
+        largest = vectors[:, -_DIRECTIONS:] * np.sqrt(np.maximum(values[-_DIRECTIONS:], 0.0))
+        curves = slope[:, None] * (largest if P is None else P @ largest)
+        rest = np.maximum(slope**2 * state.variance - np.einsum("ij,ij->i", curves, curves), 0.0)
+        offset = self.clip.centre - (self.window[0] + self.window[1]) / 2
+        return np.column_stack([offset, curves]), rest
+
+    def _bent(self, rows: FloatArray) -> FloatArray:
+        """What clipping leaves."""
         state, n, P = self.state, self.state.counts, self.state.support.P
         if P is None:
             return np.asarray(rows @ self.clip.of_sums(state.covariance, n, state.scatter) @ rows.T)

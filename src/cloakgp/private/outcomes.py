@@ -37,7 +37,10 @@ def numeric(y: Any) -> checks.FloatArray:
 
 
 def to_integers(y: checks.FloatArray, lattice: Lattice) -> IntArray:
-    """y clipped to the bounds and rounded to integers in [0, 2^y_bits]; what is missing is in the middle."""
+    """y clipped to the bounds and rounded to integers in [0, 2^y_bits]; what is missing is in the middle.
+
+    Where the lattice is centred, the middle is subtracted: before anything is multiplied.
+    """
     finite, top = np.isfinite(y), 2**lattice.y_bits
     lower, upper = lattice.lower, lattice.upper
     with np.errstate(all="ignore"):  # tiny numbers may underflow: no warning may tell
@@ -46,7 +49,8 @@ def to_integers(y: checks.FloatArray, lattice: Lattice) -> IntArray:
         if lattice.centre is not None:
             share = np.abs(clipped - lattice.centre) / lattice.limit
         rounded = np.rint(np.minimum(share, 1.0) * top).astype(np.int64)
-    return np.asarray(np.where(finite, np.clip(rounded, 0, top), top // 2), dtype=np.int64)
+    integers = np.where(finite, np.clip(rounded, 0, top), top // 2)
+    return np.asarray(integers - lattice.centred * (top // 2), dtype=np.int64)
 
 
 def kept(y: Any, n_rows: int) -> Any:

@@ -29,20 +29,34 @@ from cloakgp.measurements.columns import Columns, Seen, Stored
 from cloakgp.measurements.lattice import IntArray, Lattice, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.measurements.scores import Scores
+from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.private.noise import add_laplace, add_noise, drawn, noisy_minimum
 from cloakgp.private.outcomes import INCOMPLETE, PrivateColumn, kept, numeric, to_integers
+from cloakgp.private.rows import (
+    EXPECTED_PEOPLE,
+    EXPECTED_ROWS,
+    EXPECTED_SIZE,
+    INCOMPLETE_ROWS,
+    cells_of,
+    columns_of,
+    kept_rows,
+)
 from cloakgp.rows.chunks import chunks, is_dask
+from cloakgp.rows.grid import Grid
 from cloakgp.rows.merging import Inputs, Labels
 from cloakgp.rows.on_dask import private_dask_column
 from cloakgp.rows.passes import sweep
 
 __all__ = [
     "PrivateColumn",
+    "PrivateRows",
+    "check_rows_usable",
     "check_usable",
     "choose",
     "custodian_scores",
     "custodian_view",
     "measure",
+    "measure_rows",
     "measure_sums",
     "private_dask_column",
 ]
@@ -76,6 +90,42 @@ def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str
 def check_usable(measurement: Measurement | FactoredMeasurement, y: Any, missing: str) -> None:
     """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
     _times(measurement, y, missing)
+
+
+class PrivateRows(NamedTuple):
+    """Whole rows, unread until :func:`measure_rows` asks."""
+
+    X: Any
+    y: Any
+    people: Any
+
+    def __repr__(self) -> str:
+        return "<PrivateRows, unread>"
+
+
+def measure_rows(m: RowSums, grid: Grid, rows: PrivateRows, missing: str) -> IntArray:
+    """The noisy counts or sums of whole rows: the one private step where inputs are private, too.
+
+    Parameters
+    ----------
+    m : RowSums
+        Public, with a column for each cell of the grid. Checked again here, before a row is looked at.
+    grid : Grid
+        Public.
+    rows : PrivateRows
+        Private. X is a table with the grid's columns, or an array; values beyond a range count as at its
+        edge. y is clipped to its cell's window. `people`, where people are protected, says who has which
+        row: at most so many of each count.
+    missing : {"error", "midpoint"}
+        What to do about rows of which something is missing: refuse, or let them count in one fixed public
+        cell if it is an input, and with the middle of the window as their outcome.
+    """
+    return add_noise(_times_rows(m, grid, rows, missing), m.sigma)
+
+
+def check_rows_usable(m: RowSums, grid: Grid, rows: PrivateRows, missing: str) -> None:
+    """Raise as :func:`measure_rows` would if the rows cannot be measured; nothing of them leaves."""
+    _times_rows(m, grid, rows, missing)
 
 
 def choose(scores: Scores, y: Any, missing: str) -> int:
@@ -191,6 +241,45 @@ def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:
     if is_dask(source):
         return _swept(Stored(matrix), m.lattice, Inputs(m.labels, 0.0, None), source, missing)[0]
     return np.asarray(matrix @ _sums(source, m.lattice, m.labels, matrix.shape[1], missing))
+
+
+def _times_rows(m: RowSums, grid: Grid, table: PrivateRows, missing: str) -> IntArray:
+    """Each row's cell's column, times its outcome's integer or 1, summed exactly."""
+    m.check()
+    checks.choice(missing, "missing", MISSING)
+    if m.matrix.shape[1] != len(grid):
+        raise AssertionError("columns are not for the grid's cells")
+    columns, ids = columns_of(grid, table.X), table.people
+    source, n_rows = _rows_of(table.y, len(columns[0])), len(columns[0])
+    if (ids is None) != (m.population.max_rows is None):
+        raise ValueError(EXPECTED_PEOPLE)
+    if ids is None and n_rows != m.population.size:
+        raise ValueError(EXPECTED_SIZE)
+    parts = [cells_of(grid, columns, rows) for rows in chunks(n_rows)]
+    cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
+    counted = np.ones(n_rows, dtype=np.int64)
+    if ids is not None:
+        counted = kept_rows(ids, cells, m.population.size, m.population.each)
+    sums, complete = np.zeros(len(grid), dtype=np.int64), np.count_nonzero(known) == n_rows
+    for rows in chunks(n_rows):
+        values = numeric(source[rows])
+        complete &= np.count_nonzero(np.isfinite(values)) == len(values)
+        integers = to_integers(np.where(known[rows], values, np.nan), m.lattice.at(cells[rows]))
+        np.add.at(sums, cells[rows], counted[rows] * (1 if isinstance(m, Counts) else integers))
+    if missing == "error" and not complete:
+        raise ValueError(INCOMPLETE_ROWS)
+    return np.asarray(m.matrix @ sums)
+
+
+def _rows_of(y: Any, n_rows: int) -> Any:
+    """y in a form that gives slices of rows, if it has as many as X."""
+    try:
+        source = None if is_dask(y) else kept(y, n_rows)
+    except ValueError:  # which tells how many rows there are
+        source = None
+    if source is None:
+        raise TypeError(EXPECTED_ROWS)
+    return source
 
 
 def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:

@@ -60,7 +60,7 @@ def fill_cells(X: Any, centres: FloatArray, people: People | None = None) -> Cel
 
 def _owned(cells: Cells, people: People | None) -> Cells:
     """The same with how many rows people have there."""
-    if people is None or people.most_rows == 1:
+    if people is None or people.most_rows == 1 or cells.labels is None:
         return cells
     total = np.bincount(cells.labels, weights=people.own, minlength=len(cells.centres))
     return replace(cells, own=frozen(total / np.maximum(cells.counts, 1)))

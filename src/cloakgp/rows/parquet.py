@@ -156,7 +156,7 @@ class ParquetColumns(Blocks):
             raise ArgumentError("columns", "must name at least one column")
         self._groups: list[tuple[Path, Any, int]] = []  # file, what it says of itself, row group
         sizes = []
-        for file in _files(self.path):
+        for file in files_of(self.path):
             metadata = _checked(file, self.columns)
             for group in range(metadata.num_row_groups):
                 self._groups.append((file, metadata, group))
@@ -193,7 +193,8 @@ class ParquetColumns(Blocks):
         return f"<ParquetColumns: {self.path.name}, {len(self)} rows, {', '.join(self.columns)}>"
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
+    """A file, or a folder's Parquet files in the order of their rows."""
     if not path.is_dir():
         return [path]
     found = [file for file in path.iterdir() if file.suffix.lower() in _SUFFIXES and file.name[0] not in "._"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp.errors import Argument, Message, Phrase
+from cloakgp.errors import Argument, ArgumentError, Message, Phrase
 from cloakgp.files import reading, schema, signing
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.plans import opening
@@ -19,6 +19,8 @@ from cloakgp.rows.cells import fill_cells
 from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.sources import as_source
 from cloakgp.verification import guarantee, predictions, reasons, recipe, replay, staged
+from cloakgp.verification.people import rows_of
+from cloakgp.verification.people import shown as named_people
 from cloakgp.verification.reasons import Reason, VerificationError
 
 _SENSITIVITY = "the sensitivity"
@@ -76,7 +78,12 @@ class Verification:
 
 
 def verify(
-    path: str | os.PathLike[str], *, signed_by: Any = None, kernel: Any = None, X: Any = None
+    path: str | os.PathLike[str],
+    *,
+    signed_by: Any = None,
+    kernel: Any = None,
+    X: Any = None,
+    people: Any = None,
 ) -> Verification:
     """Recompute a release file's guarantee from its contents, or raise.
 
@@ -92,6 +99,9 @@ def verify(
         The public inputs. Compared with those of the file; needed to check the sensitivity of a release of
         so many rows that its file holds only their digest. An array, a memory map, a Parquet file's columns
         or a Dask array.
+    people : (N,) ids, optional
+        Whose row each is, where the promise is to people: compared with the file's, and needed together with
+        X where it holds only a digest.
 
     Returns
     -------
@@ -110,14 +120,18 @@ def verify(
     """
     manifest, arrays, signature = reading.read(path)
     claim, in_stages = manifest["certificate"], manifest["release"] == schema.STAGED
-    if X is not None and not in_stages and manifest["measurement"]["kind"] == schema.WITHHELD:
+    hidden = "grid" in manifest if in_stages else manifest["measurement"]["kind"] == schema.WITHHELD
+    if X is not None and hidden:
         said = ": this file does not show its inputs, so X cannot be compared; leave it out."
         raise ValueError(Message(Argument("X"), said))
     (staged if in_stages else guarantee).check_words(manifest)
+    if people is not None and schema.PEOPLE not in manifest:
+        raise ArgumentError("people", "must be left out: the promise of this file is to each row")
+    shared = named_people(manifest, arrays, people) if schema.PEOPLE in manifest else None
     signer = None
     if signature is not None or signed_by is not None:
         signer = signing.check(manifest["sha256"], signature, signed_by)
-    found = _in_stages(manifest, arrays, kernel, X) if in_stages else _at_once(manifest, arrays, kernel, X)
+    found = (_in_stages if in_stages else _at_once)(manifest, arrays, kernel, X, shared)
     proven, checked, left = found
     if manifest["ledger"] is not None:
         entry, dataset = manifest["ledger"]["entry"], manifest[schema.CUSTODIANS_WORDS]["dataset"]
@@ -144,13 +158,17 @@ _Found = tuple[float, list[str], list[str]]
 """The delta that is proven, what was checked, and what was not."""
 
 
-def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any) -> _Found:
+def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any, people: Any) -> _Found:
     """All of a release in stages."""
     release = opening.release_of(manifest, arrays, kernel)
     assert isinstance(release, StagedRelease)
+    done_before, left_before, labels = _cells_checked(release, arrays, X, people)
     counts = staged.as_counts(release.plan.rule.inputs.counts)
-    proven = staged.check_guarantee(manifest, arrays, counts)
-    done_before, left_before = _cells_checked(release, arrays, X)
+    claimed = schema.PEOPLE in manifest and (people is None or labels is None)
+    proven = staged.check_guarantee(manifest, arrays, staged.Rows(counts, labels, people, claimed))
+    if claimed:
+        held = f"{_SENSITIVITY}: the file holds only the digest of who has which rows ("
+        left_before = [Message(held, Phrase.GIVE_PEOPLE, ")"), *left_before]
     made, planned = len(release.stages), release.plan.stages
     stages = f"{made} stage{'s' if made > 1 else ''}{f' of {planned} planned' if made < planned else ''}"
     done = [
@@ -170,24 +188,31 @@ def _in_stages(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X:
     return proven, done + done_before + checked, left + left_before
 
 
-def _cells_checked(release: StagedRelease, arrays: dict[str, Any], X: Any) -> tuple[list[str], list[str]]:
-    """The inputs, and which rows are in which cell."""
+def _cells_checked(
+    release: StagedRelease, arrays: dict[str, Any], X: Any, people: Any
+) -> tuple[list[str], list[str], Any]:
+    """The inputs, and which rows are in which cell; and the column of each row, where that is known."""
     cells = release.plan.rule.cells
     if X is not None and "X" in arrays:
         predictions.compare(arrays["X"], X)
     if cells is None:
-        return [], []
+        groups = release.plan.rule.inputs.groups
+        return [], [], np.arange(len(arrays["X"])) if groups is None else groups.labels
     shown = arrays.get("X") if X is None else as_source(X, "X", arrays["X_star"].shape[1])
     if shown is None:
         held = f"{_CELLS}: the file holds only X's digest ("
-        return [], [Message(held, Phrase.GIVE_INPUTS, ")")]
+        return [], [Message(held, Phrase.GIVE_INPUTS, ")")], None
     filled = fill_cells(shown, cells.centres)
     reasons.refuse(filled.digest != cells.digest, Reason.DIGEST)
     reasons.refuse(not np.array_equal(filled.counts, cells.counts), Reason.LABELS)
-    return [_CELLS], []
+    if people is not None:
+        total = np.bincount(np.asarray(filled.labels), rows_of(people), len(cells.centres)) / cells.counts
+        own = np.ones(len(total)) if cells.own is None else cells.own
+        reasons.refuse(not np.array_equal(total, own), Reason.PEOPLE, "rows_each")
+    return [_CELLS], [], filled.labels
 
 
-def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any) -> _Found:
+def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: Any, people: Any) -> _Found:
     """All of a release of any other kind."""
     kind = manifest["measurement"]["kind"]
     proven = guarantee.check_guarantee(manifest, arrays)
@@ -202,10 +227,11 @@ def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: A
             made = f"{_SENSITIVITY}: its columns are made with a custom kernel ("
             left.insert(0, Message(made, Phrase.GIVE_KERNEL, ")"))
     else:
-        checked, left = _from_the_model(manifest, arrays, kernel, inputs)
+        checked, left = _from_the_model(manifest, arrays, kernel, inputs, people)
         if kind == schema.FACTORED and recipe.SENSITIVITY not in checked:
             held = f"{_SENSITIVITY}: the file holds only X's digest ("
-            left.insert(0, Message(held, Phrase.GIVE_INPUTS, ")"))
+            missing = Phrase.GIVE_PEOPLE if schema.PEOPLE in manifest else Phrase.GIVE_INPUTS
+            left.insert(0, Message(held, missing, ")"))
     if kind == schema.WITHHELD:
         left.insert(
             0, f"{_SENSITIVITY}: the matrix is withheld, so only the custodian can; a signature vouches"
@@ -239,7 +265,7 @@ def _windows(model: dict[str, Any], arrays: dict[str, Any]) -> Any:
 
 
 def _from_the_model(
-    manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, inputs: Inputs | None
+    manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, inputs: Inputs | None, people: Any
 ) -> tuple[list[str], list[str]]:
     """What was checked, and what was not, of all that is made with the model."""
     try:
@@ -248,7 +274,8 @@ def _from_the_model(
             return predictions.check_function(plan)
         assert isinstance(plan, Plan)
         if manifest["measurement"]["kind"] == schema.FACTORED:
-            return recipe.check(plan, inputs), []
+            unknown = schema.PEOPLE in manifest and people is None
+            return recipe.check(plan, None if unknown else inputs, people), []
         return predictions.check(plan), []
     except (VerificationError, ReleaseFileError):
         raise

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from cloakgp.calibration import CALIBRATIONS, DELTA_FLOOR, EPSILON_LIMIT, calibrate, delta_slack
 from cloakgp.designs import DESIGNS
-from cloakgp.files.schema import FACTORED, FUNCTION, PER_ROW, PREDICTIONS, WITHHELD
+from cloakgp.files.schema import FACTORED, FUNCTION, PEOPLE, PER_ROW, PREDICTIONS, WITHHELD
 from cloakgp.measurements.certificate import CLOSED_FORM, DIGITS, SPEND, STATUSES, short
-from cloakgp.measurements.unit import OUTCOME, UNITS, Unit
+from cloakgp.measurements.unit import OUTCOME, PERSON, UNITS, Unit
 from cloakgp.plans.function_planner import HIDES_INPUTS
-from cloakgp.verification import reasons
+from cloakgp.verification import people, reasons
 from cloakgp.verification.reasons import Reason
 
 IntArray = NDArray[np.int64]
@@ -44,9 +44,9 @@ RANGES = {  # both ends included
 def check_words(manifest: dict[str, Any]) -> None:
     """The terms of the promise, and the words for how it was reached: each from a closed list."""
     claim, predictions = manifest["certificate"], manifest["release"] == PREDICTIONS
-    check_terms(claim)
+    check_terms(claim, protected(manifest))
     kind = manifest["measurement"]["kind"]
-    shown = ("exact",) if predictions else ("exact", "infinity", "paper")
+    shown = ("exact",) if predictions or PEOPLE in manifest else ("exact", "infinity", "paper")
     bounds = HIDES_INPUTS if kind == WITHHELD else shown
     reasons.refuse(claim["bound"] not in bounds, Reason.BOUND)
     designs = tuple(DESIGNS) if predictions else (FUNCTION,)
@@ -55,6 +55,11 @@ def check_words(manifest: dict[str, Any]) -> None:
     reasons.refuse(claim["design"] not in designs, Reason.DESIGN)
     statuses = STATUSES if predictions else (CLOSED_FORM,)
     reasons.refuse(claim["status"] not in statuses, Reason.STATUS)
+
+
+def protected(manifest: dict[str, Any]) -> tuple[Unit, ...]:
+    """Whom a file's contents can protect."""
+    return (PERSON,) if PEOPLE in manifest else (OUTCOME,)
 
 
 def check_terms(claim: dict[str, Any], units: Sequence[Unit] = (OUTCOME,)) -> None:
@@ -117,6 +122,9 @@ def _sensitivity(manifest: dict[str, Any], arrays: dict[str, Any]) -> tuple[int,
         labels, columns = arrays.get("labels"), arrays["matrix"].shape[1]
         counts = np.ones(columns) if labels is None else np.bincount(labels, minlength=columns)
         longest, largest_sum = longest_column(arrays["matrix"], counts.astype(np.int64))
+        if "people" in arrays:
+            named = np.arange(columns) if labels is None else labels
+            longest = people.longest_squared(arrays["matrix"], named, arrays["people"])
         sensitivity = root_rounded_up(longest * 4 ** claim["y_bits"])
     if claim["bound"] == "exact":
         return sensitivity, largest_sum

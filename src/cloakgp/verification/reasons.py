@@ -28,6 +28,8 @@ class Reason(StrEnum):
     FIGURE = "a number in its certificate does not follow from its contents"
     BELOW_BOUND = "its objective is below its lower bound"
     WEIGHTS = "its weights are not relative ones"
+    PEOPLE = "who has which rows is not what it names"
+    OTHER_PEOPLE = "its people are not those that are given"
     # What is made from the measurements
     MODEL = "its model fails"
     OTHER_INPUTS = "its inputs are not X"
@@ -54,6 +56,7 @@ class Reason(StrEnum):
     # Stages
     SHARES = "its stages' shares add up to more than the promise"
     SHARE = "a stage's noise does not belong to its share of the promise"
+    COUNTS = "its counts do not follow from what was measured of them"
     WINDOWS = "a stage's windows are not those that the stages before it give"
     LINE = "what a stage's windows do to outcomes is not what its model says"
     DISTANCES = "a stage's noise level is not measured where the stages before it say"

@@ -28,14 +28,14 @@ SENSITIVITY = "integer sensitivity, from X, with what another machine's rounding
 _BLOCK = 2**17  # entries of columns made at once
 
 
-def check(plan: Plan, given: Inputs | None) -> list[str]:
+def check(plan: Plan, given: Inputs | None, people: Any = None) -> list[str]:
     """What was checked of a recipe's columns and predictions: the columns only if there are inputs."""
     m = plan.measurement
     assert isinstance(m, FactoredMeasurement)
     inputs, checked = given if m.inputs is None else m.inputs, []
     if inputs is not None:
         reasons.refuse(digest_of(inputs) != m.digest, Reason.DIGEST)
-        check_columns(plan.gp, m, inputs)
+        check_columns(plan.gp, m, inputs, people)
         checked.append(SENSITIVITY)
     check_predictions(plan, inputs)
     check_offset(plan)
@@ -53,11 +53,16 @@ def named(X: Any, noise: Any, windows: Any, shape: tuple[int, int], digest: str)
     return inputs
 
 
-def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
-    """Sensitivity, headroom and sums of the columns of these inputs: exact integers."""
+def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs, people: Any = None) -> None:
+    """Sensitivity, headroom and sums of the columns of these inputs: exact integers.
+
+    With `people`, who has which rows, the norms of a person's columns are added up, each rounded up.
+    """
     longest, with_one, error, q = 0, 0, 0.0, m.n_measurements
     sums, absolute, moved = np.zeros(q, object), np.zeros(q, object), np.zeros(q)
     room = 0.0
+    norms: list[int] = []
+    norms_with_one: list[int] = []
     step = max(1, _BLOCK // max(q, len(m.recipe.features.Z)))
     for start in range(0, len(inputs), step):
         some = inputs[start : start + step]
@@ -67,8 +72,11 @@ def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
         reasons.refuse(not (np.abs(rounded).max() < 2.0**62 and error < 2.0**21), Reason.SENSITIVITY)
         columns = rounded.astype(np.int64)
         n = some.counts.astype(np.int64)
-        longest = max(longest, *squared_norms(columns))
-        with_one = max(with_one, *squared_norms(np.abs(columns) + 1))
+        own, own_with_one = squared_norms(columns), squared_norms(np.abs(columns) + 1)
+        longest, with_one = max(longest, *own), max(with_one, *own_with_one)
+        if people is not None:
+            norms += map(root_rounded_up, own)
+            norms_with_one += map(root_rounded_up, own_with_one)
         up, down = absolute_sums(np.maximum(columns, 0), n), absolute_sums(np.minimum(columns, 0), n)
         sums, absolute = sums + up - down, absolute + up + down
         if some.windows is not None:
@@ -82,6 +90,12 @@ def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
     least, most = root + longer, root + 3 * longer + 2**m.y_bits
     if apart == 1:
         least = root_rounded_up(with_one * 4**m.y_bits)
+    if people is not None:
+        labels = None if inputs.groups is None else inputs.groups.labels
+        most_rows = int(np.bincount(people).max())
+        root, least = (_added_up(each, labels, people) << m.y_bits for each in (norms, norms_with_one))
+        least = least if apart == 1 else root + most_rows * longer
+        most = root + most_rows * (3 * longer + 2 * 2**m.y_bits)
     reasons.refuse(not least <= m.declared <= most, Reason.SENSITIVITY)
     spread = apart * m.n_rows  # what the same rounding can do to sums over all rows
     reasons.refuse((largest + spread) * 2**m.y_bits + 64 * m.sigma >= 2**62, Reason.OVERFLOW)
@@ -90,6 +104,15 @@ def check_columns(gp: GP, m: FactoredMeasurement, inputs: Inputs) -> None:
     if m.moved is not None:
         off_by = np.abs(np.ldexp(m.moved, m.matrix_bits) - moved).max()
         reasons.refuse(not off_by <= apart * room, Reason.SUMS, "middle_less_mean")
+
+
+def _added_up(norms: list[int], labels: Any, people: Any) -> int:
+    """The largest sum of one person's norms."""
+    each = norms if labels is None else [norms[label] for label in labels.tolist()]
+    totals = [0] * (int(people.max()) + 1)
+    for person, norm in zip(people.tolist(), each, strict=True):
+        totals[person] += norm
+    return max(totals)
 
 
 def _columns(gp: GP, measurement: FactoredMeasurement, X: Any, noise: Any, windows: Any) -> tuple[Any, float]:

@@ -16,7 +16,8 @@ from numpy.linalg import LinAlgError
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.model.hyperprior import Candidate, Known
 from cloakgp.plans.staged import StagedRelease
-from cloakgp.plans.stages import Rule, Walk
+from cloakgp.plans.row_stages import RowRule, RowWalk
+from cloakgp.plans.stages import Rule, StagePlan, Walk
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
 from cloakgp.rows.chunks import one_blas_thread
@@ -49,6 +50,8 @@ def check(release: StagedRelease) -> tuple[list[str], list[str]]:
     except (ValueError, TypeError, ArithmeticError, LinAlgError, AssertionError) as error:
         return [], [f"{WINDOWS}: they could not be worked out again here ({type(error).__name__})"]
     done = ["what was learned, from all answers"]
+    if isinstance(rule, RowRule):
+        done.insert(0, "how many rows each cell is taken to have, from the first answer")
     if any(stage.plan.line is not None or stage.plan.spread is not None for stage in release.stages):
         told = f"to {TOLERANCE:g} of the bounds' width"
         done.insert(0, f"windows and distances of each stage, from the answers before it, {told}")
@@ -60,11 +63,13 @@ def check(release: StagedRelease) -> tuple[list[str], list[str]]:
 
 def _walk(release: StagedRelease) -> None:
     rule = release.plan.rule
-    walk = Walk(rule)
+    walk = rule.walk()
     for number, stage in enumerate(release.stages):
         where, plan = f"stage {number + 1}", stage.plan
         reasons.refuse((plan.line is not None) != rule.has_windows(number), Reason.WINDOWS, where)
         reasons.refuse((plan.spread is not None) != rule.measures_noise(number), Reason.DISTANCES, where)
+        if isinstance(walk, RowWalk) and number > 0:
+            _check_counts(walk, plan, where)
         if plan.line is not None:
             _check_windows(walk, plan.measurement, plan.line, where)
         if plan.spread is not None:
@@ -75,6 +80,14 @@ def _walk(release: StagedRelease) -> None:
         walk.take(stage)
     if not isinstance(rule.prior, Known):
         _check_learned(walk, release.settings, release.weights)
+
+
+def _check_counts(walk: RowWalk, plan: StagePlan, where: str) -> None:
+    """How many rows each cell is taken to have: what follows from the first stage's answer."""
+    expected = walk.rule.counts
+    assert expected is not None
+    near = _near(plan.measurement.counts, expected, TOLERANCE * float(np.max(expected)))
+    reasons.refuse(not near, Reason.COUNTS, where)
 
 
 def _check_windows(walk: Walk, m: Measurement, line: Line, where: str) -> None:

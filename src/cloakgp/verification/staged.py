@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cloakgp.calibration import calibrate
 from cloakgp.measurements.staged_certificate import DESIGN
+from cloakgp.measurements.unit import PERSON_ROWS, ROW, Unit
+from cloakgp.plans.rows_planner import most_row_numbers
 from cloakgp.plans.staged_planner import most_numbers
 from cloakgp.posterior.staging import SCALE_SHARE
-from cloakgp.verification import guarantee, reasons
+from cloakgp.verification import guarantee, people, reasons
 from cloakgp.verification.guarantee import IntArray
 from cloakgp.verification.reasons import Reason
+from cloakgp.verification.whole_rows import COUNT_BITS, Lattice
+from cloakgp.verification.whole_rows import lattices as lattices_of_rows
 
 _ROUNDING = Fraction(1, 10**12)  # relative, of what floating point made
 
@@ -27,28 +31,64 @@ _ROUNDING = Fraction(1, 10**12)  # relative, of what floating point made
 def check_words(manifest: dict[str, Any]) -> None:
     """The terms of the promise, and the words for how it was reached: each from a closed list."""
     claim = manifest["certificate"]
-    guarantee.check_terms(claim)
+    guarantee.check_terms(claim, _units(manifest))
     reasons.refuse(claim["design"] != DESIGN, Reason.DESIGN)
     reasons.refuse(claim["calibration"] != "analytic", Reason.CALIBRATION)
     reasons.refuse(claim["unbiased"], Reason.UNBIASED)
 
 
-def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any], counts: IntArray) -> float:
-    """The delta that all stages' integers prove; raises if it, or a number beside it, is not as claimed.
+def _units(manifest: dict[str, Any]) -> tuple[Unit, ...]:
+    """What its contents can protect."""
+    if "grid" not in manifest:
+        return guarantee.protected(manifest)
+    return (ROW if manifest["grid"]["max_rows"] is None else PERSON_ROWS,)
 
-    `counts` says how many rows of y each column of the matrices is for.
-    """
+
+class Rows(NamedTuple):
+    """Which rows of y each column of the matrices is for."""
+
+    counts: IntArray  # (U,)
+    labels: IntArray | None = None
+    """(N,) the column of each row; None if it does not matter, or is not known."""
+    people: IntArray | None = None
+    """(N,) whose row each is, if the promise is to people and they are known."""
+    claimed: bool = False
+    """Whether the promise is to people who are not known: then sensitivities are those that are claimed."""
+
+    def sensitivity(self, matrix: IntArray, longest: int, words: dict[str, Any]) -> int:
+        """In steps; `longest` is the largest squared norm of a column."""
+        if self.claimed:
+            return int(words["sensitivity_steps"])
+        if self.people is not None and self.labels is not None:
+            longest = people.longest_squared(matrix, self.labels, self.people)
+        return guarantee.root_rounded_up(longest * 4 ** words["y_bits"])
+
+    def of_distances(self, words: dict[str, Any]) -> int:
+        """Of each row an integer from 0 to 2^y_bits, times 2^matrix_bits."""
+        if self.claimed:
+            return int(words["sensitivity_steps"])
+        most = 1 if self.people is None else int(np.bincount(self.people).max())
+        return int(most << words["y_bits"] + words["matrix_bits"])
+
+
+def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any], rows: Rows) -> float:
+    """The delta that all stages' integers prove; raises if it, or a number beside it, is not as claimed."""
     claim, shares = manifest["certificate"], manifest["certificate"]["shares"]
     guarantee.check_numbers(claim)
     guarantee.checked_width(manifest["model"], arrays)
     reasons.refuse(not guarantee.relative(arrays["weights"]), Reason.WEIGHTS)
     _check_calibration(claim)
-    before = check_given(manifest, arrays, counts)
+    before = check_given(manifest, arrays, rows)
     own = range(before, len(manifest["stages"]))
-    most = most_numbers(len(arrays["X_star"]), len(counts), len(shares))
+    points, whole = len(arrays["X_star"]), "grid" in manifest
+    most = (most_row_numbers if whole else most_numbers)(points, len(rows.counts), len(shares))
     wrong = claim["n_measurements"] != most or sum(len(arrays[f"z_{number}"]) for number in own) > most
     reasons.refuse(wrong, Reason.FIGURE, "n_measurements")
-    spent = [_spent(manifest, arrays, number, counts, f"stage {number - before + 1}") for number in own]
+    if whole:
+        grid = manifest["grid"]
+        total = grid["size"] * (grid["max_rows"] or 1)
+        reasons.refuse(claim["n_rows"] != total, Reason.FIGURE, "n_rows")
+    spent = [_spent(manifest, arrays, number, rows, f"stage {number - before + 1}") for number in own]
     proven = _proven(spent, claim, claim["n_measurements"])
     reasons.refuse(sum(map(Fraction, shares)) > 1 + _ROUNDING, Reason.SHARES)
     for number, parts in zip(own, spent, strict=True):
@@ -57,7 +97,7 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any], counts: In
     return proven
 
 
-def check_given(manifest: dict[str, Any], arrays: dict[str, Any], counts: IntArray) -> int:
+def check_given(manifest: dict[str, Any], arrays: dict[str, Any], rows: Rows) -> int:
     """The stages of earlier releases, each against the promise of its own; returns how many there are."""
     before = 0
     for one in manifest["given"]:
@@ -65,7 +105,7 @@ def check_given(manifest: dict[str, Any], arrays: dict[str, Any], counts: IntArr
         guarantee.checked_width(one, arrays)
         own = range(before, before + one["stages"])
         before = own.stop
-        spent = [_spent(manifest, arrays, number, counts, "given") for number in own]
+        spent = [_spent(manifest, arrays, number, rows, "given") for number in own]
         released = sum(len(arrays[f"z_{number}"]) for number in own)
         reasons.refuse(released > one["most"], Reason.FIGURE, "most")
         _proven(spent, one, one["most"])
@@ -92,20 +132,38 @@ def _check_calibration(claim: dict[str, Any]) -> None:
 
 
 def _spent(
-    manifest: dict[str, Any], arrays: dict[str, Any], number: int, counts: IntArray, where: str
+    manifest: dict[str, Any], arrays: dict[str, Any], number: int, rows: Rows, where: str
 ) -> list[Fraction]:
     """A stage's mu squared: of its measurements, and of the noise level if it measures that."""
     words, matrix, z = manifest["stages"][number], arrays[f"matrix_{number}"], arrays[f"z_{number}"]
+    if "grid" in manifest:
+        return _noisy(_row_lattices(manifest, arrays, number, where), z, where)
     guarantee.check_numbers(words, f"{where}: ")
-    squared, largest_sum = guarantee.longest_column(matrix, counts)
-    sensitivity = guarantee.root_rounded_up(squared * 4 ** words["y_bits"])
+    squared, largest_sum = guarantee.longest_column(matrix, rows.counts)
+    sensitivity = rows.sensitivity(matrix, squared, words)
     lattices = [(words, sensitivity, largest_sum * 2 ** words["y_bits"])]
     spread = words["spread"]
     if spread is not None:
-        # Of each row an integer from 0 to 2^y_bits, times 2^matrix_bits.
         guarantee.check_numbers({**spread, "matrix_bits": 1}, f"{where}: ")
         bits = spread["y_bits"] + spread["matrix_bits"]
-        lattices.append((spread, 2**bits, int(counts.sum()) * 2**bits))
+        lattices.append((spread, rows.of_distances(spread), int(rows.counts.sum()) * 2**bits))
+    return _noisy(lattices, z, where)
+
+
+def _row_lattices(manifest: dict[str, Any], arrays: dict[str, Any], number: int, where: str) -> list[Lattice]:
+    words = manifest["stages"][number]
+    if number == 0:
+        counts = words["y_bits"] == 0 and 1 <= words["matrix_bits"] <= COUNT_BITS
+        reasons.refuse(not counts, Reason.RANGE, where)
+    else:
+        guarantee.check_numbers(words, f"{where}: ")
+    if words["spread"] is not None:
+        guarantee.check_numbers({**words["spread"], "matrix_bits": 1}, f"{where}: ")
+    return lattices_of_rows(manifest, arrays, number)
+
+
+def _noisy(lattices: list[Lattice], z: IntArray, where: str) -> list[Fraction]:
+    """mu squared of each, once its noise is found to be for what it says."""
     far = max(map(abs, z.tolist())) >= 2**62
     for lattice, steps, reach in lattices:
         reasons.refuse(lattice["sensitivity_steps"] != steps, Reason.SENSITIVITY, where)

@@ -14,17 +14,20 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.files import container
 from cloakgp.plans import encoding
-from cloakgp.rows.formats import PARQUET, is_parquet
-from cloakgp.rows.parquet import ParquetColumns
+from cloakgp.rows.formats import is_parquet
+from cloakgp.rows.parquet import ParquetColumns, files_of
 from cloakgp.rows.passes import sweep
 from cloakgp.workflow import tables
 from cloakgp.workflow.cluster import dask_array
 
 
-def check_columns(path: Path, inputs: Sequence[str], output: str, dask: bool) -> None:
+def check_columns(
+    path: Path, inputs: Sequence[str], output: str, dask: bool, people: str | None = None
+) -> None:
     """Raise unless a table has these columns; for a cluster it may also be a folder of Parquet files."""
+    others = [output] if people is None or people in inputs else [output, people]
     if not dask:
-        tables.check_columns(path, [*inputs, output])
+        tables.check_columns(path, [*inputs, *others])
         return
     if not path.exists():
         raise InputError(f"{path}: there is no such file.")
@@ -34,14 +37,8 @@ def check_columns(path: Path, inputs: Sequence[str], output: str, dask: bool) ->
             "Convert it first."
         )
     ParquetColumns(path, inputs)  # raises, by column, unless every part has them
-    for file in _parts(path):
-        tables.check_columns(file, [*inputs, output])
-
-
-def _parts(path: Path) -> list[Path]:
-    if not path.is_dir():
-        return [path]
-    return [file for file in path.iterdir() if file.suffix.lower() in PARQUET and file.name[0] not in "._"]
+    for file in files_of(path):
+        tables.check_columns(file, [*inputs, *others])
 
 
 def open_inputs(path: Path, columns: Sequence[str], inducing: bool, dask: bool) -> Any:
@@ -54,6 +51,11 @@ def open_inputs(path: Path, columns: Sequence[str], inducing: bool, dask: bool) 
         if not is_small(X):
             return X
     return tables.read_columns(path, columns)
+
+
+def open_ids(path: Path, column: str | None) -> Any:
+    """(rows,) whose row each is, as whole numbers; None if no column of people was named. Public."""
+    return None if column is None else tables.read_ids(path, column)
 
 
 def dask_inputs(path: Path, columns: Sequence[str]) -> Any:

@@ -15,8 +15,9 @@ from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.staged_planner import points_covering
+from cloakgp.rows.people import as_within
 from cloakgp.workflow import points
-from cloakgp.workflow.settings import Settings, check_description, check_output, inducing_of
+from cloakgp.workflow.settings import Settings, check_description, check_output, inducing_of, without_people
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +36,12 @@ class LearnedSettings:
     kernels: tuple[str, ...] = Hyperprior().kernels
     stages: int | None = None
     inducing: int | FloatArray | None = None
+    people: str | None = None
+    within: float = 1.0
 
     def __post_init__(self) -> None:
-        check_output(self.inputs, self.output)
+        check_output(self.inputs, self.output, self.people)
+        object.__setattr__(self, "within", as_within(self.within))
         gp = self.gp()
         for name, value in (("bounds", gp.bounds), ("kernels", gp.prior.kernels), ("inducing", gp.inducing)):
             object.__setattr__(self, name, value)
@@ -59,15 +63,25 @@ class LearnedSettings:
             return points_covering(X)
         return points.grid(self.at, X) if isinstance(self.at, str) else self.at
 
-    def plan(self, X: Any) -> StagedPlan:
-        """The plan, for these inputs: public, and without y. With one thread, as in :meth:`Settings.plan`."""
+    def plan(self, X: Any, people: Any = None) -> StagedPlan:
+        """The plan, for these inputs and ids: public, and without y.
+
+        With one thread, as in :meth:`Settings.plan`.
+        """
         with threadpool_limits(1, user_api="blas"):
-            return self.gp().plan(X, self.points(X), epsilon=self.epsilon, delta=self.delta)
+            return self.gp().plan(
+                X,
+                self.points(X),
+                epsilon=self.epsilon,
+                delta=self.delta,
+                people=people,
+                within=self.within,
+            )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return values | {
+        return without_people(values) | {
             "inputs": list(self.inputs),
             "bounds": list(self.bounds),
             "kernels": list(self.kernels),
@@ -78,7 +92,7 @@ class LearnedSettings:
     @classmethod
     def from_dict(cls, values: Any) -> LearnedSettings:
         """Settings from :meth:`to_dict`'s description, or an error that says what is wrong with it."""
-        check_description(values, {field.name for field in fields(cls)})
+        values = check_description(values, {field.name for field in fields(cls)})
         at, kernels = values["at"], values["kernels"]
         if at is not None and type(at) not in (str, list):
             raise InputError("settings: at must be grid:n, a list of points, or null.")

@@ -23,6 +23,7 @@ from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import load_plan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
+from cloakgp.rows.people import as_people
 from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings, settings_from
 
@@ -43,17 +44,24 @@ class PlanFile:
     inputs_sha256: str
     plan_sha256: str
     certificate: dict[str, Any]
+    partition: str = ""
+    """Digest of who has which rows, where the promise is to people."""
 
     @classmethod
     def of(cls, settings: AnySettings, plan: Plan | StagedPlan) -> PlanFile:
         """The file of a plan that was just made."""
-        return cls(settings, len(plan.X), digest_of(plan.X), plan.digest, plan.certificate.to_dict())
+        made = plan.digest, plan.certificate.to_dict(), plan.partition
+        return cls(settings, len(plan.X), digest_of(plan.X), *made)
 
     @property
     def question(self) -> str:
-        """SHA-256 of what is asked, of whom: the settings and the inputs. The same on every machine."""
-        asked = {"settings": self.settings.to_dict(), "inputs": self.inputs_sha256}
+        """SHA-256 of what is asked, of whom: the settings, inputs and people. The same on every machine."""
+        asked = {"settings": self.settings.to_dict(), "inputs": self.inputs_sha256, **self._people}
         return hashlib.sha256(_json(asked)).hexdigest()
+
+    @property
+    def _people(self) -> dict[str, str]:
+        return {"people_sha256": self.partition} if self.partition else {}
 
     def encode(self) -> bytes:
         """The file's bytes."""
@@ -61,7 +69,7 @@ class PlanFile:
             "format": FORMAT,
             "schema": SCHEMA,
             "settings": self.settings.to_dict(),
-            "data": {"rows": self.rows, "sha256": self.inputs_sha256},
+            "data": {"rows": self.rows, "sha256": self.inputs_sha256, **self._people},
             "plan": {"sha256": self.plan_sha256},
             "certificate": self.certificate,
         }
@@ -72,10 +80,10 @@ class PlanFile:
         plan.save(beside(path))
         atomic.write(path, self.encode())
 
-    def kept(self, path: str | os.PathLike[str], X: Any) -> Plan | StagedPlan | None:
+    def kept(self, path: str | os.PathLike[str], X: Any, people: Any = None) -> Plan | StagedPlan | None:
         """The plan that was kept beside the file, for these inputs; None if it is gone, or another one."""
         try:
-            plan = load_plan(beside(path)).with_inputs(X)
+            plan = load_plan(beside(path)).with_inputs(X, people)
         except (OSError, ValueError):
             return None
         if isinstance(plan, FunctionPlan):
@@ -86,6 +94,7 @@ class PlanFile:
             and c.to_dict() == self.certificate
             and (c.epsilon, c.delta, *plan.gp.limits) == (asked.epsilon, asked.delta, *asked.bounds)
             and (len(plan.X), digest_of(plan.X)) == (self.rows, self.inputs_sha256)
+            and plan.partition == self.partition
         )
         return plan if same else None
 
@@ -125,15 +134,17 @@ class PlanFile:
             settings = settings_from(body["settings"])
             data, plan, promised = body["data"], body["plan"], body["certificate"]
             of_its_kind = staged_certificate if isinstance(settings, LearnedSettings) else certificate
-            expected = ({"rows", "sha256"}, {"sha256"}, set(of_its_kind.FIELDS))
+            of_people = set() if settings.people is None else {"people_sha256"}
+            expected = ({"rows", "sha256"} | of_people, {"sha256"}, set(of_its_kind.FIELDS))
             if (set(data), set(plan), set(promised)) != expected:
                 raise InputError("a key is absent or one too many.")
-            return cls(settings, data["rows"], data["sha256"], plan["sha256"], promised)
+            partition = data.get("people_sha256", "")
+            return cls(settings, data["rows"], data["sha256"], plan["sha256"], promised, partition)
         except (TypeError, InputError) as error:
             raise InputError(f"{name}: {error}") from None
 
-    def check_inputs(self, X: Any, name: str) -> None:
-        """Refuse inputs that are not those of the plan."""
+    def check_inputs(self, X: Any, name: str, people: Any = None) -> None:
+        """Refuse inputs, and ids, that are not those of the plan."""
         if len(X) != self.rows:
             raise Refused(
                 f"{name} has {len(X)} rows and the plan was made for {self.rows}. Plan again. The output "
@@ -143,6 +154,12 @@ class PlanFile:
             raise Refused(
                 f"the input columns of {name} are not those that the plan was made for. Plan again. The "
                 "output column was not read, and nothing was spent."
+            )
+
+        if self.partition and as_people(people, len(X)).digest != self.partition:
+            raise Refused(
+                f"{name} shares out its rows among people in another way than the plan was made for. Plan "
+                "again. The output column was not read, and nothing was spent."
             )
 
     def check_plan(self, plan: Plan | StagedPlan) -> str | None:

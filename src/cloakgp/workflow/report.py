@@ -110,7 +110,7 @@ def html(
         "<h2>What is promised</h2>",
         _paragraphs("promise", words.promise(release.certificate)),
         "<h2>What is not promised</h2>",
-        _list(words.limits(hides_inputs(release), lists_inputs(release))),
+        _list(words.limits(hides_inputs(release), lists_inputs(release), release.plan.unit)),
         "<h2>How much noise privacy took</h2>",
         _noise(release),
         "<h2>Settings</h2>",

@@ -18,8 +18,11 @@ from cloakgp.kernels import Kernel, from_spec
 from cloakgp.model.gp import GP
 from cloakgp.plans import out_of_core
 from cloakgp.plans.predictions import Plan
+from cloakgp.rows.people import as_within
 from cloakgp.workflow import points
 from cloakgp.workflow.inputs import is_small
+
+_OF_PEOPLE: dict[str, Any] = {"people": None, "within": 1.0}
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +30,9 @@ class Settings:
     """Everything that decides a plan but the data themselves; all of it public.
 
     `at` is ``"grid:n"`` or the test points themselves. `output` is the name of the private column, and
-    stands for nothing else here. `inducing` is a number of inducing inputs, or these themselves.
+    stands for nothing else here. `inducing` is a number of inducing inputs, or these themselves. `people` is
+    the name of the public column that says whose row each is; None if the promise is to each row. `within` is
+    the correlation of the noise of one person's outcomes.
     """
 
     inputs: tuple[str, ...]
@@ -44,9 +49,12 @@ class Settings:
     inducing: int | FloatArray | None = None
     approximation: str = "dtc"
     device: str | None = None
+    people: str | None = None
+    within: float = 1.0
 
     def __post_init__(self) -> None:
-        check_output(self.inputs, self.output)
+        check_output(self.inputs, self.output, self.people)
+        object.__setattr__(self, "within", as_within(self.within))
         checks.positive(self.noise, "noise", "It is the variance of the observation noise, one number here.")
         gp = self.gp()
         for name in ("bounds", "noise", "mean", "inducing"):
@@ -69,8 +77,8 @@ class Settings:
         """The test points, for these inputs."""
         return points.grid(self.at, X) if isinstance(self.at, str) else self.at
 
-    def plan(self, X: Any) -> Plan:
-        """The plan, for these inputs: public, and without y. The same wherever the inputs are kept.
+    def plan(self, X: Any, people: Any = None) -> Plan:
+        """The plan, for these inputs and ids: public, and without y. The same wherever the inputs are kept.
 
         With one thread for linear algebra: more of them round differently, and an answer that was paid for
         can be fetched again for the very same plan only.
@@ -85,6 +93,8 @@ class Settings:
                 design=self.design,
                 calibration=self.calibration,
                 device=self.device,
+                people=people,
+                within=self.within,
             )
         if isinstance(plan.X, np.ndarray) or not is_small(X):
             return plan
@@ -100,7 +110,7 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return values | {
+        return without_people(values) | {
             "inputs": list(self.inputs),
             "bounds": list(self.bounds),
             "kernel": self.kernel.to_spec(),
@@ -111,7 +121,7 @@ class Settings:
     @classmethod
     def from_dict(cls, values: Any) -> Settings:
         """Settings from :meth:`to_dict`'s description, or an error that says what is wrong with it."""
-        check_description(values, {field.name for field in fields(cls)})
+        values = check_description(values, {field.name for field in fields(cls)})
         inputs, at = values["inputs"], values["at"]
         if values["device"] is not None and not _is_name(values["device"]):
             raise InputError("settings: device must be a name, or null.")
@@ -125,8 +135,17 @@ class Settings:
             raise InputError(f"settings: {error}") from None
 
 
-def check_description(values: Any, names: set[str]) -> None:
-    """Raise unless a description has these keys, names its columns, and makes a promise."""
+def without_people(values: dict[str, Any]) -> dict[str, Any]:
+    """A description that says nothing of people where there are none, as it was before there could be any."""
+    return (
+        values if values["people"] is not None else {k: v for k, v in values.items() if k not in _OF_PEOPLE}
+    )
+
+
+def check_description(values: Any, names: set[str]) -> dict[str, Any]:
+    """A description with all of these keys; raises unless it has them, names its columns, and promises."""
+    if isinstance(values, dict) and "people" not in values:
+        values = values | _OF_PEOPLE
     if not isinstance(values, dict) or set(values) != names:
         found = set(values) if isinstance(values, dict) else set()
         wrong = ", ".join(sorted(names ^ found))
@@ -136,9 +155,12 @@ def check_description(values: Any, names: set[str]) -> None:
         raise InputError("settings: inputs must be a list of column names.")
     if not _is_name(values["output"]):
         raise InputError("settings: output must be a column's name.")
+    if values["people"] is not None and not _is_name(values["people"]):
+        raise InputError("settings: people must be a column's name, or be left out.")
     if values["inducing"] is not None and type(values["inducing"]) not in (int, list):
         raise InputError("settings: inducing must be a whole number, a list of them, or null.")
-    _check_numbers(values, ("epsilon", "delta"))
+    _check_numbers(values, ("epsilon", "delta", "within"))
+    return values
 
 
 def _check_numbers(values: dict[str, Any], names: Sequence[str]) -> None:
@@ -153,8 +175,12 @@ def inducing_of(values: dict[str, Any]) -> int | FloatArray | None:
     return points.as_matrix(given) if isinstance(given, list) else given
 
 
-def check_output(inputs: Sequence[str], output: str) -> None:
+def check_output(inputs: Sequence[str], output: str, people: str | None = None) -> None:
     """Raise if the private column is among the public ones."""
+    if output == people:
+        raise InputError(
+            f"the output column {output!r} must not be that of people: who has which rows is public."
+        )
     if output in inputs:
         raise InputError(f"the output column {output!r} must not be an input: inputs are published.")
 

@@ -15,6 +15,7 @@ PHRASES = {
     ),
     Phrase.NEW_REQUEST: "--again LABEL for a new answer",
     Phrase.GIVE_INPUTS: "give --inputs-from",
+    Phrase.GIVE_PEOPLE: "give --inputs-from and --people",
     Phrase.GIVE_KERNEL: "in Python, cloakgp.verify takes it as kernel=",
     Phrase.LOAD_WITH_KERNEL: "In Python, Release.load takes it as kernel=.",
     Phrase.NOT_READ: "the output column was not read",

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.files import schema
 from cloakgp.measurements.staged_certificate import AnyCertificate
+from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
@@ -27,19 +29,61 @@ def promise(certificate: AnyCertificate) -> list[str]:
     # Two outcomes, equally likely beforehand: with Gaussian noise the best guess is right this often.
     chance = 100 * min(1.0, NormalDist().cdf(c.mu / 2) + c.delta_slack)
     times = "exp(epsilon)" + (f" = {math.exp(c.epsilon):.3g}" if c.epsilon < 20 else "")
+    told = _TOLD[c.unit]
     return [
-        "What was released would have come out with nearly the same probability if any one row's outcome "
-        "had been something else.",
-        "Somebody who knows everything else, and must tell which of two outcomes a row has, would be right "
+        f"What was released would have come out with nearly the same probability if {told.changed}.",
+        f"Somebody who knows everything else, and must tell which of two {told.which}, would be right "
         f"in at most {math.ceil(chance * 10) / 10:g} % of all cases. By tossing a coin it would be 50 %.",
-        f"In the field's terms: ({c.epsilon:g}, {c.delta:g})-differential privacy for the outcome of one "
-        f"row. No result becomes more than {times} times as likely through one row, but for a probability "
-        f"of at most {c.delta:g}.",
+        f"In the field's terms: ({c.epsilon:g}, {c.delta:g})-differential privacy for {told.what}. No result "
+        f"becomes more than {times} times as likely through {told.through}, but for a probability of at most "
+        f"{c.delta:g}.",
     ]
 
 
-def limits(hides_inputs: bool = False, lists_inputs: bool = True) -> list[str]:
-    """What is not promised."""
+class _Told(NamedTuple):
+    """A unit of protection, in the sentences above."""
+
+    changed: str
+    which: str
+    what: str
+    through: str
+
+
+_TOLD = {
+    OUTCOME.name: _Told(
+        "any one row's outcome had been something else",
+        "outcomes a row has",
+        "the outcome of one row",
+        "one row",
+    ),
+    PERSON.name: _Told(
+        "all outcomes of any one person had been something else",
+        "sets of outcomes a person has",
+        "all outcomes of one person",
+        "one person",
+    ),
+    ROW.name: _Told(
+        "any one row, inputs and outcome, had been any other", "rows is there", "one whole row", "one row"
+    ),
+    PERSON_ROWS.name: _Told(
+        "all rows of any one person, inputs and outcomes, had been any others",
+        "sets of rows a person has",
+        "all rows of one person",
+        "one person",
+    ),
+}
+_WHOM = {
+    OUTCOME.name: "Each row's outcome is protected by itself: whoever has several rows is not protected with "
+    "all of them. A plan that names the column of people protects each person, however many rows they have.",
+    PERSON.name: "Who has which rows is public, too: not the ids, but which rows are the same person's.",
+    ROW.name: "Each row is protected by itself: whoever has several rows is not protected with all of them. "
+    "A plan that names the column of people protects each person, with as many rows as it counts of each.",
+    PERSON_ROWS.name: "Of each person no more rows count than the settings say.",
+}
+
+
+def limits(hides_inputs: bool = False, lists_inputs: bool = True, unit: str = OUTCOME.name) -> list[str]:
+    """What is not promised to whom a unit of protection names."""
     shown = "The inputs are public: they are in the release file as they are, and so is the number of rows."
     if hides_inputs:
         shown = "The inputs are not in the file, but a row's input is not itself protected."
@@ -48,9 +92,14 @@ def limits(hides_inputs: bool = False, lists_inputs: bool = True) -> list[str]:
             "The inputs are public: sums over them and their digest are in the release file, and so is the "
             "number of rows."
         )
+    if unit in (ROW.name, PERSON_ROWS.name):
+        counted = "rows" if unit == ROW.name else "people"
+        shown = (
+            f"The number of {counted} is public, and so are the box and the cells that inputs are counted in."
+        )
     return [
         shown,
-        "A person who owns several rows is protected less.",
+        _WHOM[unit],
         "Other releases about the same people add to what is told. A ledger keeps count of that.",
         "Whatever was computed from the outcomes elsewhere is not covered: bounds, settings, or which rows "
         "to keep.",

@@ -1,0 +1,206 @@
+"""How many rows each cell of a grid has, from noisy sums of them: free, and never exact.
+
+Counts are n = level (1 + Phi w) + rough, with Phi the cosines of the grid (levels of a category have
+contrasts), w ~ N(0, v) falling off faster for smoother densities, and a rough part of its own in each cell.
+A few public settings of smoothness, size and roughness are weighted by their evidence. Whatever the counts
+are wrong by moves the sums of outcomes, so their covariance is handed on: :class:`CountErrors`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from cloakgp import designs
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.model.given_smoother import FactoredGP
+from cloakgp.rows.grid import Grid
+
+MOST_WAVES = 160
+MOST_WANTED = 64
+"""Waves that counts are designed for, at most: the rest is too fine to be seen beside noise."""
+_LENGTHS = (1 / 20, 1 / 10, 1 / 5, 2 / 5)  # lengthscales, as shares of each range
+_SIZES = (0.5, 1.0, 2.0, 4.0)  # std of the smooth part, in mean counts
+_ROUGH = (0.03, 0.3)  # std of the rough part, in mean counts, beyond chance
+_LEVELS = 0.5  # of the smooth part's variance: how much levels of a category differ
+_FLOOR = 0.02  # least count, in mean counts: no cell is taken to be surely empty
+_FLAT = 1e-6  # relative variance with which a known total is known
+_GAP = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class DensityPrior:
+    """What is believed of the counts beforehand: public, from the grid and the population alone.
+
+    Parameters
+    ----------
+    grid : Grid
+    total, spread : float
+        How many rows there are, and the std of that; 0 if it is public.
+    """
+
+    grid: Grid
+    total: float
+    spread: float
+
+    @property
+    def level(self) -> float:
+        """Rows of a cell, on average."""
+        return self.total / len(self.grid)
+
+    @cached_property
+    def _waves(self) -> tuple[FloatArray, FloatArray]:
+        """(M, r) waves of mean square 1, and (settings of length, r) their variances, which add up to 1."""
+        each = [_axis_waves(axis.cells, axis.category) for axis in self.grid.axes]
+        chosen = _largest([weights[0] for _, weights in each])
+        waves = np.ones((len(self.grid), len(chosen)))
+        places = np.unravel_index(np.arange(len(self.grid)), self.grid.shape)
+        weights = np.ones((len(_LENGTHS), len(chosen)))
+        for column, ((own, falls), place) in enumerate(zip(each, places, strict=True)):
+            waves *= own[place][:, chosen[:, column]]
+            weights *= falls[:, chosen[:, column]]
+        return waves, weights / weights.sum(axis=1, keepdims=True)
+
+    @cached_property
+    def factors(self) -> FloatArray:
+        """(M, 1 + r) how counts move with the total and the waves."""
+        return self.level * np.column_stack([np.ones(len(self.grid)), self._waves[0]])
+
+    def settings(self) -> list[tuple[FloatArray, float]]:
+        """Variances of the factors, and of the rough part."""
+        level, total = self.level, (self.spread / self.total) ** 2
+        return [
+            (np.concatenate([[total], size**2 * weights]), level + (rough * level) ** 2)
+            for weights, size, rough in product(self._waves[1], _SIZES, _ROUGH)
+        ]
+
+    @property
+    def wanted(self) -> int:
+        """How many numbers a design is made for."""
+        return min(MOST_WANTED, len(self.grid))
+
+    def design(self, noise: float) -> FloatArray:
+        """(q, M) what to measure of the counts, with columns of norm 1 at most, for noise of this variance."""
+        settings = self.settings()
+        v = np.mean([variances for variances, _ in settings], axis=0)
+        own = np.full(len(self.grid), np.mean([rough for _, rough in settings]))
+        order = np.argsort(-v, kind="stable")[: self.wanted]
+        order = order[v[order] > 0]
+        S = np.diag(v)
+        smoother = FactoredGP(self.factors, S, S[:, order], own, v[order])
+        solution = designs.solve("posterior", smoother, np.ones(len(order)), _GAP, noise)
+        assert solution.matrix is not None
+        B = np.asarray(solution.matrix)
+        rows: FloatArray = B / np.linalg.norm(B, axis=0).max()
+        return rows
+
+
+def _axis_waves(cells: int, category: bool) -> tuple[FloatArray, FloatArray]:
+    """(cells, r) waves along one input, the first constant, and how they fall off for each lengthscale."""
+    r = min(cells, MOST_WAVES)
+    if category:
+        turned, _ = np.linalg.qr(np.column_stack([np.ones(cells), np.eye(cells)[:, 1:]]))
+        falls = np.full((len(_LENGTHS), cells), _LEVELS / (cells - 1))
+        falls[:, 0] = 1.0
+        return turned * (np.sign(turned[0, 0]) * np.sqrt(cells)), falls
+    order = np.arange(r)
+    waves = np.cos(np.pi * (np.arange(cells)[:, None] + 0.5) * order / cells)
+    waves[:, 1:] *= np.sqrt(2)
+    return waves, np.exp(-((np.pi * np.outer(_LENGTHS, order)) ** 2) / 2)
+
+
+def _largest(falls: list[FloatArray]) -> FloatArray:
+    """(r, D) which waves of each input are multiplied: those with most variance, without the constant."""
+    total, index = falls[0], np.arange(len(falls[0]))[:, None]
+    for fall in falls[1:]:
+        total = np.outer(total, fall).ravel()
+        left, right = np.divmod(np.arange(len(total)), len(fall))
+        index = np.column_stack([index[left], right])
+        best = np.argsort(-total, kind="stable")[: 4 * MOST_WAVES]
+        total, index = total[best], index[best]
+    chosen = index[np.argsort(-total, kind="stable")]
+    chosen = chosen[chosen.any(axis=1)][:MOST_WAVES]
+    return chosen if len(chosen) else np.zeros((1, len(falls)), dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class Density:
+    """How many rows each cell has, as far as was measured."""
+
+    counts: FloatArray
+    """(M,) estimates, above 0; they add up to the number of rows where that is public."""
+    errors: CountErrors
+
+    @property
+    def std(self) -> FloatArray:
+        """(M,) of what the estimates are wrong by."""
+        return np.sqrt(self.errors.variance)
+
+
+@dataclass(frozen=True, eq=False)
+class CountErrors:
+    """Covariance of what estimated counts are wrong by: G S G' + rough I."""
+
+    G: FloatArray  # (M, r)
+    S: FloatArray  # (r, r)
+    rough: float
+
+    @cached_property
+    def variance(self) -> FloatArray:
+        """(M,) of each."""
+        own = np.einsum("ij,ij->i", self.G @ self.S, self.G) + self.rough
+        return np.maximum(own, 0.0)
+
+    def times(self, factors: FloatArray, rest: FloatArray) -> FloatArray:
+        """(M, M) covariance of errors times numbers, of second moment factors factors' + diag(rest)."""
+        covariance = self.G @ self.S @ self.G.T
+        covariance[np.diag_indices_from(covariance)] += self.rough
+        covariance *= factors @ factors.T
+        covariance[np.diag_indices_from(covariance)] += rest * self.variance
+        return covariance
+
+    def in_rows(self, rows: FloatArray, factors: FloatArray, rest: FloatArray) -> FloatArray:
+        """(q, q) the same of sums of them."""
+        total = (rows * (rest * self.variance)) @ rows.T
+        for factor in factors.T:
+            moved = rows * factor
+            summed = moved @ self.G
+            total += summed @ self.S @ summed.T + self.rough * moved @ moved.T
+        return np.asarray((total + total.T) / 2)
+
+
+def estimate(prior: DensityPrior, rows: FloatArray, value: FloatArray, variance: float) -> Density:
+    """The counts, given noisy sums: value = rows @ counts + noise."""
+    M, noise = len(prior.grid), np.full(len(rows), variance)
+    if prior.spread == 0:  # the total is known: as good as measured without noise
+        rows = np.vstack([rows, np.full((1, M), 1 / np.sqrt(M))])
+        value = np.append(value, prior.total / np.sqrt(M))
+        noise = np.append(noise, _FLAT * prior.level)
+    surprise = value - prior.level * rows.sum(axis=1)
+    measured, own = rows @ prior.factors, rows @ rows.T
+    found = []
+    for v, rough in prior.settings():
+        D = (measured * v) @ measured.T + rough * own + np.diag(noise)
+        factor = cho_factor((D + D.T) / 2, lower=True)
+        alpha = cho_solve(factor, surprise)
+        evidence = -surprise @ alpha / 2 - np.log(np.diag(factor[0])).sum()
+        T = np.vstack([v[:, None] * measured.T, rough * np.eye(len(rows))])
+        S = -T @ cho_solve(factor, T.T)
+        S[np.diag_indices(len(v))] += v
+        found.append((evidence, T @ alpha, S, rough))
+    weights = np.exp(np.array([one[0] for one in found]) - max(one[0] for one in found))
+    weights /= weights.sum()
+    moved = np.array([one[1] for one in found])
+    mean = weights @ moved
+    S = np.einsum("s,sij->ij", weights, np.array([one[2] for one in found]))
+    S += (moved - mean).T @ ((moved - mean) * weights[:, None])
+    rough = float(weights @ [one[3] for one in found])
+    G = np.column_stack([prior.factors, rows.T])
+    counts = np.maximum(prior.level + G @ mean, _FLOOR * prior.level)
+    if prior.spread == 0:
+        counts = counts * (prior.total / counts.sum())
+    return Density(frozen(counts), CountErrors(G, S, rough))

@@ -1,0 +1,229 @@
+"""A public grid over a box: all that is known of inputs which are private.
+
+Nothing here ever sees an input. Which cell a row belongs to is found out in the private room.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from cloakgp import checks
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.errors import ArgumentError, ArgumentTypeError
+
+MOST_CELLS = 100_000
+_CELLS = 40
+_REMEDY = 'Give a range as (low, high), or levels as a list, such as {"age": (0, 90), "sex": ["f", "m"]}.'
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One input: a range that is cut into equal cells, or the levels of a category, each a cell."""
+
+    name: str
+    low: float = 0.0
+    high: float = 0.0
+    cells: int = 0
+    levels: tuple[Any, ...] = ()
+
+    @property
+    def category(self) -> bool:
+        """Whether it has levels instead of a range."""
+        return bool(self.levels)
+
+    @property
+    def centres(self) -> FloatArray:
+        """Where its cells are; levels are numbered from 0."""
+        if self.category:
+            return np.arange(float(self.cells))
+        return self.low + (np.arange(self.cells) + 0.5) * ((self.high - self.low) / self.cells)
+
+    @property
+    def span(self) -> float:
+        """The range's width; 1 for levels, any two of which are equally far apart."""
+        return 1.0 if self.category else self.high - self.low
+
+    @property
+    def middle(self) -> int:
+        """The cell for what is missing."""
+        return 0 if self.category else self.cells // 2
+
+
+class Grid:
+    """Cells of a public box, for inputs that are private.
+
+    Parameters
+    ----------
+    box : mapping of names to ranges or levels
+        A tuple of two numbers is a range, a list holds the levels of a category (texts or whole numbers).
+        Both from public knowledge: taken from the data, they would tell of it. Values outside of a range
+        count as at its edge.
+    cells : int, or mapping of names to int
+        How many cells each range is cut into; 40 if absent. What the outcome does within a cell counts as
+        noise.
+
+    Examples
+    --------
+    >>> grid = Grid({"age": (0, 90), "sex": ["f", "m"]}, cells=45)
+    >>> len(grid), grid.names
+    (90, ('age', 'sex'))
+    >>> grid.centres[:3].tolist()
+    [[1.0, 0.0], [1.0, 1.0], [3.0, 0.0]]
+    """
+
+    def __init__(self, box: Mapping[str, Any], cells: int | Mapping[str, int] = _CELLS) -> None:
+        if not isinstance(box, Mapping) or not box:
+            raise ArgumentTypeError("box", "must say the range or the levels of each input", repr(box)[:100], _REMEDY)
+        if isinstance(cells, Mapping):
+            unknown = [name for name in cells if name not in box or not isinstance(box[name], tuple)]
+            if unknown:
+                raise ArgumentError("cells", "must be for ranges of the box", repr(unknown[0])[:100])
+        axes = []
+        for name, extent in box.items():
+            n = cells.get(name, _CELLS) if isinstance(cells, Mapping) else cells
+            axes.append(_axis(name, extent, n))
+        self.axes: tuple[Axis, ...] = tuple(axes)
+        total = math.prod(axis.cells for axis in axes)
+        if total > MOST_CELLS:
+            shown = " x ".join(str(axis.cells) for axis in axes)
+            raise ArgumentError(
+                "cells",
+                f"must make at most {MOST_CELLS:,} cells in all",
+                f"{shown} = {total:,}",
+                "Give fewer for each range, join levels, or leave an input out.",
+            )
+
+    def __len__(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the inputs, in the order of the columns of X."""
+        return tuple(axis.name for axis in self.axes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """How many cells each input has."""
+        return tuple(axis.cells for axis in self.axes)
+
+    @property
+    def categories(self) -> tuple[bool, ...]:
+        """Which inputs have levels."""
+        return tuple(axis.category for axis in self.axes)
+
+    @property
+    def spans(self) -> FloatArray:
+        """(D,) widths of the ranges; 1 for levels."""
+        return np.array([axis.span for axis in self.axes])
+
+    @cached_property
+    def centres(self) -> FloatArray:
+        """(M, D) where the cells are; levels by their numbers, from 0."""
+        mesh = np.meshgrid(*(axis.centres for axis in self.axes), indexing="ij")
+        return frozen(np.column_stack([column.ravel() for column in mesh]))
+
+    @property
+    def spare(self) -> int:
+        """The number of the cell that a row belongs to of which an input is missing, or a level unknown."""
+        return int(np.ravel_multi_index([axis.middle for axis in self.axes], self.shape))
+
+    def points(self, X: Any) -> FloatArray:
+        """Public points of the box as numbers: levels, given as in the box, by their numbers.
+
+        Parameters
+        ----------
+        X : mapping of names to columns, or (n, D) array
+            A table with the box's names; or an array with the columns in their order, of numbers.
+        """
+        if not hasattr(X, "columns") and not isinstance(X, Mapping):
+            return checks.matrix(X, "X", columns=len(self.axes))
+        missing = [name for name in self.names if name not in X]
+        if missing:
+            raise ArgumentError("X", "must have the grid's columns", f"none named {missing[0]!r}")
+        columns = [
+            [_level(axis, value) for value in X[axis.name]] if axis.category else np.asarray(X[axis.name])
+            for axis in self.axes
+        ]
+        return checks.matrix(np.column_stack(columns), "X", columns=len(self.axes))
+
+    def cover(self, n_points: int = 100) -> FloatArray:
+        """Test points if nobody names others: cells' centres, spread evenly over the box."""
+        chosen = np.unique(np.linspace(0, len(self) - 1, n_points).astype(np.intp))
+        if len(self.axes) == 1 or len(self) <= n_points:
+            return frozen(self.centres[chosen])
+        # An additive lattice: its points are spread evenly in every direction.
+        steps = np.arange(n_points)[:, None] * _golden(len(self.axes)) % 1.0
+        places = (steps * np.array(self.shape)).astype(np.intp)
+        rows = np.unique(np.ravel_multi_index(tuple(places.T), self.shape))
+        return frozen(self.centres[rows])
+
+    def words(self) -> list[dict[str, Any]]:
+        """For files."""
+        return [
+            {"name": axis.name, "levels": list(axis.levels)}
+            if axis.category
+            else {"name": axis.name, "low": axis.low, "high": axis.high, "cells": axis.cells}
+            for axis in self.axes
+        ]
+
+    @classmethod
+    def from_words(cls, words: Sequence[dict[str, Any]]) -> Grid:
+        """What :meth:`words` gave."""
+        box = {
+            one["name"]: list(one["levels"]) if "levels" in one else (one["low"], one["high"]) for one in words
+        }
+        if len(box) != len(words):
+            raise ArgumentError("box", "must name each input once")
+        return cls(box, {one["name"]: one["cells"] for one in words if "levels" not in one})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Grid) and self.axes == other.axes
+
+    def __hash__(self) -> int:
+        return hash(self.axes)
+
+    def __repr__(self) -> str:
+        box = {a.name: list(a.levels) if a.category else (a.low, a.high) for a in self.axes}
+        cells = {axis.name: axis.cells for axis in self.axes if not axis.category}
+        return f"Grid({box!r}, cells={cells!r})"
+
+
+def _golden(columns: int) -> FloatArray:
+    """(D,) steps of an additive lattice: powers of the root of x^(D+1) = x + 1."""
+    root = 2.0
+    for _ in range(60):
+        root = (1 + root) ** (1 / (columns + 1))
+    return root ** -np.arange(1.0, columns + 1)
+
+
+def _axis(name: Any, extent: Any, cells: Any) -> Axis:
+    if not isinstance(name, str) or not 0 < len(name) <= _LONGEST_NAME:
+        raise ArgumentTypeError("box", "must name each input by a text", repr(name)[:100], _REMEDY)
+    if isinstance(extent, list):
+        plain = all(isinstance(level, (str, int)) and not isinstance(level, bool) for level in extent)
+        if not plain or len(extent) < 2 or len(set(extent)) < len(extent):
+            raise ArgumentError(
+                "box", f"must have two or more different texts or whole numbers as levels of {name!r}", remedy=_REMEDY
+            )
+        return Axis(name, cells=len(extent), levels=tuple(extent))
+    good = isinstance(extent, tuple) and len(extent) == 2
+    good = good and all(isinstance(end, Real) and math.isfinite(end) for end in extent)
+    if not good or not extent[0] < extent[1]:
+        raise ArgumentError("box", f"must have a range or levels for {name!r}", repr(extent)[:100], _REMEDY)
+    if isinstance(cells, bool) or not isinstance(cells, (int, np.integer)) or not 1 <= cells <= MOST_CELLS:
+        raise ArgumentError("cells", "must be a whole number above 0 for each range", repr(cells)[:100])
+    return Axis(name, float(extent[0]), float(extent[1]), int(cells))
+
+
+def _level(axis: Axis, value: Any) -> float:
+    if value not in axis.levels:
+        raise ArgumentError("X", f"must hold levels of {axis.name!r}", repr(value)[:100])
+    return float(axis.levels.index(value))

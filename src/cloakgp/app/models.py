@@ -66,7 +66,7 @@ class Points(_Asked):
 
 
 class Range(_Asked):
-    """Between which numbers a private input lies, from public knowledge, and how many cells that is cut into."""
+    """Where a private input lies, from public knowledge, and how many cells that is cut into."""
 
     low: Number
     high: Number
@@ -85,9 +85,9 @@ class Settings(_Asked):
     The model is learned, privately, unless `kernel` and `noise` say what it is. `mean`, `design`, `kind` and
     `inducing` are for those only.
 
-    `protect` says who is protected. `"outcomes"`: the outcome of each row. `"people"`: all outcomes of each person;
-    the column `people` says whose a row is, and is public. `"rows"`: whole rows, inputs included; all that is
-    known of inputs is the `box`. With `people`, `n_people` and `max_rows` these are all rows of each person.
+    `protect` says who is protected. `"outcomes"`: the outcome of each row. `"people"`: all outcomes of each
+    person; the column `people` says whose a row is, and is public. `"rows"`: whole rows, inputs included; all
+    that is known of inputs is the `box`. With `people`, `n_people` and `max_rows`: all rows of each person.
     """
 
     model_config = _example(LEARNED, PEOPLE, ROWS, **SETTINGS)
@@ -116,11 +116,11 @@ class Settings(_Asked):
     n_people: Annotated[int, Field(ge=2, le=limits.INDUCING_ROWS)] | None = None
     """How many people there are, which is public; their rows are not counted."""
     max_rows: Annotated[int, Field(ge=1, le=limits.PERSON_ROWS)] | None = None
-    """Rows of each person that count, at most; the others are left out by a rule that looks at no one else."""
+    """Rows of each person that count, at most; others are left out by a rule that looks at no one else."""
 
     @model_validator(mode="after")
     def _one_unit(self) -> Settings:
-        """What is asked for must be enough for the protection, and not more: nothing is ignored in silence."""
+        """What is said must be enough for the protection, and not more: nothing is ignored in silence."""
         needed = {"outcomes": set(), "people": {"people"}, "rows": {"box"}}[self.protect]
         if self.protect == "rows" and self.people is not None:
             needed |= {"people", "n_people", "max_rows"}
@@ -304,6 +304,8 @@ class Me(BaseModel):
     most_inducing: int
     learned_inputs: int
     """Input columns of which a model can be learned."""
+    most_cells: int
+    """Of a box, where inputs are private."""
 
 
 class Defaults(BaseModel):
@@ -319,6 +321,7 @@ class Defaults(BaseModel):
     scatter_share: float = defaults.SCATTER
     points_per_axis: tuple[int, ...] = defaults.POINTS_PER_AXIS
     inducing: int = defaults.INDUCING
+    cells: int = defaults.CELLS
 
 
 class Table(BaseModel):
@@ -326,6 +329,8 @@ class Table(BaseModel):
     columns: list[str]
     rows: int | None
     """None where a plan says that the number of people is public, and that of their rows is not."""
+    who: list[str]
+    """Columns that tell whose a row is, going by their names."""
     bytes: int
 
 

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
+from cloakgp.app.protection import grid_of, points_in
 from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.work_queue import WorkQueue
@@ -57,7 +58,7 @@ class Planning:
         return self._uploads.inputs(asked.data, asked.inputs, _most_rows(asked))
 
     def asked_of(self, asked: models.Settings) -> dict[str, Any]:
-        """Of whom the settings ask: a digest of the inputs, and of who has which rows; or how many there are."""
+        """Of whom the settings ask: digests of the inputs and of who has which rows; or how many there are."""
         if asked.hides_inputs:
             return {"inputs": "", "size": self._size(asked)}
         inputs = {"inputs": digest_of(self.inputs(asked))}
@@ -73,10 +74,10 @@ class Planning:
 
     def plan(self, asked: models.Settings) -> tuple[AnyPlan, FloatArray]:
         """The plan for these settings, and how noisy it is at its test points."""
-        if asked.model == "learn":
-            learned = self._learned(asked)
+        if is_staged(asked):
+            staged = self._staged(asked)
             with public_work():
-                return learned, noise_of(learned, learned.X_star)
+                return staged, noise_of(staged, staged.X_star)
         plan, planner = self._given(asked)
         with public_work():
             return plan, noise_of(plan, planner.X_star)
@@ -98,7 +99,7 @@ class Planning:
         """How much noise there will be, and where: public, free, and exact unless there are many rows."""
         start = time.perf_counter()
         with self.heavy():
-            found = self._learned_preview(asked) if asked.model == "learn" else self._given_preview(asked)
+            found = self._staged_preview(asked) if is_staged(asked) else self._given_preview(asked)
         low, high = asked.bounds
         return {
             **found,
@@ -122,8 +123,8 @@ class Planning:
             "exact": share == 1,
         }
 
-    def _learned_preview(self, asked: models.Settings) -> dict[str, Any]:
-        plan = self._learned(asked)
+    def _staged_preview(self, asked: models.Settings) -> dict[str, Any]:
+        plan = self._staged(asked)
         with public_work():
             error = noise_of(plan, plan.X_star)
             return {
@@ -140,8 +141,8 @@ class Planning:
     def curve(self, asked: models.Settings, epsilons: list[float]) -> list[dict[str, Any]]:
         """Noise against epsilon, and the paper's beside it; or the error to be expected."""
         with self.heavy():
-            if asked.model == "learn":
-                return [self._learned_point(epsilon, asked) for epsilon in epsilons]
+            if is_staged(asked):
+                return [self._staged_point(epsilon, asked) for epsilon in epsilons]
             plan, planner, share = self._sketch(asked)
             with public_work():
                 papers = None
@@ -150,7 +151,7 @@ class Planning:
                 points = [self._point(epsilon, asked, plan, planner, papers) for epsilon in epsilons]
         return [_times(point, share) for point in points]
 
-    def _learned_point(self, epsilon: float, asked: models.Settings) -> dict[str, Any]:
+    def _staged_point(self, epsilon: float, asked: models.Settings) -> dict[str, Any]:
         error = self.plan(asked.model_copy(update={"epsilon": epsilon}))[1]
         return {"epsilon": epsilon, "rms": _rms(error), "largest": float(error.max()), "paper_rms": None}
 
@@ -209,6 +210,22 @@ class Planning:
             return as_workflow(asked).gp().plan_function(planner.X, **promise, **of)
 
         return self._functions.get((*self._key(asked)[:-1], asked.epsilon, asked.delta), make)
+
+    def _staged(self, asked: models.Settings) -> StagedPlan:
+        return self._rows(asked) if asked.hides_inputs else self._learned(asked)
+
+    def _rows(self, asked: models.Settings) -> StagedPlan:
+        """The plan for private inputs: from the box and a number, and from nothing else of the table."""
+        size = self._size(asked)
+
+        def make() -> StagedPlan:
+            with public_work(), threadpool_limits(1, user_api="blas"):
+                gp = as_learned(asked, None).gp() if asked.model == "learn" else as_workflow(asked).gp()
+                grid = grid_of(asked)
+                promise = {"epsilon": asked.epsilon, "delta": asked.delta}
+                return gp.plan_rows(grid, size, points_in(grid, asked.at), **promise, max_rows=asked.max_rows)
+
+        return self._learned_plans.get((size, asked.model_dump_json()), make)
 
     def _learned(self, asked: models.Settings) -> StagedPlan:
         X, of = self.inputs(asked), _of_people(self._people(asked), asked.within)
@@ -277,6 +294,11 @@ def as_workflow(asked: models.Settings) -> settings.Settings:
         design=asked.design,
         inducing=asked.inducing,
     )
+
+
+def is_staged(asked: models.Settings) -> bool:
+    """Whether the release is made in stages, so that its error can be forecast and not more."""
+    return asked.model == "learn" or asked.hides_inputs
 
 
 def _of_people(people: People | None, within: float) -> dict[str, Any]:

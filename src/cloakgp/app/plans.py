@@ -66,7 +66,7 @@ class Plans:
         for name in public:
             if name == output or name in private:
                 raise bad_input(
-                    f"column {name!r} is private, so it must not be a public input or an id: those are published."
+                    f"column {name!r} is private, so it must not be an input or an id that is published."
                 )
 
     def told(self, table: dict[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,9 @@ def private_columns(settings: dict[str, Any]) -> set[str]:
     """Columns that nothing but the private step may read."""
     if not hides_inputs(settings):
         return {settings["output"]}
-    return {settings["output"], *settings["inputs"]} | ({settings["people"]} if settings.get("people") else set())
+    return {settings["output"], *settings["inputs"]} | (
+        {settings["people"]} if settings.get("people") else set()
+    )
 
 
 def columns_of(settings: dict[str, Any]) -> list[str]:

@@ -27,6 +27,7 @@ from cloakgp.files import atomic
 from cloakgp.rows import formats
 from cloakgp.rows.people import People, as_people
 from cloakgp.workflow import tables
+from cloakgp.workflow.protection import looks_like_ids
 
 log = logging.getLogger("cloakgp.app")
 _NO_HEADER = (
@@ -74,7 +75,9 @@ class Uploads:
         def look() -> dict[str, Any]:
             with public_work():
                 columns, rows = columns_of(path), rows_of(path)
-            return {"name": name, "columns": columns, "rows": rows, "bytes": path.stat().st_size}
+            who = [column for column in columns if looks_like_ids(column)]
+            size = path.stat().st_size
+            return {"name": name, "columns": columns, "rows": rows, "bytes": size, "who": who}
 
         return self._facts.get(_version(path), look)
 

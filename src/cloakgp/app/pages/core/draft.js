@@ -9,6 +9,7 @@ const EMPTY = {
   data: null, // file name
   columns: [],
   rows: null,
+  whoNames: [], // columns whose names sound like whose a row is
   roles: {}, // column -> "input" | "output"
   protect: null, // "outcomes" | "people" | "rows": nobody is protected by default
   who: null, // the column that says whose a row is

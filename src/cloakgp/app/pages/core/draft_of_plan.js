@@ -12,6 +12,7 @@ export function draftOfPlan(plan, file, facts, people) {
     data: s.data,
     columns: file.columns,
     rows: file.rows,
+    whoNames: file.who,
     roles: { ...roles, [s.output]: "output" },
     ...protectDraft(s),
     facts,

@@ -27,19 +27,16 @@ export const UNITS = {
   },
 };
 
-// A column that says who, by its name alone: nothing of the table is read for it.
-const WHO = /(^|[_\W])(id|ids|uid|pid|hid|nr|no|who|person|people|patient|subject|participant|respondent|member|user|customer|client|employee|student|pupil|child|household|family|account|card|name|zper|ssn)([_\W]|$)|(^|[a-z])(id|Id|ID)$|(person|patient|subject|user|customer|client|member|household)/;
-
-export const looksLikeWho = (name) => WHO.test(name) || WHO.test(name.toLowerCase());
-export const whoColumns = (d) => d.columns.filter((name) => d.roles[name] !== "output" && looksLikeWho(name));
+// Columns that tell whose a row is, going by their names: nothing of the table is read for it.
+export const whoColumns = (d) => d.whoNames.filter((name) => d.roles[name] !== "output");
 
 export const hidesInputs = (d) => d.protect === "rows";
 export const emptyExtent = () => ({ levels: false, low: "", high: "", cells: "", names: "" });
 export const extentOf = (d, name) => ({ ...emptyExtent(), ...(d.box[name] ?? {}) });
 
 const levelsOf = (text) => text.split(/[,;\n]/).map((each) => each.trim()).filter((each) => each !== "");
-const whole = (text) => (/^\s*\d+\s*$/.test(String(text)) ? Number(text) : null);
-export const wholeOf = whole;
+// A whole number, or null.
+export const wholeOf = (text) => (/^\s*\d+\s*$/.test(String(text)) ? Number(text) : null);
 
 // What keeps an input's part of the box from being one, in words, or null.
 export function extentTrouble(extent, most) {
@@ -51,18 +48,18 @@ export function extentTrouble(extent, most) {
   const [low, high] = [typed(extent.low), typed(extent.high)];
   if (low === null || high === null) return "Type from where to where.";
   if (low >= high) return "The second number must be above the first.";
-  const cells = whole(extent.cells);
+  const cells = wholeOf(extent.cells);
   return cells >= 1 && cells <= most ? null : `Cells: a whole number from 1 to ${most}.`;
 }
 
 // As the server has it; whole numbers are numbers, if all levels are.
 function sent(extent) {
-  if (!extent.levels) return { low: typed(extent.low), high: typed(extent.high), cells: whole(extent.cells) };
+  if (!extent.levels) return { low: typed(extent.low), high: typed(extent.high), cells: wholeOf(extent.cells) };
   const levels = levelsOf(extent.names);
   return { levels: levels.every((each) => /^-?\d{1,15}$/.test(each)) ? levels.map(Number) : levels };
 }
 
-export function boxOf(d) {
+function boxOf(d) {
   return Object.fromEntries(inputsOf(d).map((name) => [name, sent(extentOf(d, name))]));
 }
 
@@ -81,7 +78,7 @@ export const sizeOf = (d) => (hidesInputs(d) && d.who ? wholeOf(d.nPeople) : (d.
 export function protectSettings(d) {
   if (d.protect === "people") return { protect: "people", people: d.who };
   if (d.protect !== "rows") return {};
-  const together = d.who ? { people: d.who, n_people: whole(d.nPeople), max_rows: whole(d.maxRows) } : {};
+  const together = d.who ? { people: d.who, n_people: wholeOf(d.nPeople), max_rows: wholeOf(d.maxRows) } : {};
   return { protect: "rows", box: boxOf(d), ...together };
 }
 

@@ -58,7 +58,7 @@ class Planning:
         return self._uploads.inputs(asked.data, asked.inputs, _most_rows(asked))
 
     def asked_of(self, asked: models.Settings) -> dict[str, Any]:
-        """Of whom the settings ask: digests of the inputs and of who has which rows; or how many there are."""
+        """Of whom the settings ask: digests of the inputs and of who has which rows; or how many they are."""
         if asked.hides_inputs:
             return {"inputs": "", "size": self._size(asked)}
         inputs = {"inputs": digest_of(self.inputs(asked))}

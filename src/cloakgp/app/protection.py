@@ -20,11 +20,7 @@ def hides_inputs(settings: dict[str, Any]) -> bool:
 
 def private_columns(settings: dict[str, Any]) -> set[str]:
     """Columns that nothing but the private step may read."""
-    if not hides_inputs(settings):
-        return {settings["output"]}
-    return {settings["output"], *settings["inputs"]} | (
-        {settings["people"]} if settings.get("people") else set()
-    )
+    return set(columns_of(settings)) if hides_inputs(settings) else {settings["output"]}
 
 
 def columns_of(settings: dict[str, Any]) -> list[str]:

@@ -213,8 +213,8 @@ class Releasing:
         if not same:
             after = "Plan again. The output column was not read, and nothing was spent."
             raise conflict(
-                f"the input columns of {settings['data']}, or its people, are not those that the plan was made "
-                f"for. {after if entry is None else _UNFINISHED}"
+                f"the input columns of {settings['data']}, or its people, are not those that the plan was "
+                f"made for. {after if entry is None else _UNFINISHED}"
             )
         return made.with_inputs(X, people)
 

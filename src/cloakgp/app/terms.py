@@ -15,17 +15,17 @@ TERMS = {
         "their width."
     ),
     "epsilon": (
-        "How much one row, or one person, can change what comes out. Smaller is more private and noisier. At 1, somebody "
-        "who knows everything else and guesses between two possibilities is right in about 60 % of all "
-        "cases; a coin in 50 %. Above 5 the promise is thin."
+        "How much one row, or one person, can change what comes out. Smaller is more private and noisier. At "
+        "1, somebody who knows everything else and guesses between two possibilities is right in about 60 % "
+        "of all cases; a coin in 50 %. Above 5 the promise is thin."
     ),
     "delta": (
         "The small probability with which the promise at epsilon may be exceeded. It should be well below "
         "one divided by the number of rows."
     ),
     "differential privacy": (
-        "A promise about whoever is protected, a row or a person: what is released would have come out nearly "
-        "as likely if what is private about them had been anything else."
+        "A promise about whoever is protected, a row or a person: what is released would have come out "
+        "nearly as likely if what is private about them had been anything else."
     ),
     "one row": (
         "Protects the outcome of one row: whatever it had been, what is released would have come out nearly "
@@ -40,12 +40,12 @@ TERMS = {
         "as likely. Only the number of rows, and the box, are public."
     ),
     "one person's whole rows": (
-        "Protects all rows of one person, inputs included. Of somebody who has more rows than you allow, some "
-        "are left out. The number of people is public; how many rows they have is not."
+        "Protects all rows of one person, inputs included. Of somebody who has more rows than you allow, "
+        "some are left out. The number of people is public; how many rows they have is not."
     ),
     "box": (
-        "Where private inputs can be: from one number to another, or one of some levels. It comes from public "
-        "knowledge and is published. A row outside counts as if at the edge."
+        "Where private inputs can be: from one number to another, or one of some levels. It comes from "
+        "public knowledge and is published. A row outside counts as if at the edge."
     ),
     "cells": (
         "How finely the box is cut. What the outcome does within one cell is not told apart. More cells show "

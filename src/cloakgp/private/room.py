@@ -37,6 +37,7 @@ from cloakgp.private.rows import (
     EXPECTED_ROWS,
     EXPECTED_SIZE,
     INCOMPLETE_ROWS,
+    PrivateColumns,
     cells_of,
     columns_of,
     kept_rows,
@@ -49,6 +50,7 @@ from cloakgp.rows.passes import sweep
 
 __all__ = [
     "PrivateColumn",
+    "PrivateColumns",
     "PrivateRows",
     "check_rows_usable",
     "check_usable",

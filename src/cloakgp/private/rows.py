@@ -6,14 +6,15 @@ import this file.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.private.outcomes import numeric
+from cloakgp.private.outcomes import PrivateColumn, numeric
 from cloakgp.rows.chunks import is_dask
+from cloakgp.rows.file_cells import read_ids, read_numbers, read_texts
 from cloakgp.rows.grid import Axis, Grid
 from cloakgp.rows.people import as_people
 
@@ -36,6 +37,18 @@ INCOMPLETE_ROWS = (
 Cells = NDArray[np.intp]
 
 
+class PrivateColumns:
+    """Columns of a CSV or Parquet file, to be given as X: unread until one of the room's doors asks."""
+
+    __slots__ = ("_columns", "_path")
+
+    def __init__(self, path: str, columns: Sequence[str]) -> None:
+        self._path, self._columns = path, tuple(columns)
+
+    def __repr__(self) -> str:
+        return "<PrivateColumns, unread>"
+
+
 def columns_of(grid: Grid, X: Any) -> list[Any]:
     """Each input's column, unread, in the grid's order; or an error that tells nothing of it."""
     try:
@@ -50,11 +63,18 @@ def columns_of(grid: Grid, X: Any) -> list[Any]:
 def _columns(grid: Grid, X: Any) -> list[Any] | None:
     if is_dask(X):
         return None
+    if isinstance(X, PrivateColumns):
+        return [_from_file(X._path, axis) for axis in grid.axes] if X._columns == grid.names else None
     if isinstance(X, Mapping) or hasattr(X, "columns"):
         return [_column(X[name]) for name in grid.names]
     array = _column(X)
     array = array[:, None] if array.ndim == 1 else array
     return [array[:, place] for place in range(array.shape[1])] if array.shape[1] == len(grid.axes) else None
+
+
+def _from_file(path: str, axis: Axis) -> Any:
+    texts = any(isinstance(level, str) for level in axis.levels)
+    return (read_texts if texts else read_numbers)(path, axis.name)
 
 
 def _column(values: Any) -> Any:
@@ -93,6 +113,13 @@ def _places(axis: Axis, column: Any) -> Cells:
     return np.where(finite, place, -1)
 
 
+def _ids(ids: Any) -> Any:
+    if not isinstance(ids, PrivateColumn):
+        return ids
+    found = read_ids(ids._path, ids._column)
+    return np.where(found < 0, np.nan, found)  # which names nobody
+
+
 def kept_rows(ids: Any, cells: Cells, people: int, most: int) -> NDArray[np.int64]:
     """(N,) 1 for a row that counts, 0 for one that does not: at most `most` of each person.
 
@@ -100,7 +127,7 @@ def kept_rows(ids: Any, cells: Cells, people: int, most: int) -> NDArray[np.int6
     distances. That looks at no one else's rows, and at no outcome.
     """
     try:
-        labels: Any = as_people(ids, len(cells)).labels
+        labels: Any = as_people(_ids(ids), len(cells)).labels
     except Exception:
         labels = None
     if labels is None or len(np.bincount(labels)) != people:

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
-from cloakgp.app.protection import grid_of, points_in
+from cloakgp.app.protection import as_rows
 from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.work_queue import WorkQueue
@@ -219,11 +219,8 @@ class Planning:
         size = self._size(asked)
 
         def make() -> StagedPlan:
-            with public_work(), threadpool_limits(1, user_api="blas"):
-                gp = as_learned(asked, None).gp() if asked.model == "learn" else as_workflow(asked).gp()
-                grid = grid_of(asked)
-                promise = {"epsilon": asked.epsilon, "delta": asked.delta}
-                return gp.plan_rows(grid, size, points_in(grid, asked.at), **promise, max_rows=asked.max_rows)
+            with public_work():
+                return as_rows(asked, size).plan()
 
         return self._learned_plans.get((size, asked.model_dump_json()), make)
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from cloakgp.app import limits, models
-from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
+from cloakgp.kernels.words import parse
 from cloakgp.rows.grid import Grid
-from cloakgp.workflow import points
+from cloakgp.workflow import boxes, points
+from cloakgp.workflow.row_settings import RowSettings
 
 
 def hides_inputs(settings: dict[str, Any]) -> bool:
@@ -50,18 +50,25 @@ def grid_of(asked: models.Settings) -> Grid:
     return grid
 
 
-def points_in(grid: Grid, at: str | models.Points) -> FloatArray:
-    """Test points: so many along each range of the box, at every level; or one's own."""
-    if not isinstance(at, str):
-        return points.as_matrix(at.points)
-    n = int(at.removeprefix("grid:"))
-    if n < 2:
-        raise InputError(f"a grid must be written grid:n with a whole number n of at least 2; got {at!r}.")
-    axes = [axis.centres if axis.category else np.linspace(axis.low, axis.high, n) for axis in grid.axes]
-    count = int(np.prod([len(axis) for axis in axes], dtype=float))
-    if count > limits.POINTS:
-        raise InputError(
-            f"that is {count} test points, and the app plans for at most {limits.POINTS}. Take fewer: "
-            "predictions elsewhere are free after the release."
-        )
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+def as_rows(asked: models.Settings, size: int) -> RowSettings:
+    """The library's own settings for whole rows, checked."""
+    at = asked.at if isinstance(asked.at, str) else points.as_matrix(asked.at.points)
+    known: dict[str, Any] = {}
+    if asked.kernel is not None:
+        known = {"kernel": parse(asked.kernel), "noise": asked.noise, "mean": asked.mean}
+    grid = grid_of(asked)
+    wanted = RowSettings(
+        grid=grid,
+        output=asked.output,
+        bounds=(asked.bounds[0], asked.bounds[1]),
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        size=size,
+        people=asked.people,
+        max_rows=asked.max_rows,
+        at=at,
+        **known,
+    )
+    where = boxes.over(grid, at) if isinstance(at, str) else at
+    points.check_number("at", len(where), limits.POINTS)
+    return replace(wanted, at=where)

@@ -23,7 +23,7 @@ export const UNITS = {
     term: "one whole row",
     when: "The inputs are nobody's business either.",
     hidden: "A row as a whole: its inputs and its outcome.",
-    open: "The number of rows, and the box that you type here.",
+    open: "The number of rows, or of people, and the box that you type here.",
   },
 };
 

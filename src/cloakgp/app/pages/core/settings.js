@@ -31,7 +31,7 @@ function kernelSettings(d) {
     mean: typed(d.mean),
     design: d.design,
     kind: d.kind,
-    inducing: inducingOf(d),
+    ...(d.protect === "rows" ? {} : { inducing: inducingOf(d) }),
   };
 }
 

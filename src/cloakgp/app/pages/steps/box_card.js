@@ -3,7 +3,7 @@
 import { draft } from "../core/draft.js";
 import { inputsOf } from "../core/draft_parts.js";
 import { mostCells } from "../core/missing.js";
-import { emptyExtent, extentOf, extentTrouble } from "../core/protection.js";
+import { emptyExtent, extentOf, extentTrouble, whoColumns } from "../core/protection.js";
 import { session } from "../core/session.js";
 import { fill, h } from "../ui/dom.js";
 import { checkbox, choice, field, numberInput, textInput } from "../ui/forms.js";
@@ -36,7 +36,7 @@ export function boxCard() {
 }
 
 function extentFields(name) {
-  const root = h("div", { class: "extent" });
+  const root = h("div", { class: "extent", role: "group", "aria-label": name });
   const cells = String(session.get().defaults.cells);
   const set = (changes) => {
     const now = draft.get();
@@ -56,15 +56,15 @@ function extentFields(name) {
     const per = numberInput(extent.cells, change("cells"), { id: `cells-${name}`, inputmode: "numeric", onblur: leave });
     const names = textInput(extent.names, change("names"), { id: `levels-${name}`, onblur: leave });
     const said = extent.levels
-      ? field(`Levels of ${name}`, names, { hint: "All that it can be, with commas: f, m" })
-      : field(`Cells of ${name}`, per, { tip: tip("cells") });
+      ? field("Levels", names, { hint: "All that it can be, with commas: f, m" })
+      : field("Cells", per, { tip: tip("cells") });
     fill(
       root,
       h("h3", {}, name),
       choice(`Kind of ${name}`, KINDS, extent.levels ? "levels" : "range", chooseKind, { hideLegend: true }),
       extent.levels
         ? said
-        : h("div", { class: "triple" }, field(`${name} from`, low), field(`${name} to`, high), said),
+        : h("div", { class: "triple" }, field("From", low), field("To", high), said),
     );
   }
 
@@ -106,7 +106,7 @@ function togetherCard() {
   }
 
   const several = (wanted) => {
-    draft.set(wanted ? { who: "" } : { who: null, nPeople: "", maxRows: "" });
+    draft.set(wanted ? { who: whoColumns(draft.get())[0] ?? "" } : { who: null, nPeople: "", maxRows: "" });
     show();
   };
   show();

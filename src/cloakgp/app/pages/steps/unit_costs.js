@@ -54,8 +54,6 @@ export function unitCosts(place) {
 
   async function ask() {
     const d = draft.get();
-    for (const unit of ["outcomes", "people", "rows"]) fill(place(unit));
-    running?.abort();
     if (missing.who(d) !== null || !canLearn(d)) return;
     running = new AbortController();
     const mine = running;
@@ -73,6 +71,11 @@ export function unitCosts(place) {
     }
   }
 
+  function forget() {
+    running?.abort();
+    for (const unit of ["outcomes", "people", "rows"]) fill(place(unit));
+  }
+
   const later = debounce(ask, 400);
   return {
     follow() {
@@ -80,6 +83,7 @@ export function unitCosts(place) {
       const now = JSON.stringify([d.protect, d.who, d.box, d.nPeople, d.maxRows, Boolean(d.facts), Boolean(d.people)]);
       if (now === last) return;
       last = now;
+      forget();
       later();
     },
     done() {

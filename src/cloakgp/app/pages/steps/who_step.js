@@ -17,7 +17,7 @@ let reading = null; // what is public of the table, while it is read
 
 export const whoStep = {
   id: "who",
-  name: "Who",
+  name: "Protection",
   title: "Who is protected?",
   lead: () => `What must nobody be able to find out from what is published about ${outputOf(draft.get())}?`,
   check: missing.who,

@@ -445,8 +445,8 @@ class LearnedRow(BaseModel):
 class StageRow(BaseModel):
     share: float
     """Of the budget."""
-    width: float
-    """Mean width of its windows, in the outcome's unit."""
+    width: float | None
+    """Mean width of its windows, in the outcome's unit; None of one that counts rows."""
 
 
 class Release(BaseModel):

@@ -32,6 +32,8 @@ from cloakgp.ledger.charge import Account
 from cloakgp.ledger.units import Protected, protected_by
 from cloakgp.measurements.unit import OUTCOME
 from cloakgp.plans.opening import AnyPlan
+from cloakgp.plans.whole_rows import RowsPlan
+from cloakgp.rows.file_cells import n_rows
 from cloakgp.rows.people import as_people
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.inputs import digest_of
@@ -192,13 +194,31 @@ class Releasing:
         if entry is not None and settings["data"] not in self._uploads.names():
             raise conflict(f"{settings['data']} is not here any more. {_UNFINISHED}")
         with self._uploads.snapshot(settings["data"]) as path:
-            whole = self._ready(made, plan, path, entry)
             account = Account(ledger, record["dataset"], record["why"], record["request"])
-            with spending():
-                release = private_step.release(
-                    whole, str(path), settings["output"], record["missing"], account
-                )
+            column, paid = settings["output"], (record["missing"], account)
+            if isinstance(made, RowsPlan):
+                self._check_size(made, settings, path, entry)
+                with spending():
+                    release = private_step.release_rows(
+                        made, str(path), column, settings.get("people"), *paid
+                    )
+            else:
+                ready = self._ready(made, plan, path, entry)
+                with spending():
+                    release = private_step.release(ready, str(path), column, *paid)
         return self._releases.finish(record, release)
+
+    def _check_size(self, made: RowsPlan, settings: dict[str, Any], path: Path, entry: Entry | None) -> None:
+        """Refuse a table that lost a column or has another number of rows, where that is public."""
+        with public_work():
+            tables.check_columns(path, columns_of(settings))
+            rows = None if settings.get("people") else n_rows(path)
+        if rows not in (None, made.certificate.n_rows):
+            after = "Plan again. Nothing private was read, and nothing was spent."
+            raise conflict(
+                f"{settings['data']} has {rows} rows, and the plan was made for {made.certificate.n_rows}. "
+                f"{after if entry is None else _UNFINISHED}"
+            )
 
     def _ready(self, made: AnyPlan, plan: dict[str, Any], path: Path, entry: Entry | None) -> AnyPlan:
         """The plan with what is public of the table, which must be as it was when it was made."""

@@ -63,11 +63,17 @@ function boxOf(d) {
   return Object.fromEntries(inputsOf(d).map((name) => [name, sent(extentOf(d, name))]));
 }
 
+// How many levels a private input has; 0 for a range, and of public inputs.
+export function levelsIn(d, name) {
+  const extent = extentOf(d, name);
+  return hidesInputs(d) && extent.levels ? levelsOf(extent.names).length : 0;
+}
+
 // Along which numbers an input goes, where that is known: from public inputs, or from the box.
 export function rangeOf(d, name) {
   if (!hidesInputs(d)) return d.facts?.ranges?.[name] ?? null;
   const extent = extentOf(d, name);
-  if (extent.levels) return [0, Math.max(1, levelsOf(extent.names).length - 1)];
+  if (extent.levels) return [0, Math.max(1, levelsIn(d, name) - 1)];
   const [low, high] = [typed(extent.low), typed(extent.high)];
   return low !== null && high !== null && low < high ? [low, high] : null;
 }

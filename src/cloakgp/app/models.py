@@ -143,8 +143,9 @@ class Settings(_Asked):
         for name in ("inducing", "given"):
             if getattr(self, name) is not None:
                 raise ValueError(f"{name}: must be left out where whole rows are protected")
-        if self.kind == "function":
-            raise ValueError("kind: must be predictions where whole rows are protected")
+        for name in ("design", "kind"):
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name}: must be left out where whole rows are protected")
         return self
 
     @property

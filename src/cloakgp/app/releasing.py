@@ -195,17 +195,15 @@ class Releasing:
             raise conflict(f"{settings['data']} is not here any more. {_UNFINISHED}")
         with self._uploads.snapshot(settings["data"]) as path:
             account = Account(ledger, record["dataset"], record["why"], record["request"])
-            column, paid = settings["output"], (record["missing"], account)
+            table, paid = (str(path), settings["output"]), (record["missing"], account)
             if isinstance(made, RowsPlan):
                 self._check_size(made, settings, path, entry)
                 with spending():
-                    release = private_step.release_rows(
-                        made, str(path), column, settings.get("people"), *paid
-                    )
+                    release = private_step.release_rows(made, *table, settings.get("people"), *paid)
             else:
                 ready = self._ready(made, plan, path, entry)
                 with spending():
-                    release = private_step.release(ready, str(path), column, *paid)
+                    release = private_step.release(ready, *table, *paid)
         return self._releases.finish(record, release)
 
     def _check_size(self, made: RowsPlan, settings: dict[str, Any], path: Path, entry: Entry | None) -> None:

@@ -29,9 +29,7 @@ function kernelSettings(d) {
     kernel: kernelOf(d),
     noise: Number(short(typed(d.scatter) ** 2)),
     mean: typed(d.mean),
-    design: d.design,
-    kind: d.kind,
-    ...(d.protect === "rows" ? {} : { inducing: inducingOf(d) }),
+    ...(d.protect === "rows" ? {} : { design: d.design, kind: d.kind, inducing: inducingOf(d) }),
   };
 }
 

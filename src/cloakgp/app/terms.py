@@ -126,7 +126,8 @@ TERMS = {
         "than releasing predictions."
     ),
     "data set": (
-        "A set of people, by a name in the ledger. Everything about them is paid from its one budget."
+        "A set of people, by a name in the ledger. Everything about them is paid from its one budget, and "
+        "all of it protects the same: one row, one person, or whole rows."
     ),
     "budget": "All the epsilon and delta that may ever be spent on a data set. It cannot be raised.",
     "ledger": (

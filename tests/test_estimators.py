@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import estimator_checks
@@ -24,6 +25,7 @@ from cloakgp import PrivateGPRegressor, estimators
 from cloakgp.estimators import RepeatedFitWarning, cover
 from cloakgp.kernels import EQ, Constant
 from cloakgp.private import room
+from cloakgp.rows.people import as_people
 
 LEARNING: dict[str, Any] = {"bounds": (-3.0, 3.0), "epsilon": 2.0, "delta": 1e-3}
 SETTINGS: dict[str, Any] = {"noise": 0.4, **LEARNING}
@@ -344,6 +346,48 @@ def test_in_a_pipeline(data):
     assert mean.shape == std.shape == (7,)
     inner = model[-1].release_.plan.X
     np.testing.assert_allclose(inner.mean(axis=0), 0, atol=1e-12)
+
+
+IDS = np.repeat(np.arange(10), 4)
+
+
+@pytest.mark.parametrize("model", [PrivateGPRegressor(EQ(1.5), **SETTINGS), PrivateGPRegressor(**LEARNING)])
+def test_people_are_protected(data, model):
+    """Whether the kernel is set or learned; and the noise is larger than for rows."""
+    X, y = data
+    fitted = clone(model).fit(X, y, people=IDS)
+    assert fitted.certificate_.unit == "one person"
+    assert fitted.release_.plan.partition == as_people(IDS, 40).digest
+    rows = clone(model)
+    with pytest.warns(RepeatedFitWarning):
+        rows.fit(X, y)
+    assert rows.certificate_.unit == "one row"
+    assert fitted.release_.plan.noise_std.mean() > rows.release_.plan.noise_std.mean()
+
+
+def test_ids_that_do_not_fit_spend_nothing(data):
+    X, y = data
+    model = PrivateGPRegressor(EQ(1.5), **SETTINGS)
+    with pytest.raises(ValueError, match="people must have 40 ids, one per row of X; got 39"):
+        model.fit(X, y, people=IDS[1:])
+    assert not hasattr(model, "release_")
+
+
+def test_people_in_a_pipeline_and_a_search(data):
+    """scikit-learn passes ids on, and splits them as it splits rows: by its own way, and by routing."""
+    X, y = data
+    inner = PrivateGPRegressor(EQ(0.6), **SETTINGS)
+    pipeline = make_pipeline(StandardScaler(), inner).fit(X, y, privategpregressor__people=IDS)
+    assert pipeline[-1].certificate_.unit == "one person"
+    search = GridSearchCV(inner, {"design": ["mse", "max"]}, cv=GroupKFold(2))
+    with pytest.warns(RepeatedFitWarning):
+        search.fit(X, y, groups=IDS, people=IDS)
+    assert search.best_estimator_.release_.plan.partition == as_people(IDS, 40).digest
+    with config_context(enable_metadata_routing=True):
+        routed = make_pipeline(StandardScaler(), clone(inner).set_fit_request(people=True))
+        with pytest.warns(RepeatedFitWarning):
+            routed.fit(X, y, people=IDS)
+    assert routed[-1].certificate_.unit == "one person"
 
 
 def test_the_second_fit_on_the_same_shape_warns(data):

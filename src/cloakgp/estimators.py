@@ -133,7 +133,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.downweight = downweight
         self.prior = prior
 
-    def fit(self, X: Any, y: Any) -> PrivateGPRegressor:
+    def fit(self, X: Any, y: Any, people: Any = None) -> PrivateGPRegressor:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).
 
         Parameters
@@ -142,6 +142,10 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Public inputs.
         y : (N,) array
             Private outcomes; NaN is refused before anything is spent.
+        people : (N,) ids, optional
+            Whose row each is, where someone may have several: the promise is then to each person, about all
+            of their outcomes at once. Public, as X is. In a pipeline, ``privategpregressor__people=``, or
+            scikit-learn's metadata routing.
         """
         self._check_settings()
         if y is None:
@@ -149,7 +153,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         given, X = X, validate_data(clone(self), X, dtype=np.float64)  # a failed fit changes nothing
         gp, more = self._model()
         query = cover(X) if self.query is None else self.query
-        plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, **more)
+        plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, people=people, **more)
         self._warn_if_repeated(X.shape)
         self.release_: Release | StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
         validate_data(self, given, skip_check_array=True)  # notes the number and names of the columns

@@ -108,6 +108,25 @@ def test_without_a_budget_there_is_nothing_to_spend(world: World) -> None:
     assert release(client, small).json()["code"] == "budget_exceeded"
 
 
+def test_a_data_set_has_one_unit(world: World) -> None:
+    """Shown in the book; a plan for another is refused when it is quoted and when it is released."""
+    client = world.client()
+    asked = {"name": "patients", "epsilon": 1.0, "delta": 0.01, "unit": "one person"}
+    assert client.post("/api/ledger/datasets", json=asked).json()["unit"] == "one person"
+    plan = make_plan(client, epsilon=0.5)
+    assert release(client, plan).status_code == 200
+    units = {each["name"]: each["unit"] for each in client.get("/api/ledger").json()["datasets"]}
+    assert units == {"kung": "one row", "patients": "one person"}
+    quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "patients"})
+    for answer in (quote, release(client, plan, dataset="patients", confirm="patients")):
+        assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+        assert "has the unit 'one person', and this is for 'one row'" in answer.json()["error"]
+    entries = client.get("/api/ledger").json()["entries"]
+    assert [entry["dataset"] for entry in entries if entry["kind"] == "spent"] == ["kung"]
+    other = client.post("/api/ledger/datasets", json={**asked, "name": "x", "unit": "somebody"})
+    assert other.status_code == 422
+
+
 def test_the_till_has_not_been_paid_when_the_charge_fails(world: World) -> None:
     ledger = world.state.releasing.ledger("a test")
     client = world.client()

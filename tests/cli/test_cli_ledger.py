@@ -118,3 +118,22 @@ def test_a_release_in_stages_is_one_spend() -> None:
     assert listed[-1].split()[1] == "answered"
     assert listed[-1].endswith(f"stage 2 of 2, paid for in entry {paid}")
     good(VERIFY)
+
+
+def test_a_data_set_has_one_unit() -> None:
+    """Named by every command that shows it; a plan for another is refused before anything is read."""
+    made = good(f"ledger create {LEDGER} --dataset patients --epsilon 1 --delta 0.01 --unit 'one person'")
+    assert "; unit: one person" in made.out
+    shown = good(f"ledger show {LEDGER} --json").data["datasets"]
+    assert [(each["dataset"], each["unit"]) for each in shown] == [
+        ("kung", "one row"),
+        ("patients", "one person"),
+    ]
+    result = run(f"release plan.json data.csv {LEDGER} --dataset patients --yes -o refused.cloak")
+    assert result.code == 1
+    assert "has the unit 'one person', and this is for 'one row'" in result.err
+    assert "the output column was not read" in result.err
+    assert not Path("refused.cloak").exists()
+    wrong = run(f"ledger create {LEDGER} --dataset x --epsilon 1 --delta 0.01 --unit somebody")
+    assert wrong.code == 2
+    assert "--unit must be one of 'one row'" in wrong.err

@@ -66,6 +66,7 @@ REFUSED = {
         "epsilon": f"{CREATE} --epsilon 0",
         "delta": f"{CREATE} --delta 2",
         "pure": f"{CREATE} --pure 2",
+        "unit": f"{CREATE} --unit somebody",
         "why": f"{CREATE} --why ' because'",
         "who": f"{CREATE} --who ' me'",
     },

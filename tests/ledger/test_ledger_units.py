@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from ledger_helpers import StagedPlan, Unreadable, Y, behind, rewrite, rows_of, small_plan
+from ledger_helpers import BOUNDS, ROWS, StagedPlan, Unreadable, Y, behind, rewrite, rows_of, small_plan
 
+from cloakgp import GP, AutoGP, binning, plan_selection
 from cloakgp.accounting import Gaussian, Laplace
+from cloakgp.kernels import EQ
 from cloakgp.ledger import Ledger, LedgerTampered, UnitMismatch
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.charging import charged
@@ -173,6 +175,38 @@ def test_two_first_spends_at_once(ledger):
     assert ledger.balance("people").unit == "one person"
 
 
+ALIKE = ["a", "a", "b", "b", "c", "c"]
+
+
+def each_kind(**people):
+    """A plan of every kind for the six rows of y."""
+    X, promise = np.linspace(0.0, 1.0, ROWS), {"epsilon": 0.05, "delta": 0.001}
+    gps = [GP(EQ(length, variance=1e6), 3e5, BOUNDS) for length in (0.3, 0.5)]
+    return {
+        "predictions": gps[0].plan(X, [0.5], **promise, **people),
+        "function": gps[0].plan_function(X, **promise, **people),
+        "stages": AutoGP(BOUNDS, stages=2).plan(X, [0.5], **promise, **people),
+        "bins": binning.plan(X, [0.5], edges=2, bounds=BOUNDS, epsilon=0.01, **people),
+        "selection": plan_selection(gps, X, epsilon=0.01, folds=2, **people),
+    }
+
+
+def test_plans_of_all_kinds_know_whom_they_protect(file_url):
+    ledger = Ledger(file_url)
+    ledger.create("people", epsilon=1.0, delta=0.01)
+    renamed, others = [1, 1, 2, 2, 3, 3], [1, 2, 2, 1, 3, 3]
+    for name, plan in each_kind(people=ALIKE).items():
+        assert plan.unit == plan.certificate.unit == "one person", name
+        plan.release(Y, ledger=ledger, dataset="people")
+    for people in ({}, {"people": others}):
+        for name, plan in each_kind(**people).items():
+            assert plan.unit == ("one person" if people else "one row"), name
+            with pytest.raises(UnitMismatch, match="do not add up"):
+                plan.release(Unreadable(), ledger=ledger, dataset="people")
+    each_kind(people=renamed)["bins"].release(Y, ledger=ledger, dataset="people")  # the same people
+    ledger.verify()
+
+
 def said(row, **new):
     """An entry that says something else; None removes a word."""
     what = {**json.loads(row["what"]), **new}
@@ -240,7 +274,7 @@ def test_a_ledger_from_before_there_were_units(ledger):
     ledger.verify()
     assert (plan.recover(ledger, 2).z == release.z).all()
     assert (ledger.balance("people").unit, ledger.balance("others").unit) == ("one row", None)
-    with pytest.raises(UnitMismatch, match="Plan without people"):
+    with pytest.raises(UnitMismatch, match="leave out people"):
         pay(ledger, PLANS["people"])
     plan.release(Y, ledger=ledger, dataset="people")
     ledger.verify()

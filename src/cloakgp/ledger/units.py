@@ -102,9 +102,9 @@ def check_same(dataset: str, fixed: Protected, asked: Protected) -> None:
             "among people in another way. Promises to different people do not add up to one promise. "
         )
     if fixed.unit == OUTCOME.name:
-        remedy = ["Plan without ", Argument("people")]
+        remedy = ["When planning, leave out ", Argument("people")]
     elif fixed.unit == PERSON.name:
-        remedy = ["Plan with the same rows, and the same ", Argument("people"), ", as before"]
+        remedy = ["When planning, give the same rows, and the same ", Argument("people"), ", as before"]
     else:
         remedy = [f"Make a plan for {fixed.unit}"]
     own = "; or give this a data set of its own, with its own budget (", Phrase.CREATE_LEDGER, "). "

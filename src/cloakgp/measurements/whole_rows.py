@@ -35,6 +35,7 @@ from cloakgp.measurements.lattice import (
 )
 from cloakgp.measurements.spread import Spread
 from cloakgp.measurements.unit import PERSON_ROWS, ROW, Unit
+from cloakgp.rows.grid import Grid
 from cloakgp.rows.merging import Labels
 
 MOST_PAIRED = 5000
@@ -79,6 +80,8 @@ class RowSums(Measurement):
     """Release ``sum of matrix[:, cell] * u + noise`` over all rows."""
 
     population: Population = Population(0)
+    grid: Grid = None  # type: ignore[assignment]
+    """Whose cells have the columns."""
     estimated: FloatArray = field(default_factory=lambda: np.zeros(0))
     """(M,) how many rows each cell has, by what was measured of it: public, and only for predictions."""
 
@@ -117,6 +120,8 @@ class RowSums(Measurement):
     def check(self) -> None:
         if self.population.size < 1 or self.population.each < 1:
             raise AssertionError("nobody is protected")
+        if self.matrix.shape[1] != len(self.grid):
+            raise AssertionError("columns are not for the grid's cells")
         super().check()
 
 
@@ -152,7 +157,7 @@ class RowSpread(Spread, RowSums):
 
 
 def make_counts(
-    B: FloatArray, population: Population, epsilon: float, delta: float, mu: float, part: Part
+    B: FloatArray, grid: Grid, population: Population, epsilon: float, delta: float, mu: float, part: Part
 ) -> Counts:
     """Counts on a fine lattice, with noise for this mu; B has columns of norm at most 1."""
     bits = min(_COUNT_BITS, _room(population, 2.0 / mu))
@@ -168,6 +173,7 @@ def make_counts(
             delta=delta,
             part=part,
             population=population,
+            grid=grid,
         ),
         mu,
     )
@@ -177,6 +183,7 @@ def make_sums(
     B: FloatArray,
     windows: tuple[Limits, Limits],
     estimated: FloatArray,
+    grid: Grid,
     population: Population,
     epsilon: float,
     delta: float,
@@ -202,6 +209,7 @@ def make_sums(
             delta=delta,
             part=part,
             population=population,
+            grid=grid,
             estimated=estimated,
         ),
         mu,
@@ -213,6 +221,7 @@ def make_row_spread(
     limit: float,
     bounds: tuple[float, float],
     estimated: FloatArray,
+    grid: Grid,
     population: Population,
     epsilon: float,
     delta: float,
@@ -234,6 +243,7 @@ def make_row_spread(
             delta=delta,
             part=part,
             population=population,
+            grid=grid,
             estimated=estimated,
             centre=frozen(np.array(centre, dtype=np.float64)),
             limit=limit,

@@ -59,7 +59,8 @@ def read_ids(path: PathLike, column: str) -> NDArray[np.int64]:
     known: dict[Any, int] = {}
     own = [known.setdefault(_id(text), len(known)) for text in encoded.dictionary.to_pylist()]
     codes = encoded.indices.fill_null(len(own)).to_numpy(zero_copy_only=False)
-    return np.asarray([*own, -1], dtype=np.int64)[codes]
+    numbers: NDArray[np.int64] = np.asarray([*own, -1], dtype=np.int64)[codes]
+    return numbers
 
 
 def _id(text: str) -> Any:
@@ -89,8 +90,8 @@ def irregular(path: PathLike) -> InputError:
     """What is said of a table that cannot be read."""
     return InputError(
         f"{Path(path).name}: cannot be read as a regular table. Every row must be one line with as many "
-        "cells as the header, text with separators in it needs quotes, quotes must be closed, and the file must be "
-        "UTF-8."
+        "cells as the header, text with separators in it needs quotes, quotes must be closed, and the file "
+        "must be UTF-8."
     )
 
 

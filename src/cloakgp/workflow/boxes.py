@@ -1,4 +1,4 @@
-"""A public box over private inputs, as people type it; and points in it, with levels of categories by name."""
+"""A public box over private inputs, as people type it; and points in it, with levels by their names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_grid(
     levels: Mapping[str, Sequence[str]],
     cells: int | Mapping[str, int] | None = None,
 ) -> Grid:
-    """The grid of these inputs, each of which has a range or levels. Levels that are whole numbers count so."""
+    """The grid of these inputs, each of which has a range or levels: texts, or whole numbers if all are."""
     twice = sorted(set(ranges) & set(levels))
     if twice:
         raise InputError(f"{twice[0]!r} has a range and levels. Give one of them.")
@@ -31,8 +31,8 @@ def make_grid(
     for name in inputs:
         if name not in ranges and name not in levels:
             raise InputError(
-                f"the inputs are private, so the public range of {name!r} must be given, or its levels: it is not "
-                "looked up in the table, whose range would tell of somebody."
+                f"the inputs are private, so the public range of {name!r} must be given, or its levels: it "
+                "is not looked up in the table, whose range would tell of somebody."
             )
     box: dict[str, Any] = {
         name: tuple(ranges[name]) if name in ranges else _typed(levels[name]) for name in inputs
@@ -48,7 +48,7 @@ def _typed(levels: Sequence[str]) -> list[Any]:
 
 
 def resolve(at: str, grid: Grid) -> FloatArray:
-    """The points of ``grid:n``, n along each range and at every level, or of a file with the grid's columns."""
+    """The points of ``grid:n``, or of a file with the grid's columns."""
     return over(grid, at) if points.is_grid(at) else from_file(at, grid, points.MOST_POINTS)
 
 

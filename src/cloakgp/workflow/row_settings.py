@@ -34,7 +34,7 @@ class RowSettings:
     size : int
         How many rows there are; with `people`, how many people.
     people : str, optional
-        The column that says whose row each is: private, too. Then all rows of a person are protected together.
+        The column that says whose row each is: private, too. Then a person's rows are protected together.
     max_rows : int, optional
         With `people`: how many rows of each person count, at most.
     kernel, noise, mean
@@ -61,8 +61,8 @@ class RowSettings:
         check_output(self.grid.names, self.output, self.people)
         if (self.people is None) != (self.max_rows is None):
             raise InputError(
-                "people and max_rows go together: the column that says whose row each is, and how many rows of "
-                "each person count at most."
+                "people and max_rows go together: the column that says whose row each is, and how many rows "
+                "of each person count at most."
             )
         if self.people in self.grid.names:
             raise InputError(f"the column of people, {self.people!r}, must not be an input, too.")

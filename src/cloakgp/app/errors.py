@@ -166,4 +166,9 @@ def _said(each: dict[str, Any]) -> str:
     what = str(each["msg"]).removeprefix("Value error, ")
     if "at" in each["loc"]:  # one of two forms, of which pydantic would tell both stories
         return 'at: must be "grid:n", or {"points": [[...], ...]} with at most 2500 rows of numbers'
+    if "box" in each["loc"] and {"Range", "Levels"} & set(each["loc"]):
+        return (
+            'box: each input needs {"low": ..., "high": ..., "cells": ...} of numbers, or {"levels": [...]} '
+            "with 2 to 200 texts or whole numbers"
+        )
     return f"{where}: {what}" if where else what

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.measurements.whole_rows import Counts
+from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsRelease
@@ -17,10 +19,11 @@ _LIKELY = 0.9  # of the weight, which the range given for a number holds
 
 
 def learned_tables(release: AnyRelease, inputs: Sequence[str], output: str) -> dict[str, Any]:
-    """What was learned and the stages; None for a release whose model was given."""
+    """What was learned, None for a release whose model was given; and the stages, where there are any."""
     if not isinstance(release, StagedRelease):
         return {"learned": None, "stages": None}
-    return {"learned": _learned(release, inputs, output), "stages": _stages(release)}
+    learns = isinstance(release.plan.rule.prior, Hyperprior)
+    return {"learned": _learned(release, inputs, output) if learns else None, "stages": _stages(release)}
 
 
 def density_of(release: AnyRelease) -> dict[str, Any] | None:
@@ -36,6 +39,10 @@ def _learned(release: StagedRelease, inputs: Sequence[str], output: str) -> list
     settings = release.settings
     found = [("size of the signal", output, [one.signal**0.5 for one in settings])]
     for place, name in enumerate(inputs):
+        if place in settings[0].categories:  # two levels are at distance 1
+            alike = [math.exp(-1 / (2 * one.lengthscale[place] ** 2)) for one in settings]
+            found.append((f"likeness of the levels of {name}", "", alike))
+            continue
         what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {name}"
         found.append((what, name, [one.lengthscale[place] for one in settings]))
     found.append(("noise", output, [one.noise**0.5 for one in settings]))

@@ -437,7 +437,7 @@ class LearnedRow(BaseModel):
 
     what: str
     unit: str
-    """Whose unit it has: a column."""
+    """Whose unit it has: a column; empty if it is a share."""
     about: float
     low: float
     high: float

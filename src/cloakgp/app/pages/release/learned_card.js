@@ -8,6 +8,7 @@ import { tip } from "../ui/tip.js";
 const MEANINGS = [
   [/^size/, "how far the curve moves up and down"],
   [/^lengthscale/, "over how much the curve changes"],
+  [/^likeness/, "1 if the outcome did not depend on it, 0 if levels told nothing of each other"],
   [/^noise/, "how far single outcomes lie from the curve"],
 ];
 
@@ -28,7 +29,7 @@ export function learnedCard(release) {
     table(
       ["learned", "about", "likely"],
       learned.map((row) => [
-        [h("b", {}, row.what), h("br"), h("span", { class: "hint" }, `${meaning(row.what)}, in units of ${row.unit}`)],
+        [h("b", {}, row.what), h("br"), h("span", { class: "hint" }, `${meaning(row.what)}${row.unit ? `, in units of ${row.unit}` : ""}`)],
         number(row.about, 2),
         likely(row),
       ]),

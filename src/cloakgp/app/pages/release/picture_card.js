@@ -10,7 +10,7 @@ import { tip } from "../ui/tip.js";
 import { releasedNumbers } from "./released_numbers.js";
 import { verifiedBadge } from "./verified_badge.js";
 
-const LEARNED_KINDS = [
+const STAGED_KINDS = [
   ["denoised", "prediction"],
   ["noise_std", "noise"],
 ];
@@ -19,7 +19,7 @@ const KINDS = [
   ["released", "released"],
   ["noise_std", "noise"],
 ];
-const LEARNED = {
+const STAGED = {
   1: "Line: the prediction. Band: where the curve lies with probability 95 %.",
 };
 const HINTS = {
@@ -32,7 +32,7 @@ export function pictureCard(release) {
   const { settings, certificate } = release;
   const names = settings.inputs;
   const chart = figure();
-  const drawn = (release.learned && LEARNED[names.length]) || HINTS[names.length];
+  const drawn = (release.stages && STAGED[names.length]) || HINTS[names.length];
   const hint = drawn && drawn + (release.inputs_sample?.length ? SHOWN[names.length] : "");
   let which = release.denoised ? "denoised" : "released";
 
@@ -43,7 +43,7 @@ export function pictureCard(release) {
   }
 
   function chooseNumbers() {
-    const shown = (release.learned ? LEARNED_KINDS : KINDS).filter(([key]) => release[key]);
+    const shown = (release.stages ? STAGED_KINDS : KINDS).filter(([key]) => release[key]);
     const take = (value) => {
       which = value;
       show();

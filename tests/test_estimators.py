@@ -14,6 +14,7 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.gaussian_process.kernels import RBF
 from sklearn.model_selection import GridSearchCV, GroupKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -276,7 +277,7 @@ def test_it_learns(data):
 def test_parameters_and_clones(fitted):
     settings = {"kernel", "noise", "bounds", "epsilon", "delta", "query", "design", "ledger", "dataset"}
     settings |= {"prior", "inducing", "approximation", "downweight"}
-    assert set(fitted.get_params()) == settings
+    assert set(fitted.get_params(deep=False)) == settings
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()
     assert not hasattr(copy, "release_")
@@ -284,6 +285,35 @@ def test_parameters_and_clones(fitted):
     assert (copy.epsilon, copy.design, fitted.epsilon) == (7.0, "max", 2.0)
     with pytest.raises(ValueError, match="Invalid parameter"):
         copy.set_params(secret=1)
+
+
+def test_the_kernels_numbers_are_parameters():
+    kernel = EQ(10.0) + Constant(4.0)
+    model = PrivateGPRegressor(kernel=kernel, noise=1.0)
+    assert model.get_params()["kernel__k1__lengthscale"] == 10.0
+    twin = clone(model)
+    assert twin.set_params(kernel__k1__lengthscale=20.0, noise=2.0) is twin
+    assert (twin.kernel, twin.noise) == (EQ(20.0) + Constant(4.0), 2.0)
+    assert model.kernel == kernel == EQ(10.0) + Constant(4.0)
+    twin.set_params(kernel=EQ(5.0), kernel__variance=2.0)
+    assert twin.kernel == EQ(5.0, variance=2.0)
+    pipeline = make_pipeline(StandardScaler(), twin)
+    pipeline.set_params(privategpregressor__kernel__lengthscale=[1.0, 2.0])
+    assert pipeline[-1].kernel == clone(pipeline)[-1].kernel == EQ([1.0, 2.0], variance=2.0)
+
+
+def test_a_kernel_of_scikit_learns_keeps_its_own_names():
+    model = clone(PrivateGPRegressor(kernel=RBF(10.0))).set_params(kernel__length_scale=20.0)
+    assert model.kernel == RBF(20.0)
+
+
+def test_parameters_that_the_kernel_has_not_are_named():
+    with pytest.raises(
+        ValueError, match=r"lengthscal is not a parameter of EQ\. It has lengthscale, variance"
+    ):
+        PrivateGPRegressor(kernel=EQ(10.0)).set_params(kernel__lengthscal=20.0)
+    with pytest.raises(ValueError, match="kernel__lengthscale needs a kernel"):
+        PrivateGPRegressor().set_params(kernel__lengthscale=20.0)
 
 
 @pytest.mark.parametrize("inducing", [5, [[1.0], [3.0], [5.0], [7.0]]])
@@ -336,7 +366,7 @@ def test_a_pickle_holds_no_outcome(data):
         assert repr(float(value)).encode() not in stored
     assert X[0, 0].tobytes() in stored  # the search would find it
     np.testing.assert_array_equal(pickle.loads(stored).predict(X), model.predict(X))  # noqa: S301
-    assert set(vars(model)) == {*model.get_params(), "release_", "n_features_in_"}
+    assert set(vars(model)) == {*model.get_params(deep=False), "release_", "n_features_in_"}
 
 
 def test_in_a_pipeline(data):
@@ -411,7 +441,7 @@ def test_a_refused_fit_does_not_count(data):
 
 def test_a_grid_search_runs_and_warns_of_what_it_spends(data):
     X, y = data
-    grid = {"epsilon": [1.0, 5.0], "design": ["mse", "posterior"]}
+    grid = {"epsilon": [1.0, 5.0], "kernel__lengthscale": [1.0, 2.0]}
     search = GridSearchCV(PrivateGPRegressor(EQ(1.5), **SETTINGS), grid, cv=2)
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -419,7 +449,9 @@ def test_a_grid_search_runs_and_warns_of_what_it_spends(data):
     counts = [str(w.message) for w in seen if issubclass(w.category, RepeatedFitWarning)]
     assert len(counts) == 4 * 2 - 1  # eight fits on halves, of which the first is free of it; one on all
     assert any("fit number 8 on data of shape (20, 1)" in message for message in counts)
-    assert search.best_estimator_.predict(X).shape == (40,)
+    best = search.best_estimator_
+    assert best.predict(X).shape == (40,)
+    assert best.release_.plan.gp.kernel == EQ(search.best_params_["kernel__lengthscale"])
 
 
 class TestCover:

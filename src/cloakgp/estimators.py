@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
+from cloakgp.kernels import Kernel
 from cloakgp.measurements.staged_certificate import AnyCertificate
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.cover import cover
@@ -53,9 +54,10 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     kernel : Kernel or callable, optional
-        From :mod:`cloakgp.kernels`, or any k(X, Z), scikit-learn's included; learned if absent.
-    noise : float, optional
-        Variance of the observation noise; goes with `kernel`.
+        From :mod:`cloakgp.kernels`, or any k(X, Z), scikit-learn's included; learned if absent. Its numbers
+        are parameters too, such as ``kernel__lengthscale``.
+    noise : float, (N,) array or callable, optional
+        Variance of the observation noise, or a function of X that gives it; goes with `kernel`.
     bounds : (lo, hi)
         Where outcomes are known to lie; values outside are clipped. Where the model is learned, generous ones
         will do.
@@ -132,6 +134,22 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.approximation = approximation
         self.downweight = downweight
         self.prior = prior
+
+    def set_params(self, **params: Any) -> PrivateGPRegressor:
+        """Set parameters by name, those of the kernel as in ``kernel__lengthscale=20.0``.
+
+        Kernels cannot be changed, so this one is replaced, and no other estimator that has it changes.
+        """
+        kernel = params.get("kernel", self.kernel)
+        inside = {name: value for name, value in params.items() if name.startswith("kernel__")}
+        if inside and kernel is None:
+            raise ArgumentError(next(iter(inside)), "needs a kernel", remedy="Give kernel= with it.")
+        if inside and isinstance(kernel, Kernel):
+            changes = {name.removeprefix("kernel__"): value for name, value in inside.items()}
+            params = {name: value for name, value in params.items() if name not in inside}
+            params["kernel"] = kernel.with_params(**changes)
+        super().set_params(**params)
+        return self
 
     def fit(self, X: Any, y: Any, people: Any = None) -> PrivateGPRegressor:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).

@@ -158,6 +158,7 @@ def test_how_y_is_read_stays_in_the_private_room():
     assert {path.name for path in (SOURCE / "private").glob("*.py")} == {
         "__init__.py",
         "room.py",
+        "rows.py",
         "outcomes.py",
         "noise.py",
     }

@@ -13,7 +13,7 @@ from sklearn.gaussian_process import kernels as sk
 from cloakgp import GP, Release, ReleaseFileError, verify
 from cloakgp.designs import DESIGNS
 from cloakgp.files import container, reading
-from cloakgp.kernels import EQ, Constant, Linear, Matern32
+from cloakgp.kernels import EQ, Constant, Gibbs, Linear, Matern32
 from cloakgp.measurements.certificate import FIELDS
 from cloakgp.plans.functions import FunctionRelease
 
@@ -23,6 +23,8 @@ KERNELS = {
     "linear": Linear(3.0),
     "function": lambda X, Z: np.minimum(X, Z.T) + 1.0,
     "scikit-learn": 1.5 * sk.RBF(2.0),
+    "scikit-learn, not ours": sk.Matern(2.0, nu=0.7),
+    "Gibbs": Gibbs(([0.0, 8.0], [1.0, 3.0])),
     "sum with a function": EQ(2.0) + (lambda X, Z: np.minimum(X, Z.T)),
 }
 

@@ -10,6 +10,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.gaussian_process import kernels as sk
 from sklearn.metrics.pairwise import rbf_kernel
 
@@ -18,6 +19,7 @@ from cloakgp.kernels import (
     EQ,
     Constant,
     Custom,
+    Gibbs,
     Linear,
     Matern,
     Matern12,
@@ -119,7 +121,7 @@ def test_vectors_lists_and_whole_numbers_are_inputs():
 
 def test_diag_does_not_build_the_matrix(X):
     many = np.tile(X, (60, 1))  # 4,200 rows: the matrix would take 141 MB
-    for kernel in (A + B * C, as_kernel(minimum_kernel), as_kernel(sk.RBF()) * A):
+    for kernel in (A + B * C, as_kernel(minimum_kernel), as_kernel(sk.Matern(nu=0.7)) * A):
         tracemalloc.start()
         kernel.diag(many)
         peak = tracemalloc.get_traced_memory()[1]
@@ -373,15 +375,15 @@ def test_what_functions_return_is_checked(function, error, match, X, Z):
 @pytest.mark.parametrize(
     "other",
     [
-        sk.RBF(0.7),
-        2.0 * sk.Matern([0.5, 1.5], nu=1.5) + sk.ConstantKernel(0.3),
-        sk.DotProduct(0.4) ** 2,
+        sk.Matern([0.5, 1.5], nu=0.7),
+        sk.DotProduct(0.4) ** 2.5,
         sk.PairwiseKernel(gamma=0.5, metric="laplacian"),
         partial(rbf_kernel, gamma=0.3),
     ],
-    ids=["RBF", "Matern", "DotProduct", "Pairwise", "function"],
+    ids=["Matern", "DotProduct", "Pairwise", "function"],
 )
-def test_scikit_learn_kernels_join_in(other, X, Z):
+def test_kernels_that_are_not_ours_join_in(other, X, Z):
+    assert isinstance(as_kernel(other), Custom)
     for kernel in (as_kernel(other), A + other, A * other, as_kernel(other) + A):
         np.testing.assert_allclose(kernel.diag(X), np.diagonal(kernel(X)), rtol=1e-12)
     np.testing.assert_array_equal(as_kernel(other)(X, Z), other(X, Z))
@@ -392,7 +394,7 @@ def test_scikit_learn_kernels_join_in(other, X, Z):
 
 
 def test_scikit_learn_kernels_are_copied(X):
-    other = sk.RBF(0.7)
+    other = sk.Matern(0.7, nu=0.7)
     kernel = as_kernel(other)
     before = kernel(X)
     other.set_params(length_scale=2.0)
@@ -400,28 +402,52 @@ def test_scikit_learn_kernels_are_copied(X):
     assert kernel != as_kernel(other)
 
 
-def test_white_kernel_is_noise_on_the_same_inputs_only(X, Z):
-    kernel = A + sk.WhiteKernel(0.25)
-    np.testing.assert_array_equal(kernel(X), A(X) + 0.25 * np.eye(70))
-    np.testing.assert_array_equal(kernel(X, X), kernel(X))
-    np.testing.assert_array_equal(kernel.diag(X), np.diagonal(kernel(X)))
-    np.testing.assert_array_equal(kernel(X, Z), A(X, Z))
+def test_a_custom_kernel_of_ours_is_called_as_ours(X, Z):
+    np.testing.assert_array_equal(Custom(A)(X, Z), A(X, Z))
+    assert Custom(A).function is A
+
+
+# Parameters by name, as scikit-learn has them
+
+
+def test_get_params():
+    assert EQ(2.0).get_params() == {"lengthscale": 2.0, "variance": 1.0, "active_dims": None}
+    kernel = A * (B + Constant(4.0))
+    assert kernel.get_params(deep=False) == {"k1": A, "k2": B + Constant(4.0)}
+    deep = kernel.get_params()
+    assert (deep["k1__variance"], deep["k2__k1"], deep["k2__k2__variance"]) == (0.5, B, 4.0)
+    assert kernels.Integral(A).get_params()["kernel__lengthscale"] == 1.3
+    assert as_kernel(minimum_kernel).get_params() == {"function": minimum_kernel}
+
+
+def test_with_params():
+    kernel = A * (B + Constant(4.0))
+    changed = kernel.with_params(k1__lengthscale=[1.0, 2.0], k1__active_dims=[0, 1], k2__k2__variance=5.0)
+    assert changed == EQ([1.0, 2.0], variance=0.5, active_dims=[0, 1]) * (B + Constant(5.0))
+    assert kernel == A * (B + Constant(4.0))
+    assert kernel.with_params(k2=C, k2__variance=7.0) == A * Linear(2.0, variance=7.0)
+    assert kernel.with_params(**kernel.get_params(deep=False)) == kernel
+    assert Polynomial(degree=2).with_params(degree=3) == Polynomial(degree=3)
+    assert as_kernel(minimum_kernel).with_params(function=rbf_kernel) == Custom(rbf_kernel)
 
 
 @pytest.mark.parametrize(
-    "build",
+    ("params", "match"),
     [
-        lambda: sk.RBF() + A,
-        lambda: sk.RBF() * A,
-        lambda: sk.RBF() * (sk.RBF() + A),
-        lambda: (sk.RBF() + A) ** 2,
+        ({"k1__lengthscal": 1.0}, "lengthscal is not a parameter of EQ. It has lengthscale, variance, act"),
+        ({"k3": A}, "k3 is not a parameter of Sum. It has k1, k2, k1__lengthscale"),
+        ({"k1__variance__x": 1.0}, "variance__x is not a parameter of EQ"),
+        ({"k1__lengthscale": -1.0}, "lengthscale must be finite and above 0"),
     ],
 )
-def test_scikit_learn_kernel_first_is_refused_with_the_remedy(build):
-    mixed = build()  # scikit-learn's own __add__ takes ours for a constant; we cannot prevent that
-    for use in (as_kernel, lambda k: A + k, lambda k: k + Constant(1.0) if isinstance(k, Custom) else A * k):
-        with pytest.raises(TypeError, match=r"scikit-learn sum or product .* cloakgp kernel first"):
-            use(mixed)
+def test_parameters_that_are_not_there_are_named(params, match):
+    with pytest.raises(ValueError, match=match):
+        (A + B).with_params(**params)
+
+
+@pytest.mark.parametrize("kernel", [A, EQ([1.0, 2.0]), A + B * C, as_kernel(minimum_kernel)], ids=repr)
+def test_scikit_learn_clones_a_kernel(kernel):
+    assert clone(kernel) is kernel  # as it cannot be changed
 
 
 # Stored descriptions
@@ -448,7 +474,7 @@ def test_specs_are_plain():
 def test_custom_specs_tell_nothing_of_the_function_and_cannot_be_read_back():
     """A name is room for a message, and tells a reader nothing that can be relied on."""
     spec = (A * as_kernel(lambda X, Z: X @ Z.T)).to_spec()["kernels"][1]
-    assert spec == as_kernel(sk.RBF(0.5)).to_spec() == {"kind": "Custom"}
+    assert spec == as_kernel(sk.Matern(nu=0.7)).to_spec() == {"kind": "Custom"}
     assert from_spec({"kind": "Sum", "kernels": [A.to_spec(), spec]}, custom=Constant(3.0)) == A + Constant(
         3.0
     )
@@ -556,6 +582,9 @@ EVERY = [
     Polynomial(1.2, degree=3),
     Constant(2.0),
     A + B * C,
+    Gibbs(([0.5, 1.0, 2.5], [0.2, 1.0, 0.4]), variance=3.0, active_dims=[1]),
+    Gibbs(([[0.5, 0.5], [2.0, 1.0], [1.0, 2.5]], [0.2, 1.0, 0.4])),
+    Gibbs(lambda X: 0.1 + X[:, 0] ** 2),
     Custom(lambda X, Z: X @ Z.T),
 ]
 
@@ -606,6 +635,6 @@ def test_torch_inputs_are_checked(X):
 
 def test_scikit_learn_kernels_take_torch_inputs(X, Z):
     torch = pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
-    K = (A + sk.RBF(0.7))(torch.asarray(X), torch.asarray(Z))
+    K = (A + sk.Matern(0.7, nu=0.7))(torch.asarray(X), torch.asarray(Z))
     assert isinstance(K, torch.Tensor)
-    np.testing.assert_allclose(K.numpy(), (A + sk.RBF(0.7))(X, Z), rtol=1e-12)
+    np.testing.assert_allclose(K.numpy(), (A + sk.Matern(0.7, nu=0.7))(X, Z), rtol=1e-12)

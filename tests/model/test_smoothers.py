@@ -37,7 +37,7 @@ def reference(kernel, noise, X, X_star):
         EQ([0.7, 2.0], variance=3.0),
         Matern32(1.0) + Constant(5.0),
         Linear(2.0),
-        2.0 * sk.RBF(1.3) + sk.WhiteKernel(0.2),
+        2.0 * sk.RBF(1.3) + sk.Matern(nu=0.7),
         lambda X, Z: np.exp(-np.abs(X[:, :1] - Z[:, :1].T)),
     ],
     ids=["EQ", "sum", "Linear", "scikit-learn", "function"],

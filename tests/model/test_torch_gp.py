@@ -11,7 +11,7 @@ from sklearn.gaussian_process import kernels as sk
 
 from cloakgp import GP
 from cloakgp.designs import DESIGNS, multipliers, solve
-from cloakgp.kernels import EQ, Constant, Linear, Matern32, Periodic, as_kernel
+from cloakgp.kernels import EQ, Constant, Gibbs, Linear, Matern32, Periodic, as_kernel
 from cloakgp.model.smoothers import ExactGP
 
 torch = pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
@@ -69,9 +69,10 @@ def close(actual, expected, rtol=1e-10):
         EQ([0.7, 2.0], variance=3.0),
         Matern32(1.0) + Constant(5.0),
         Linear(2.0) * Periodic(1.0, period=3.0),
-        as_kernel(2.0 * sk.RBF(1.3) + sk.WhiteKernel(0.2)),
+        as_kernel(2.0 * sk.RBF(1.3) + sk.Matern(nu=0.7)),
+        Gibbs(([(0.0, 0.0), (1.0, 2.0)], [0.7, 2.0])),
     ],
-    ids=["EQ", "sum", "product", "scikit-learn"],
+    ids=["EQ", "sum", "product", "scikit-learn", "Gibbs"],
 )
 def test_it_is_the_exact_gp(kernel, noise, block, device, X, X_star, monkeypatch):
     monkeypatch.setattr(torch_gp, "BLOCK", block)

@@ -16,7 +16,7 @@ from sklearn.gaussian_process import kernels as sk
 import cloakgp
 from cloakgp import GP
 from cloakgp.designs import multipliers
-from cloakgp.kernels import EQ, Constant, Linear, Matern12, Matern32
+from cloakgp.kernels import EQ, Constant, Gibbs, Linear, Matern12, Matern32
 from cloakgp.model import smoothers
 
 RNG = np.random.default_rng(0)
@@ -48,7 +48,8 @@ MODELS = {
     "sum": (Matern12(2.0) + Constant(9.0), 0.5, LINE, GRID, 0.5),
     "linear": (Linear(3.0), 0.5, LINE, GRID, 0.5),
     "scikit-learn": (2.0 * sk.RBF(1.5), 0.5, LINE, GRID, 0.5),
-    "scikit-learn with white noise": (2.0 * sk.RBF(1.5) + sk.WhiteKernel(0.3), 0.5, LINE, GRID, 0.5),
+    "scikit-learn, not ours": (2.0 * sk.RBF(1.5) + sk.Matern(nu=0.7), 0.5, LINE, GRID, 0.5),
+    "lengthscales that differ": (Gibbs(([0.0, 9.0], [1.0, 4.0])), 0.5, LINE, GRID, 0.5),
     "function": (lambda X, Z: np.minimum(X, Z.T) + 5.0, 0.5, LINE, np.abs(GRID), 0.5),
     "mostly noise": (EQ(2.0), 1e4, LINE, GRID, 0.5),
     "mostly signal": (Matern12(2.0, variance=1e4), 0.5, LINE, GRID, 0.5),

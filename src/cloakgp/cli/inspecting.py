@@ -209,9 +209,7 @@ def verify(
         raise InputError("--people names a column of a table: give that with --inputs-from.")
     X = None if inputs_from is None else _inputs(release_file, inputs_from, inputs)
     ids = None if inputs_from is None else open_ids(inputs_from, people)
-    checked = cloakgp.verify(
-        release_file, signed_by=signed_by, X=X, **({} if ids is None else {"people": ids})
-    )
+    checked = cloakgp.verify(release_file, signed_by=signed_by, X=X, people=ids)
     checked = replace(
         checked,
         checks=tuple(map(in_shell_words, checked.checks)),

@@ -127,7 +127,9 @@ def plan(
     for_set |= {"approximation": approximation, "dask": dask}
     protect = _protected(protect, people, within)
     hidden = private_inputs.PrivateInputs(box, levels, cells, rows, max_rows, n_people)
-    if protect is not Protect.rows:
+    if protect is Protect.ROWS:
+        _check_for_rows(for_set)
+    else:
         hidden.check_absent()
     _check_model(kernel, noise, at, for_set, {"kernels": kernels, "stages": stages})
     model = None if kernel is None else parse(kernel)
@@ -153,8 +155,7 @@ def plan(
         asked |= {name: value for name, value in for_set.items() if value is not None and name != "dask"}
         asked |= {"kernel": model, "noise": noise}
     settings: AnySettings
-    if protect is Protect.rows:
-        _check_for_rows(for_set)
+    if protect is Protect.ROWS:
         settings = _row_settings(asked, hidden, data, columns, at)
     else:
         asked["inputs"] = tuple(columns)
@@ -167,7 +168,7 @@ def plan(
         made = _planned(settings, data, dask is not None)
         file = PlanFile.of(settings, made)
         drawn = None if picture is None else pictures.png(pictures.noise_picture(made, columns, output))
-    if protect is Protect.outcomes:
+    if protect is Protect.OUTCOMES:
         _note_people(data, columns, output)
     if out is not None:
         file.write(out, made)
@@ -216,14 +217,14 @@ def _check_for_rows(for_set: dict[str, Any]) -> None:
 def _protected(protect: Protect | None, people: str | None, within: float | None) -> Protect:
     """Who is protected, if the options that say so go together."""
     if protect is None:
-        protect = Protect.outcomes if people is None else Protect.people
-    if protect is Protect.people and people is None:
+        protect = Protect.OUTCOMES if people is None else Protect.PEOPLE
+    if protect is Protect.PEOPLE and people is None:
         raise InputError("--protect people needs --people COLUMN: the column that says whose row each is.")
-    if protect is Protect.outcomes and people is not None:
+    if protect is Protect.OUTCOMES and people is not None:
         raise InputError(
             "--protect outcomes is about each row, and --people about each person. Leave out one of them."
         )
-    if within is not None and (people is None or protect is Protect.rows):
+    if within is not None and (people is None or protect is Protect.ROWS):
         raise InputError(
             "--within is how outcomes of one person go together: it needs --people COLUMN, and public inputs."
         )

@@ -111,6 +111,8 @@ class PrivateInputs:
         for name in typed:
             if typed.count(name) > 1:
                 raise InputError(f"--box and --levels: {name!r} is there twice.")
+            if name in levels and len(set(levels[name])) < max(2, len(levels[name])):
+                raise InputError(f"--levels {name} must be two or more different ones: A,B,...")
         missing = [name for name in inputs if name not in typed]
         if missing:
             raise InputError(
@@ -148,10 +150,12 @@ class PrivateInputs:
                 "Leave it out, or say how many people there are: --n-people."
             )
         given = self.rows if people is None else self.n_people
+        what, option = ("rows", "--rows") if people is None else ("people", "--n-people")
+        if given is not None and given < 1:
+            raise InputError(f"{option} must be a whole number above 0; got {given}.")
         if given is not None:
             return given
         counted = _counted(data, people)
-        what, option = ("rows", "--rows") if people is None else ("people", "--n-people")
         note(
             f"note: {data.name} has {counted} {what}, which was counted, and becomes public. "
             f"If it is known otherwise, give {option}."

@@ -3,8 +3,8 @@
 A kernel is a small frozen value. It is built from public numbers, compares and hashes by those
 numbers, prints as the Python that rebuilds it, and is stored as plain JSON (:meth:`Kernel.to_spec`,
 :func:`from_spec`), never as a pickle. Kernels add and multiply with ``+`` and ``*``, and any function
-``k(X, Z)``, a scikit-learn kernel included, can take part. :class:`Integral` takes means over boxes, as
-observed in bins, and relates them to each other and to points.
+``k(X, Z)`` can take part; scikit-learn's kernels become kernels of this package (:func:`as_kernel`).
+:class:`Integral` takes means over boxes, as observed in bins, and relates them to each other and to points.
 
 The arithmetic follows the array API standard, so inputs may be numpy arrays or torch tensors, and the
 kernel matrix comes back as the same kind. Distances are summed from coordinate differences, never
@@ -25,7 +25,9 @@ from cloakgp.kernels.families import (
     RationalQuadratic,
     Stationary,
 )
+from cloakgp.kernels.gibbs import Gibbs
 from cloakgp.kernels.integral import Boxes, Integral, Points
+from cloakgp.kernels.scikit_learn import converted as _converted  # noqa: F401 (so that as_kernel knows them)
 from cloakgp.kernels.specs import KINDS, from_spec
 from cloakgp.kernels.words import parse
 
@@ -37,6 +39,7 @@ __all__ = [
     "Category",
     "Constant",
     "Custom",
+    "Gibbs",
     "Integral",
     "Kernel",
     "Linear",

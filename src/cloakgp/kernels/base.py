@@ -25,16 +25,16 @@ Array = Any  # a numpy array, a torch tensor, or another array of the array API 
 _IN_CACHE = 2**16  # entries of a matrix block
 MAX_DEPTH = 32  # sums inside products inside sums ...: more than this is a mistake or an attack
 MAX_PARTS = 1000  # kernels in a sum or product, in all
+CONVERTERS: dict[str, Callable[[Any], Kernel | None]] = {}
+"""What makes kernels of other libraries ours, where it can, by the module of their class."""
 
 
 class Kernel(ABC):
     """What every kernel can do; use a subclass, or :class:`Custom` for a function of your own.
 
     ``kernel(X)`` and ``kernel(X, Z)`` give the kernel matrix, ``kernel.diag(X)`` its diagonal.
-    ``+`` and ``*`` combine kernels with kernels and with functions ``k(X, Z)``; ``*`` also scales by a
-    positive number. Put the cloakgp kernel first when the other is a scikit-learn kernel:
-    ``RBF() + EQ(1.0)`` is scikit-learn's own sum, which takes `EQ` for a number, and
-    :func:`as_kernel` rejects it. ``EQ(1.0) + RBF()`` and ``as_kernel(RBF()) + EQ(1.0)`` are right.
+    ``+`` and ``*`` combine kernels with kernels, scikit-learn's included, and with functions ``k(X, Z)``;
+    ``*`` also scales by a positive number. A kernel cannot be changed: :meth:`with_params` makes another.
     """
 
     __slots__ = ()
@@ -80,6 +80,50 @@ class Kernel(ABC):
             value = getattr(self, f.name)
             spec[f.name] = list(value) if isinstance(value, tuple) else value
         return spec
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name; with `deep` also those of parts, as in ``k1__lengthscale``.
+
+        The parts of a sum or product are k1, k2 and so on, as in scikit-learn.
+        """
+        found = self._params()
+        if deep:
+            parts = [(name, value) for name, value in found.items() if isinstance(value, Kernel)]
+            for name, part in parts:
+                found |= {f"{name}__{inner}": value for inner, value in part.get_params().items()}
+        return found
+
+    def with_params(self, **params: Any) -> Kernel:
+        """Return the same kernel with other parameters, named as by :meth:`get_params`.
+
+        Examples
+        --------
+        >>> (EQ(10.0) + Constant(4.0)).with_params(k1__lengthscale=20.0)
+        EQ(lengthscale=20.0, variance=1.0) + Constant(variance=4.0)
+        """
+        known = self._params()
+        inside: dict[str, dict[str, Any]] = {}
+        for key, value in params.items():
+            name, _, inner = key.partition("__")
+            if name not in known or (inner and not isinstance(known[name], Kernel)):
+                remedy = f"It has {', '.join(self.get_params())}."
+                raise ArgumentError(key, f"is not a parameter of {type(self).__name__}", remedy=remedy)
+            if inner:
+                inside.setdefault(name, {})[inner] = value
+            else:
+                known[name] = value
+        for name, changes in inside.items():
+            known[name] = as_kernel(known[name]).with_params(**changes)
+        return self._from_params(known)
+
+    def __sklearn_clone__(self) -> Kernel:
+        return self  # it cannot be changed, so nobody needs a copy
+
+    def _params(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+
+    def _from_params(self, params: dict[str, Any]) -> Kernel:
+        return type(self)(**params)
 
     def __repr__(self) -> str:
         shown = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -193,6 +237,12 @@ class Combination(Kernel):
     def to_spec(self) -> dict[str, Any]:
         return {"kind": type(self).__name__, "kernels": [kernel.to_spec() for kernel in self.kernels]}
 
+    def _params(self) -> dict[str, Any]:
+        return {f"k{number}": kernel for number, kernel in enumerate(self.kernels, 1)}
+
+    def _from_params(self, params: dict[str, Any]) -> Kernel:
+        return type(self)(tuple(params.values()))
+
     def _matrix(self, X: Array, Z: Array) -> Array:
         return reduce(self._combine, (kernel._matrix(X, Z) for kernel in self.kernels))
 
@@ -236,9 +286,8 @@ class Custom(Kernel):
     ----------
     function : callable
         ``function(X, Z)`` returns the (N, M) matrix for inputs of shapes (N, D) and (M, D). That it is
-        symmetric and positive semi-definite is up to you. Its ``diag(X)`` is used if it has one. A
-        scikit-learn kernel is copied, and called as ``function(X)`` when Z is X, because its
-        `WhiteKernel` is zero otherwise.
+        symmetric and positive semi-definite is up to you. Its ``diag(X)`` is used if it has one. A kernel
+        of scikit-learn's kind is copied, and called as ``function(X)`` when Z is X, as is usual there.
     """
 
     function: Callable[..., Any] = field(hash=False)  # scikit-learn kernels have no hash
@@ -267,7 +316,7 @@ class Custom(Kernel):
 
     @property
     def _pointwise(self) -> bool:
-        return False  # scikit-learn's WhiteKernel is not
+        return False  # who knows
 
     def to_spec(self) -> dict[str, Any]:
         """Return the kind only: no file can hold the function (see :func:`from_spec`)."""
@@ -308,8 +357,19 @@ class Custom(Kernel):
 
 
 def as_kernel(kernel: Any) -> Kernel:
-    """Return `kernel` if it is one already, else wrap the function ``k(X, Z)`` in :class:`Custom`."""
-    return kernel if isinstance(kernel, Kernel) else Custom(kernel)
+    """Return `kernel` if it is one already, else the one that it stands for.
+
+    scikit-learn's RBF, Matern (nu 0.5, 1.5, 2.5 or inf), RationalQuadratic, ExpSineSquared (for one column),
+    DotProduct, ConstantKernel, their sums, products and whole powers become kernels of this package, which a
+    release file can hold; their bounds are for scikit-learn's optimiser, and ignored. Its WhiteKernel is
+    refused: noise is an argument of its own. Other kernels and functions ``k(X, Z)`` are wrapped in
+    :class:`Custom`.
+    """
+    if isinstance(kernel, Kernel):
+        return kernel
+    convert = CONVERTERS.get(type(kernel).__module__)  # not that of a subclass, which may be another function
+    found = None if convert is None else convert(kernel)
+    return Custom(kernel) if found is None else found
 
 
 def _inputs(value: Any, name: str, columns: int | None = None) -> Array:
@@ -343,7 +403,7 @@ def _parts(kernel: Kernel) -> int:
 
 
 def _is_sklearn(function: Any) -> bool:
-    return hasattr(function, "get_params")
+    return hasattr(function, "get_params") and not isinstance(function, Kernel)
 
 
 def _numpy(X: Array) -> NDArray[Any]:

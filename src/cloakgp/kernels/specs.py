@@ -19,12 +19,15 @@ from cloakgp.kernels.families import (
     Polynomial,
     RationalQuadratic,
 )
+from cloakgp.kernels.gibbs import Gibbs
 from cloakgp.kernels.integral import Integral
 
 _STATIONARY: list[type[Kernel]] = [EQ, Matern12, Matern32, Matern52, Periodic, RationalQuadratic]
-_OTHERS: list[type[Kernel]] = [Category, Linear, Polynomial, Constant, Integral, Sum, Product]
+_OTHERS: list[type[Kernel]] = [Category, Gibbs, Linear, Polynomial, Constant, Integral, Sum, Product]
 KINDS = {kind.__name__: kind for kind in [*_STATIONARY, *_OTHERS]}
 """The list of kernels: all that a spec may name. Texts, exports and documentation follow it."""
+
+_KNOTS = 3  # how deep lists are in each other: positions and lengthscales, of positions, of coordinates
 
 
 def from_spec(spec: Any, custom: Kernel | None = None) -> Kernel:
@@ -81,15 +84,21 @@ def _from_spec(spec: Any, depth: int, custom: Kernel | None) -> Kernel:
             raise ArgumentError("normalise", "must be true or false", reprlib.repr(values["normalise"]))
         values["kernel"] = _from_spec(values["kernel"], depth + 1, custom)
     else:
-        _check_numbers(values)
+        _check_numbers(values, _KNOTS if kind is Gibbs else 1)
     try:
         return kind(**values)
     except (TypeError, OverflowError) as error:
         raise ValueError(f"kernel spec of kind {kind.__name__} is not valid: {error}") from error
 
 
-def _check_numbers(values: dict[str, Any]) -> None:
+def _check_numbers(values: dict[str, Any], depth: int) -> None:
     for name, value in values.items():
-        entries = value if isinstance(value, list) else [value]
-        if not all(type(entry) in (int, float, type(None)) for entry in entries):
+        if not _numbers(value, depth):
             raise ValueError(f"{name} in a kernel spec must hold numbers; got {reprlib.repr(value)}.")
+
+
+def _numbers(value: Any, depth: int) -> bool:
+    """Whether this is a number or None, or lists of them inside each other, at most so deep."""
+    if isinstance(value, list):
+        return depth > 0 and all(_numbers(entry, depth - 1) for entry in value)
+    return type(value) in (int, float, type(None))

@@ -1,9 +1,9 @@
 """Kernels written as text, as in Python: ``EQ(25, variance=660) + Constant(4)``. Parsed, never evaluated.
 
 The text is read by Python's own grammar into a tree, and the tree is walked with a closed list: the kernels
-of this package, numbers, lists and tuples of numbers, keyword arguments, ``+``, ``*`` and, for numbers,
-``**``. Anything else is an error that points at its place. So a kernel from a command line, a file or a web
-form can do nothing but describe a kernel.
+of this package, numbers, lists and tuples of numbers (for knots, inside each other), keyword arguments,
+``+``, ``*`` and, for numbers, ``**``. Anything else is an error that points at its place. So a kernel from a
+command line, a file or a web form can do nothing but describe a kernel.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _Reader:
         if isinstance(node, ast.BinOp):
             return self._combined(node, depth)
         if isinstance(node, (ast.List, ast.Tuple)):
-            return [self._number(entry, depth + 1) for entry in node.elts]
+            return [self._entry(entry, depth + 1) for entry in node.elts]
         if isinstance(node, ast.Constant) and isinstance(node.value, bool):
             return node.value
         if isinstance(node, ast.Name) and node.id in NAMES:
@@ -104,6 +104,10 @@ class _Reader:
         if isinstance(node, ast.Name):
             raise self._refused(node, f"{node.id} is not known here. Kernels are: {', '.join(NAMES)}")
         return self._number(node, depth)
+
+    def _entry(self, node: ast.expr, depth: int) -> Any:
+        """Of a list: a number, or another list, as the knots of Gibbs."""
+        return (self._value if isinstance(node, (ast.List, ast.Tuple)) else self._number)(node, depth)
 
     def _number(self, node: ast.expr, depth: int) -> Any:
         """An int or a float, as written; powers are floats."""

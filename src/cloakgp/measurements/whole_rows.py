@@ -1,13 +1,13 @@
 """What is measured of whole rows, inputs and outcomes: one column for each cell of a public grid.
 
-Row i is in cell c(i), and u_i is its outcome, centred in the cell's window, an integer in [-2^(b-1), 2^(b-1)]:
+Row i is in cell c(i), and u_i is its outcome, centred in the cell's window, an integer of at most 2^(b-1):
 
     counts  z_0 = sum_i b0_c(i),      sums  z = sum_i b_c(i) u_i.
 
 Replacing a row by any other moves the sums by at most 2^b max |b_c|, wherever the row goes, and the counts
-by at most the largest distance of two columns. Where people have up to k rows, each k times that, and the zero
-column is one of them for the counts. No number here, the room for sums included, depends on how many rows
-a cell really has: ``docs/proofs.md``, theorems 21 and 22.
+by at most the largest distance of two columns. Where people have up to k rows, each k times that, and the
+zero column is one of them for the counts. No number here, the room for sums included, depends on how many
+rows a cell really has: ``docs/proofs.md``, theorems 21 and 22.
 """
 
 from __future__ import annotations
@@ -75,11 +75,14 @@ class Population(NamedTuple):
         return ROW if self.max_rows is None else PERSON_ROWS
 
 
+NOBODY = Population(0)
+
+
 @dataclass(frozen=True, eq=False)
 class RowSums(Measurement):
     """Release ``sum of matrix[:, cell] * u + noise`` over all rows."""
 
-    population: Population = Population(0)
+    population: Population = NOBODY
     grid: Grid = None  # type: ignore[assignment]
     """Whose cells have the columns."""
     estimated: FloatArray = field(default_factory=lambda: np.zeros(0))
@@ -141,7 +144,7 @@ class Counts(RowSums):
 
 
 @dataclass(frozen=True, eq=False)
-class RowSpread(Spread, RowSums):
+class RowSpread(RowSums, Spread):
     """Release the summed distances of outcomes from their cells' `centre`, each at most `limit`."""
 
     @property
@@ -276,8 +279,8 @@ def _with_noise(m: T, mu: float) -> T:
     sigma = integer_float_at_least(Fraction(m.sensitivity()) / Fraction(mu))
     if sigma < SIGMA_FLOOR:
         raise ValueError(
-            f"epsilon={m.epsilon:g} for a population of {m.population.size} leaves too few bits for exact noise; "
-            "use a smaller epsilon, or a larger one if it is tiny."
+            f"epsilon={m.epsilon:g} for a population of {m.population.size} leaves too few bits for exact "
+            "noise; use a smaller epsilon, or a larger one if it is tiny."
         )
     made = replace(m, sigma=sigma)
     made.check()

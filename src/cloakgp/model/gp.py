@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
-from cloakgp.errors import ArgumentError
+from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, choose_inducing
 from cloakgp.model.windows import (
@@ -22,6 +22,7 @@ from cloakgp.model.windows import (
     at_rows,
     check_bounds,
     distances,
+    noise_at,
 )
 from cloakgp.rows.merging import Groups
 
@@ -48,8 +49,10 @@ class GP:
     kernel : Kernel or callable
         From :mod:`cloakgp.kernels`, or anything callable as ``k(X, Z) -> matrix``, such as
         scikit-learn's kernels.
-    noise : float or (N,) array
-        Variance of the observation noise, one number or one per row of X.
+    noise : float, (N,) array or callable
+        Variance of the observation noise: one number, one per row of X, or a function of X. Outcomes at other
+        inputs have the function's, too, in ``predict(..., include_noise=True)``; a file keeps the rows'
+        numbers only, and its reader gives a number as `include_noise`.
     bounds : (lo, hi)
         Where outcomes are known to lie. Values outside are clipped. The privacy noise is
         proportional to hi - lo. Each of the two is a number, or, where rows differ, an (N,) array with one
@@ -68,6 +71,9 @@ class GP:
         With "leverage", a plan gives rows that stand alone up to 50 times the noise variance, going by X
         only, so that predictions near them need less privacy noise. The plan's model has one variance per
         row then: give `include_noise` this `noise`. See ``docs/designs.md``.
+    noise_function : callable, optional
+        With one `noise` per row: the function of X that gives the variance elsewhere, if there is one. Where
+        `noise` is a function, that.
 
     Examples
     --------
@@ -77,12 +83,13 @@ class GP:
     """
 
     kernel: Kernel
-    noise: float | FloatArray
+    noise: float | FloatArray | Any  # a function of X, before there is an X
     bounds: tuple[Given, Given]
     mean: Given
     inducing: int | FloatArray | None
     approximation: str
     downweight: str | None
+    noise_function: Callable[[FloatArray], Any] | None
 
     def __init__(
         self,
@@ -93,6 +100,7 @@ class GP:
         inducing: Any = None,
         approximation: str = "dtc",
         downweight: str | None = None,
+        noise_function: Callable[[FloatArray], Any] | None = None,
     ) -> None:
         low, high = as_bounds(bounds)
         if mean is not None:
@@ -109,6 +117,7 @@ class GP:
             "inducing": check_inducing(inducing),
             "approximation": checks.choice(approximation, "approximation", APPROXIMATIONS),
             "downweight": _downweight(downweight),
+            "noise_function": _noise_function(noise_function, noise),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -354,9 +363,10 @@ class GP:
         return replace(self, inducing=chosen)
 
     def at_rows(self, X: Any, X_star: FloatArray | None = None) -> GP:
-        """The same model with its bounds and mean at the rows of X, where they differ from row to row."""
+        """The same model with what differs from row to row, or is a function of X, at the rows of X."""
         bounds, mean = at_rows(self.bounds, self.mean, X, X_star)
-        return replace(self, bounds=bounds, mean=mean)
+        noise = noise_at(self.noise, X) if callable(self.noise) else self.noise
+        return replace(self, bounds=bounds, mean=mean, noise=noise)
 
     @property
     def windows(self) -> FloatArray | None:
@@ -384,6 +394,17 @@ class GP:
             raise ValueError("mean: an array is for the rows of an X; plan first.")
         return self.mean(X) if callable(self.mean) else self.mean
 
+    def noise_at(self, X: FloatArray) -> float | FloatArray:
+        """The variance of a new outcome at these inputs, about the function there."""
+        if self.noise_function is not None:
+            return noise_at(self.noise_function, X)
+        if isinstance(self.noise, float):
+            return self.noise
+        raise ValueError(
+            "include_noise: this model has one noise variance per row of X, so that of a new "
+            "outcome is not known. Give it as a number: include_noise=variance."
+        )
+
     @property
     def limits(self) -> tuple[float, float]:
         """The lowest and the highest that any row's outcome can be."""
@@ -399,6 +420,9 @@ class GP:
             raise ArgumentError("bounds", f"must be two numbers for {what}", remedy="GP.plan takes others.")
         if not isinstance(self.mean, float):
             raise ArgumentError("mean", f"must be one number for {what}", remedy="GP.plan takes others.")
+        if callable(self.noise):
+            expected = f"must be one number or one per row of X for {what}"
+            raise ArgumentError("noise", expected, "a function", "Give its values at X, or use GP.plan.")
         return low, high
 
     @property
@@ -425,7 +449,7 @@ class GP:
                 )
 
     def __repr__(self) -> str:
-        noise = self.noise if isinstance(self.noise, float) else f"<{len(self.noise)} variances>"
+        noise = self.noise if isinstance(self.noise, float) else _shown(self.noise, "variances")
         bounds = ", ".join(map(_shown, self.bounds))
         shown = f"kernel={self.kernel!r}, noise={noise}, bounds=({bounds}), mean={_shown(self.mean)}"
         if self.inducing is not None:
@@ -436,7 +460,9 @@ class GP:
         return f"GP({shown})"
 
 
-def _noise(noise: Any) -> float | FloatArray:
+def _noise(noise: Any) -> float | FloatArray | Any:
+    if callable(noise):
+        return noise
     remedy = "It is the variance of the observation noise, above 0."
     if isinstance(noise, (list, tuple)) or getattr(noise, "ndim", 0) > 0:
         variances = checks.vector(noise, "noise", positive=True, remedy=remedy)
@@ -446,13 +472,19 @@ def _noise(noise: Any) -> float | FloatArray:
     return checks.positive(noise, "noise", remedy)
 
 
+def _noise_function(function: Any, noise: Any) -> Any:
+    if function is not None and not callable(function):
+        raise ArgumentTypeError("noise_function", "must be a function of X", type(function).__name__)
+    return noise if callable(noise) else function
+
+
 def _downweight(downweight: Any) -> str | None:
     return None if downweight is None else checks.choice(downweight, "downweight", ("leverage",))
 
 
-def _shown(value: Given) -> str:
+def _shown(value: Given, words: str = "numbers") -> str:
     """A number as it is; of others, what they are and not what they hold."""
     if isinstance(value, float):
         return repr(value)
     rows = value.rows if isinstance(value, RowMeans) else value
-    return f"<{len(rows)} numbers>" if isinstance(rows, np.ndarray) else "<function of X>"
+    return f"<{len(rows)} {words}>" if isinstance(rows, np.ndarray) else "<function of X>"

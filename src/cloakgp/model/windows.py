@@ -112,6 +112,13 @@ def evaluated(function: Callable[[FloatArray], Any], name: str, X: Any) -> Float
     return checks.vector(values, name, len(X), remedy=remedy)
 
 
+def noise_at(function: Callable[[FloatArray], Any], X: Any) -> FloatArray:
+    """(n,) variances that a function of X gives, which is asked a chunk of rows at a time."""
+    parts = sweep(partial(_evaluated, [("noise", function)]), X, label="evaluating noise")
+    remedy = "As a function it takes (n, D) inputs and returns n variances."
+    return checks.vector(np.concatenate(list(parts))[:, 0], "noise", positive=True, remedy=remedy)
+
+
 class Middle:
     """The middle of bounds that differ from row to row: the prior mean where none is given."""
 

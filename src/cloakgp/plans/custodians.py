@@ -153,7 +153,12 @@ def _chosen(model: Any, releases: Sequence[AnyRelease]) -> GP | Hyperprior:
         )
     per_row = isinstance(model.mean, RowMeans) and model.mean.function is None
     arrays = (model.noise, model.mean, *model.bounds)
-    if per_row or model.downweight is not None or any(isinstance(one, np.ndarray) for one in arrays):
+    if (
+        per_row
+        or model.downweight is not None
+        or any(isinstance(one, np.ndarray) for one in arrays)
+        or callable(model.noise)
+    ):
         raise ArgumentError(
             "model",
             "must have one noise variance and a mean and bounds that are numbers or functions of X",

@@ -17,6 +17,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.files.container import Array
 from cloakgp.measurements.lattice import Part
 from cloakgp.measurements.whole_rows import (
+    NOBODY,
     Counts,
     Population,
     RowSpread,
@@ -34,6 +35,7 @@ from cloakgp.posterior.density import Density, DensityPrior, estimate
 from cloakgp.posterior.mixture import Mixture, State
 from cloakgp.rows.grid import Grid
 from cloakgp.rows.merging import Groups, Inputs
+from cloakgp.rows.people import times_noise
 
 _TWICE = 4.0  # a row leaves one cell and enters another: twice the noise std, for a design
 
@@ -43,7 +45,7 @@ class RowRule(Rule):
     """All that decides how stages follow from each other, where all that is known of rows is a grid."""
 
     grid: Grid = None  # type: ignore[assignment]
-    population: Population = Population(0)
+    population: Population = NOBODY
     counts: FloatArray | None = None
     """(M,) how many rows each cell has, once that is estimated."""
 
@@ -59,6 +61,12 @@ class RowRule(Rule):
         """The cells, with as many rows as is known."""
         counts = np.full(len(self.grid), self.density_prior.level) if self.counts is None else self.counts
         return Inputs(self.grid.centres, 0.0, Groups(np.empty(0, dtype=np.intp), counts))  # type: ignore[arg-type]
+
+    @property
+    def factor(self) -> float:
+        """What the noise variance is multiplied by: rows of a person go together, as many as people have."""
+        each = float(self.inputs.counts.sum()) / self.population.size
+        return float(times_noise(max(each, 1.0), self.within))
 
     def all_stages(self, own: Any) -> list[Stage]:
         """Those that measure outcomes: not the counts."""
@@ -175,5 +183,7 @@ class RowWalk(Walk):
         self.rule = rule = replace(self.rule, counts=self.density.counts)
         width = rule.bounds[1] - rule.bounds[0]
         inputs = rule.inputs
-        self.mixture = Mixture(rule.prior, inputs.X, inputs.counts, rule.X_star, width, rule.support)
+        self.mixture = Mixture(
+            rule.prior, inputs.X, inputs.counts, rule.X_star, width, rule.support, rule.factor
+        )
         self.state = self.mixture.start()

@@ -78,8 +78,8 @@ class RowsPlan(StagedPlan):
         y : (N,) array
             Private outcomes, one for each row.
         people : one id per row, optional
-            Private: who has which row, for a plan with `max_rows`. Of a person with more rows as many count as
-            the plan allows, spread evenly over the cells that they are in.
+            Private: who has which row, for a plan with `max_rows`. Of a person with more rows as many count
+            as the plan allows, spread evenly over the cells that they are in.
         missing : {"error", "midpoint"}
             What to do if something is missing or a level unknown: refuse, or protect that, too. Then such a
             row counts in one fixed cell, if it is an input, with the middle of the window as its outcome.
@@ -118,8 +118,8 @@ class RowsPlan(StagedPlan):
 class RowsRelease(StagedRelease):
     """Predictions anywhere in the box, and a density of rows. Made by :meth:`RowsPlan.release`.
 
-    It holds the public plan, each stage's noisy integers, and what follows from them: nothing in it can give X or
-    y back.
+    It holds the public plan, each stage's noisy integers, and what follows from them: nothing in it can give
+    X or y back.
     """
 
     planned: ClassVar[type[StagedPlan]] = RowsPlan

@@ -135,7 +135,7 @@ class Posterior:
         if return_std and return_cov:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
         X = checks.matrix(X, "X", columns=self._columns)
-        extra = self._observation_variance(include_noise)
+        extra = self._observation_variance(X, include_noise)
         prior = self.gp.mean_at(X)
         if return_cov:
             link = np.vstack([self._links.at(X[rows]) for rows in batches(len(X), self._links.width)])
@@ -160,7 +160,7 @@ class Posterior:
         """Std at `X` by its causes."""
         X = checks.matrix(X, "X", columns=self._columns)
         known, given = self._links.known_variance(X), self._moments(X, variances=True)[1]
-        observation = np.full(len(X), self._observation_variance(include_noise))
+        observation = np.full(len(X), self._observation_variance(X, include_noise))
         return Uncertainty(
             privacy=np.sqrt(np.maximum(given - known, 0.0)),
             gp=np.sqrt(known),
@@ -188,14 +188,9 @@ class Posterior:
         variance: FloatArray = np.maximum(np.asarray(self.gp.kernel.diag(X)) - explained, 0.0)
         return variance
 
-    def _observation_variance(self, include_noise: bool | float) -> float:
+    def _observation_variance(self, X: FloatArray, include_noise: bool | float) -> float | FloatArray:
         if isinstance(include_noise, (bool, np.bool_)) and not include_noise:
             return 0.0
         if not isinstance(include_noise, (bool, np.bool_)):
             return checks.positive(include_noise, "include_noise", "Give True, False or a variance.")
-        if not isinstance(self.gp.noise, float):
-            raise ValueError(
-                "include_noise: this model has one noise variance per row of X, so that of a new "
-                "outcome is not known. Give it as a number: include_noise=variance."
-            )
-        return self.gp.noise
+        return self.gp.noise_at(X)

@@ -85,7 +85,7 @@ class DensityPrior:
         return min(MOST_WANTED, len(self.grid))
 
     def design(self, noise: float) -> FloatArray:
-        """(q, M) what to measure of the counts, with columns of norm 1 at most, for noise of this variance."""
+        """(q, M) what to measure of counts, with columns of norm 1 at most, for noise of this variance."""
         settings = self.settings()
         v = np.mean([variances for variances, _ in settings], axis=0)
         own = np.full(len(self.grid), np.mean([rough for _, rough in settings]))

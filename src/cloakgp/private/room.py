@@ -2,13 +2,13 @@
 
 y comes in through one of two doors. For a release, :func:`measure` takes it together with a public
 integer measurement: it is clipped to the public bounds, made integer, multiplied by the public integer
-matrix, and noise from OpenDP is added. Only the noisy integers leave. Where inputs are private, too, X and ids
-come in with y, and all rules for y hold for them. For a selection, :func:`choose`
-takes it together with public integer scores: the clipped losses of each candidate are summed, in
-integers, and OpenDP's noisy maximum picks one. Only its index leaves.
+matrix, and noise from OpenDP is added. Only the noisy integers leave. Where inputs are private, too, X and
+ids come in with y, and all rules for y hold for them. For a selection, :func:`choose` takes y together with
+public integer scores: the clipped losses of each candidate are summed, in integers, and OpenDP's noisy
+maximum picks one. Only its index leaves.
 
-Why that is private (``docs/proofs.md``, theorems 1, 17, 21 and 22, lemma 11): ``y_int`` lies in [0, 2^b] whatever y
-is, so one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm, and each score by at
+Why that is private (``docs/proofs.md``, theorems 1, 17, 21, 22, lemma 11): ``y_int`` is in [0, 2^b] whatever
+y is, so one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm, and each score by at
 most the declared sensitivity, in exact integers; noise is scaled to that, and all else sees what is noisy.
 
 What else could leak, and why it does not: the work done does not depend on y's values (no branch,
@@ -33,7 +33,7 @@ from cloakgp.measurements.scores import Scores
 from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.private.noise import add_laplace, add_noise, drawn, noisy_minimum
 from cloakgp.private.outcomes import INCOMPLETE, PrivateColumn, kept, numeric, to_integers
-from cloakgp.private.rows import INCOMPLETE_ROWS, PrivateColumns, PrivateRows, rows_of
+from cloakgp.private.rows import INCOMPLETE_ROWS, PrivateRows, rows_of
 from cloakgp.rows.chunks import chunks, is_dask
 from cloakgp.rows.merging import Inputs, Labels
 from cloakgp.rows.on_dask import private_dask_column
@@ -41,7 +41,6 @@ from cloakgp.rows.passes import sweep
 
 __all__ = [
     "PrivateColumn",
-    "PrivateColumns",
     "PrivateRows",
     "check_usable",
     "choose",
@@ -71,11 +70,11 @@ def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str
     y : (N,) real numbers
         Private. A list, an array, a Series, a memory map, a column of a file (:class:`PrivateColumn`,
         ``ParquetColumns``) or a Dask array, whose rows stay on its cluster. Clipped to the bounds. For
-        ``RowSums``, :class:`PrivateRows`: inputs and ids are private then, by the same rules.
+        ``RowSums``, :class:`PrivateRows`: inputs and ids are private, too.
     missing : {"error", "midpoint"}
         What to do about NaN and infinities: refuse, or put the middle of the bounds in their place,
-        row by row, so that being missing is as well protected as any value. A row of which an input is
-        missing, or a level unknown, counts in one fixed public cell, with its outcome in the middle.
+        row by row, so that being missing is as well protected as any value. A row with a missing input
+        counts in one fixed public cell, with its outcome in the middle.
     """
     return add_noise(_times(measurement, y, missing), measurement.sigma)
 
@@ -178,9 +177,9 @@ def _sums(y: Any, lattice: Lattice, labels: Labels, n_groups: int, missing: str)
     return sums
 
 
-def _check_complete(complete: bool, missing: str) -> None:
+def _check_complete(complete: bool, missing: str, message: str = INCOMPLETE) -> None:
     if missing == "error" and not complete:
-        raise ValueError(INCOMPLETE)
+        raise ValueError(message)
 
 
 def _times(m: Measurement | FactoredMeasurement | BinSums, y: Any, missing: str) -> IntArray:
@@ -204,15 +203,14 @@ def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:
 
 def _times_rows(m: RowSums, table: Any, missing: str) -> IntArray:
     """Each row's cell's column, times its outcome's integer or 1, summed exactly."""
-    rows, sums = rows_of(m, table), np.zeros(m.matrix.shape[1], dtype=np.int64)
-    complete = np.count_nonzero(rows.known) == len(rows.known)
-    for some in chunks(len(rows.cells)):
-        values, cells = numeric(rows.y[some]), rows.cells[some]
+    (cells, known, counted, source), sums = rows_of(m, table), np.zeros(m.matrix.shape[1], dtype=np.int64)
+    complete = np.count_nonzero(known) == len(known)
+    for rows in chunks(len(cells)):
+        values = numeric(source[rows])
         complete &= np.count_nonzero(np.isfinite(values)) == len(values)
-        integers = to_integers(np.where(rows.known[some], values, np.nan), m.lattice.at(cells))
-        np.add.at(sums, cells, rows.counted[some] * (1 if isinstance(m, Counts) else integers))
-    if missing == "error" and not complete:
-        raise ValueError(INCOMPLETE_ROWS)
+        y_int = to_integers(np.where(known[rows], values, np.nan), m.lattice.at(cells[rows]))
+        np.add.at(sums, cells[rows], counted[rows] * (1 if isinstance(m, Counts) else y_int))
+    _check_complete(complete, missing, INCOMPLETE_ROWS)
     return np.asarray(m.matrix @ sums)
 
 

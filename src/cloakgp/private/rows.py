@@ -6,8 +6,8 @@ wrong becomes one of two sentences, which quote nothing. Nothing outside of this
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,34 +16,20 @@ from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.whole_rows import RowSums
 from cloakgp.private.outcomes import PrivateColumn, kept, numeric
 from cloakgp.rows.chunks import chunks, is_dask
-from cloakgp.rows.file_cells import read_ids, read_numbers, read_texts
+from cloakgp.rows.file_cells import read_ids, read_texts
 from cloakgp.rows.grid import Axis, Grid
 from cloakgp.rows.people import as_people
 
 EXPECTED_ROWS = (
     "X, y and people must be as the plan says: X a table with the grid's columns, or an array with as many, "
-    "of numbers for ranges and the grid's own texts or whole numbers for levels; y one outcome for each of "
-    "its rows. There must be as many rows as the plan is for; or, if it protects people, one id in people for "
-    "each row, none missing, of as many people: these numbers are public. Nothing was spent."
+    "of numbers for ranges and the grid's own levels; y one outcome per row; as many rows as it is for, or "
+    "ids of as many people, none missing: these numbers are public. Nothing was spent."
 )
 INCOMPLETE_ROWS = (
-    "X and y must be complete: something is missing, infinite, or a level that the grid does not name. Do "
-    "not drop rows because of it: that would leak. Use missing='midpoint', which protects missingness too. "
-    "Nothing was spent."
+    "X and y must be complete: something is missing, infinite, or a level unknown to the grid. Do not drop "
+    "such rows: that would leak. Use missing='midpoint', which protects missingness too. Nothing was spent."
 )
 Cells = NDArray[np.intp]
-
-
-class PrivateColumns:
-    """Columns of a CSV or Parquet file, to be given as X: unread until one of the room's doors asks."""
-
-    __slots__ = ("_columns", "_path")
-
-    def __init__(self, path: str, columns: Sequence[str]) -> None:
-        self._path, self._columns = path, tuple(columns)
-
-    def __repr__(self) -> str:
-        return "<PrivateColumns, unread>"
 
 
 class PrivateRows:
@@ -54,36 +40,24 @@ class PrivateRows:
     def __init__(self, X: Any, y: Any, people: Any) -> None:
         self.X, self.y, self.people = X, y, people
 
-    def __repr__(self) -> str:
-        return "<PrivateRows, unread>"
 
-
-class Rows(NamedTuple):
-    """Rows as the room sees them; outcomes are still where they were."""
-
-    cells: Cells
-    known: NDArray[np.bool_]  # whether all inputs of a row are
-    counted: IntArray  # 1 for a row that counts, 0 for one too many of its person
-    y: Any
-
-
-def rows_of(m: RowSums, table: PrivateRows) -> Rows:
-    """The cell of each row, and which of them count; or an error that tells nothing of them."""
+def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], IntArray, Any]:
+    """Each row's cell, whether its inputs are known and whether it counts (1 or 0); and y, still unread."""
     columns = _tried(lambda: _columns_of(m.grid, table.X))
     _expect(len(columns) == len(m.grid.axes))
     n_rows, people = len(columns[0]), table.people
     _expect(all(column.shape == (n_rows,) for column in columns) and not is_dask(table.y))
-    _expect(n_rows == m.population.size if m.population.max_rows is None else people is not None)
-    _expect(people is None or m.population.max_rows is not None)
+    _expect((people is None) == (m.population.max_rows is None))
+    _expect(people is not None or n_rows == m.population.size)
     source = _tried(lambda: kept(table.y, n_rows))
-    parts = [_tried(lambda rows=rows: _cells_of(m.grid, columns, rows)) for rows in chunks(n_rows)]
+    parts = _tried(lambda: [_cells_of(m.grid, columns, rows) for rows in chunks(n_rows)])
     cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
     counted = np.ones(n_rows, dtype=np.int64)
     if people is not None:
         labels = _tried(lambda: as_people(_ids(people), n_rows).labels)
         _expect(len(np.bincount(labels)) == m.population.size)
         counted = evenly_kept(labels, cells, m.population.each)
-    return Rows(cells, known, counted, source)
+    return cells, known, counted, source
 
 
 def _tried(read: Callable[[], Any]) -> Any:
@@ -102,19 +76,10 @@ def _expect(fine: bool) -> None:
 
 
 def _columns_of(grid: Grid, X: Any) -> list[Any]:
-    """Each input's column, in the grid's order."""
-    if isinstance(X, PrivateColumns):
-        return [_from_file(X._path, axis) for axis in grid.axes if X._columns == grid.names]
     if isinstance(X, Mapping) or hasattr(X, "columns"):
-        return [_column(X[name]) for name in grid.names]
-    array = _column(X)
-    array = array.reshape(len(array), -1)
+        return [_column(X[axis.name], axis) for axis in grid.axes]
+    array = _column(X).reshape(len(X), -1)
     return [array[:, place] for place in range(array.shape[1]) if array.shape[1] == len(grid.axes)]
-
-
-def _from_file(path: str, axis: Axis) -> Any:
-    texts = any(isinstance(level, str) for level in axis.levels)
-    return (read_texts if texts else read_numbers)(path, axis.name)
 
 
 def _ids(people: Any) -> Any:
@@ -124,9 +89,11 @@ def _ids(people: Any) -> Any:
     return np.where(found < 0, np.nan, found)  # which names nobody
 
 
-def _column(values: Any) -> Any:
+def _column(values: Any, axis: Axis | None = None) -> Any:
     """As an array; what pandas has for a missing entry becomes None, which equals nothing."""
-    if hasattr(values, "to_numpy") and getattr(values, "dtype", np.dtype(float)).kind not in "biuf":
+    if isinstance(values, PrivateColumn) and axis is not None and axis.has_texts:
+        return read_texts(values._path, values._column)
+    if hasattr(values, "to_numpy") and getattr(values.dtype, "kind", "O") not in "biuf":
         return values.to_numpy(dtype=object, na_value=None)
     return np.asanyarray(values)  # masks stay what they are
 
@@ -145,8 +112,8 @@ def _places(axis: Axis, column: Any) -> Cells:
         values, place = np.asarray(column, dtype=object), np.full(len(column), -1, dtype=np.intp)
         for code, level in enumerate(axis.levels):
             place = np.where(values == level, code, place)
-        return place
-    values = numeric(column)
+        return np.where(np.ma.getmaskarray(column), -1, place)
+    values = numeric(column.astype(np.float64) if column.dtype.kind == "O" else column)
     finite = np.isfinite(values)
     with np.errstate(all="ignore"):
         inside = np.clip(np.where(finite, values, axis.low), axis.low, axis.high)
@@ -158,8 +125,8 @@ def _places(axis: Axis, column: Any) -> Cells:
 def evenly_kept(labels: Cells, cells: Cells, most: int) -> IntArray:
     """(N,) 1 for a row that counts, 0 for one that does not: at most `most` of each person.
 
-    A person's rows are put in the order of their cells, and as many as may count are taken from them at even
-    distances. That looks at no one else's rows, and at no outcome.
+    They are taken at even distances from the person's rows in the order of their cells: that looks at no one
+    else's rows, and at no outcome.
     """
     own, order = np.bincount(labels), np.lexsort((cells, labels))  # stable: rows of a cell stay as they came
     rank = np.empty(len(labels), dtype=np.int64)

@@ -40,12 +40,17 @@ class Axis:
         return bool(self.levels)
 
     @property
+    def has_texts(self) -> bool:
+        """Whether a level is a text."""
+        return any(isinstance(level, str) for level in self.levels)
+
+    @property
     def centres(self) -> FloatArray:
         """Where its cells are; levels are numbered from 0."""
         if self.category:
             return np.arange(float(self.cells))
-        steps: FloatArray = (np.arange(self.cells) + 0.5) * ((self.high - self.low) / self.cells)
-        return self.low + steps
+        steps = np.arange(self.cells, dtype=np.float64) + 0.5
+        return self.low + steps * ((self.high - self.low) / self.cells)
 
     @property
     def span(self) -> float:

@@ -66,7 +66,7 @@ def from_file(path: str, grid: Grid, limit: int | None = None) -> FloatArray:
     tables.check_columns(path, list(grid.names))
     table: dict[str, Any] = {}
     for axis in grid.axes:
-        if axis.category and isinstance(axis.levels[0], str):
+        if axis.has_texts:
             table[axis.name] = read_texts(path, axis.name)
         else:
             table[axis.name] = tables.read_columns(path, [axis.name])[:, 0]

@@ -21,7 +21,7 @@ from cloakgp.plans.opening import AnyPlan, AnyRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.private.room import PrivateColumn, PrivateColumns
+from cloakgp.private.room import PrivateColumn
 from cloakgp.selection import Selection, SelectionPlan
 
 UNUSABLE = Message(
@@ -66,10 +66,14 @@ def release_rows(
     plan: RowsPlan, path: str, column: str, people: str | None, missing: str, account: Account
 ) -> AnyRelease:
     """The release of a plan of whole rows, from a file: its inputs are read where its outcomes are."""
-    rows = PrivateColumns(path, plan.grid.names), PrivateColumn(path, column)
-    ids = None if people is None else PrivateColumn(path, people)
     with _one_message(account, UNUSABLE_ROWS), threadpool_limits(1, user_api="blas"):
-        return plan.release(*rows, people=ids, missing=missing, **_paid_by(account))
+        return plan.release(
+            {name: PrivateColumn(path, name) for name in plan.grid.names},
+            PrivateColumn(path, column),
+            people=None if people is None else PrivateColumn(path, people),
+            missing=missing,
+            **_paid_by(account),
+        )
 
 
 def release_on_cluster(plan: Plan, path: str, column: str, missing: str, account: Account) -> Release:

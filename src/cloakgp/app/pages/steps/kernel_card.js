@@ -52,7 +52,7 @@ function kernelText(d) {
   const input = textInput(d.kernelText, set("kernelText"), { id: "kernel-text", class: "code" });
   return field("Kernel", input, {
     tip: tip("kernel"),
-    hint: "As in Python: EQ, Matern12, Matern32, Matern52, Periodic, RationalQuadratic, Linear, Polynomial, Constant, with + and *.",
+    hint: "As in Python: EQ, Matern12, Matern32, Matern52, Periodic, RationalQuadratic, Linear, Polynomial, Gibbs, Constant, with + and *.",
   });
 }
 

@@ -1,0 +1,221 @@
+"""A kernel whose lengthscale differs from place to place (Gibbs 1997; Paciorek and Schervish 2004)."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, device, is_array_api_obj
+
+from cloakgp import checks
+from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.kernels.base import Array, Kernel, full, set_frozen
+from cloakgp.kernels.families import _active_dims
+
+_MOST_KNOTS = 1000
+_FARTHEST = 1e100  # from 0 that a knot may be, so that no difference of two is infinite
+_NEAREST = 1e-30  # squared, of the box around the knots: an input nearer to a knot is at it
+_EXAMPLE = "Give knots (positions, lengthscales), such as ([0, 20, 80], [5, 10, 40]), or a function of X."
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Gibbs(Kernel):
+    """Like :class:`EQ`, with a lengthscale ℓ(x) that differs from place to place.
+
+    k(x, z) = variance · (2 ℓ(x) ℓ(z) / s)^(D/2) · exp(−|x − z|² / s), where s = ℓ(x)² + ℓ(z)² and D is the
+    number of columns, all of which share ℓ. For lengthscales of their own, multiply kernels of one column
+    each: ``Gibbs(a, active_dims=[0]) * Gibbs(b, active_dims=[1])``.
+
+    Parameters
+    ----------
+    lengthscale : (positions, lengthscales) or callable
+        Knots: the n positions, numbers for one column and else (n, D), and the n lengthscales there. Between
+        the positions of one column, log ℓ goes in straight lines; in more columns it is the mean of the
+        knots' log ℓ, weighted by inverse squared distance in units of the box around the knots. Outside that
+        box ℓ is as at its edge. Or a function that gives the (N,) lengthscales at X of shape (N, D); no file
+        can hold that, as with :class:`Custom`. Either must come from public knowledge, such as X.
+    variance, active_dims
+        As for :class:`EQ`.
+
+    Examples
+    --------
+    >>> kernel = Gibbs(([0, 20, 80], [5, 10, 40]), variance=4.0)
+    >>> kernel([[0.0], [5.0]], [[0.0], [80.0]]).round(3)
+    array([[4.   , 0.039],
+           [2.624, 0.069]])
+    """
+
+    lengthscale: Any
+    _: KW_ONLY
+    variance: float = 1.0
+    active_dims: Sequence[int] | None = None
+
+    def __post_init__(self) -> None:
+        dims = None if self.active_dims is None else _active_dims(self.active_dims)
+        scales = self.lengthscale if _is_function(self.lengthscale) else _knots(self.lengthscale)
+        if dims is not None and not callable(scales) and _width(scales) != len(dims):
+            raise ArgumentError(
+                "lengthscale",
+                f"must have knots with one coordinate per column in active_dims, {len(dims)}",
+                str(_width(scales)),
+            )
+        set_frozen(
+            self, lengthscale=scales, variance=checks.positive(self.variance, "variance"), active_dims=dims
+        )
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return 0.0, self.variance
+
+    def to_spec(self) -> dict[str, Any]:
+        """A description with the knots; of a function the kind only, as :meth:`Custom.to_spec`."""
+        if callable(self.lengthscale):
+            return {"kind": "Custom"}
+        dims = None if self.active_dims is None else list(self.active_dims)
+        lists = _lists(self.lengthscale)
+        return {"kind": "Gibbs", "lengthscale": lists, "variance": self.variance, "active_dims": dims}
+
+    def __repr__(self) -> str:
+        return re.sub(r" at 0x[0-9a-fA-F]+", "", Kernel.__repr__(self))
+
+    def _matrix(self, X: Array, Z: Array) -> Array:
+        xp = array_namespace(X, Z)
+        X_columns = self._columns(X)
+        Z_columns = X_columns if Z is X else self._columns(Z)
+        a = self._lengthscales(X_columns)[:, None]
+        b = a[:, 0][None, :] if Z is X else self._lengthscales(Z_columns)[None, :]
+        # Both formulas divided by the longer of the two lengthscales, whose square could be infinite.
+        longer = xp.maximum(a, b)
+        ratio = xp.minimum(a, b) / longer
+        total: Array = 1.0 + ratio * ratio
+        # At most 1 however it rounds: where q = ratio > 1/2, 2q − 1 is a float, and q² rounds to no less.
+        values = (2.0 * ratio / total) ** (X_columns.shape[1] / 2)
+        for d in range(X_columns.shape[1]):
+            gap = (X_columns[:, d][:, None] - Z_columns[:, d][None, :]) / longer
+            values = values * xp.exp(-(gap * gap) / total)
+        return self.variance * values
+
+    def _diag(self, X: Array) -> Array:
+        self._lengthscales(self._columns(X))  # for its checks
+        return full(X, (X.shape[0],), self.variance)
+
+    def _columns(self, X: Array) -> Array:
+        """The columns of X that this kernel reads."""
+        width = X.shape[1]
+        dims = range(width) if self.active_dims is None else self.active_dims
+        if max(dims) >= width:
+            raise ArgumentError(
+                "active_dims",
+                f"must name columns of X, which has {width}",
+                repr(self.active_dims),
+                "Columns are counted from 0.",
+            )
+        if not callable(self.lengthscale) and _width(self.lengthscale) != len(dims):
+            raise ArgumentError(
+                "lengthscale",
+                f"must have knots with one coordinate per column of X, which has {width}",
+                str(_width(self.lengthscale)),
+                "Choose columns with active_dims.",
+            )
+        return array_namespace(X).stack([X[:, column] for column in dims], axis=1)
+
+    def _lengthscales(self, X: Array) -> Array:
+        """(N,) ℓ(x), for the columns that are read."""
+        if callable(self.lengthscale):
+            return _evaluated(self.lengthscale, X)
+        xp = array_namespace(X)
+        positions, scales = (np.asarray(part) for part in self.lengthscale)
+        logs = (_between if positions.ndim == 1 else _among)(positions, np.log(scales), X, xp)
+        return xp.exp(logs)
+
+
+def _between(positions: Any, logs: Any, X: Array, xp: Any) -> Array:
+    """log ℓ in straight lines between knots in one column: each rise, as far as x is on its way."""
+    found = full(X, (X.shape[0],), float(logs[0]))
+    for start, end, rise in zip(positions[:-1], positions[1:], np.diff(logs), strict=True):
+        found = found + float(rise) * xp.clip((X[:, 0] - float(start)) / float(end - start), 0.0, 1.0)
+    return found
+
+
+def _among(positions: Any, logs: Any, X: Array, xp: Any) -> Array:
+    """The mean of the knots' log ℓ by inverse squared distance, x being moved into their box."""
+    squared = full(X, (X.shape[0], len(logs)), 0.0)
+    for d, knots in enumerate(positions.T):
+        low, high = float(knots.min()), float(knots.max())
+        places = xp.asarray(knots, dtype=X.dtype, device=device(X))
+        gap = (xp.clip(X[:, d], low, high)[:, None] - places[None, :]) / (high - low or 1.0)
+        squared = squared + gap * gap
+    weights = 1.0 / xp.clip(squared, _NEAREST, None)
+    return xp.sum(weights * xp.asarray(logs, dtype=X.dtype, device=device(X)), axis=1) / xp.sum(
+        weights, axis=1
+    )
+
+
+def _evaluated(function: Callable[[Array], Any], X: Array) -> Array:
+    values = function(X)
+    if not is_array_api_obj(values):
+        values = np.asarray(values)
+    xp = array_namespace(X)
+    values = xp.asarray(values, dtype=X.dtype, device=device(X))
+    if values.shape not in ((), (X.shape[0],), (X.shape[0], 1)):
+        raise ArgumentError(
+            "lengthscale",
+            "must be a function that gives one number for each row of X",
+            f"shape {tuple(values.shape)} for {X.shape[0]} rows",
+        )
+    if not bool(xp.all(xp.isfinite(values) & (values > 0))):
+        raise ArgumentError(
+            "lengthscale", "must be finite and above 0 at every input; the function gave a number that is not"
+        )
+    return xp.broadcast_to(xp.reshape(values, (-1,)), (X.shape[0],))
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, (type, Kernel))
+
+
+def _knots(value: Any) -> tuple[Any, tuple[float, ...]]:
+    """The positions, in order where they are of one column, and the lengthscales; checked."""
+    try:
+        positions, scales = value
+    except (TypeError, ValueError):
+        one = isinstance(value, (int, float)) and not isinstance(value, bool)
+        remedy = f"{_EXAMPLE} For one lengthscale everywhere use EQ." if one else _EXAMPLE
+        raise ArgumentTypeError(
+            "lengthscale", "must be knots or a function", reprlib.repr(value), remedy
+        ) from None
+    places = checks.matrix(positions, "lengthscale's positions")
+    lengths = checks.vector(scales, "lengthscale", positive=True, remedy=_EXAMPLE)
+    if len(places) != len(lengths):
+        raise ArgumentError(
+            "lengthscale",
+            "must have as many positions as lengthscales",
+            f"{len(places)} and {len(lengths)}",
+            _EXAMPLE,
+        )
+    if len(lengths) > _MOST_KNOTS:
+        raise ArgumentError("lengthscale", f"must have at most {_MOST_KNOTS} knots", str(len(lengths)))
+    if np.abs(places).max() > _FARTHEST:
+        raise ArgumentError(
+            "lengthscale's positions", f"must be at most {_FARTHEST:g} in size", remedy="Change X's unit."
+        )
+    if len(np.unique(places, axis=0)) < len(places):
+        raise ArgumentError("lengthscale's positions", "must differ from each other")
+    if places.shape[1] > 1:
+        return tuple(map(tuple, places.tolist())), tuple(lengths.tolist())
+    order = np.argsort(places[:, 0])
+    return tuple(places[order, 0].tolist()), tuple(lengths[order].tolist())
+
+
+def _width(knots: tuple[Any, tuple[float, ...]]) -> int:
+    """How many columns the knots are in."""
+    first = knots[0][0]
+    return len(first) if isinstance(first, tuple) else 1
+
+
+def _lists(value: Any) -> Any:
+    return [_lists(entry) for entry in value] if isinstance(value, tuple) else value

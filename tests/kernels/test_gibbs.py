@@ -1,0 +1,182 @@
+"""The kernel whose lengthscale differs from place to place."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cloakgp import GP, Release
+from cloakgp.kernels import EQ, Constant, Gibbs, from_spec
+
+KNOTS = ([0.0, 20.0, 80.0], [5.0, 10.0, 40.0])
+KERNEL = Gibbs(KNOTS, variance=3.0)
+
+
+def lengthscale(x):
+    """log-linear between the knots, and as at the ends beyond them."""
+    return np.exp(np.interp(x, KNOTS[0], np.log(KNOTS[1])))
+
+
+def test_it_is_the_formula_in_one_column():
+    x, z = np.linspace(-30, 120, 31), np.linspace(-10, 90, 7)
+    a, b = lengthscale(x)[:, None], lengthscale(z)[None, :]
+    s = a**2 + b**2
+    expected = 3.0 * np.sqrt(2 * a * b / s) * np.exp(-((x[:, None] - z) ** 2) / s)
+    np.testing.assert_allclose(KERNEL(x, z), expected, rtol=1e-12)
+    same = Gibbs(lambda X: lengthscale(X[:, 0]), variance=3.0)
+    np.testing.assert_allclose(same(x, z), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_one_lengthscale_everywhere_is_eq(columns):
+    X = np.random.default_rng(columns).normal(size=(20, columns))
+    knots = (X[:4], [0.7] * 4)
+    for kernel in (Gibbs(knots, variance=3.0), Gibbs(lambda X: 0.7, variance=3.0)):
+        np.testing.assert_allclose(kernel(X, X[:5]), EQ(0.7, variance=3.0)(X, X[:5]), rtol=1e-12)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+@settings(max_examples=30, deadline=None, derandomize=True, database=None)
+@given(seed=st.integers(0, 10**6), spread=st.floats(0.0, 4.0))
+def test_it_is_positive_semi_definite_however_the_lengthscale_jumps(columns, seed, spread):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-3, 3, size=(25, columns))
+    knots = (rng.uniform(-3, 3, size=(6, columns)), np.exp(spread * rng.normal(size=6)))
+    jumps = Gibbs(lambda X: np.exp(spread * np.sin(37 * X.sum(axis=1))))
+    for kernel in (Gibbs(knots), jumps):
+        K = kernel(X)
+        assert np.linalg.eigvalsh(K)[0] >= -1e-12 * 25
+        assert K.min() >= 0
+        assert K.max() <= 1
+
+
+def test_knots_are_kept_at_knots_between_and_beyond():
+    kernel = Gibbs(([(0.0, 0.0), (1.0, 0.0), (0.0, 2.0)], [1.0, 4.0, 9.0]))
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.5, 0.0], [-9.0, -9.0], [1e300, 0.0]])
+    at = kernel._lengthscales(X)
+    np.testing.assert_allclose(at[:3], [1.0, 4.0, 9.0], rtol=1e-12)
+    assert 2.0 < at[3] < 9.0
+    np.testing.assert_allclose(at[4:], [1.0, 4.0], rtol=1e-12)
+
+
+def test_the_order_of_knots_does_not_matter_in_one_column():
+    turned = ([80.0, 0.0, 20.0], [40.0, 5.0, 10.0])
+    assert Gibbs(turned, variance=3.0) == KERNEL
+    assert Gibbs((np.array(turned[0])[:, None], np.array(turned[1])), variance=3.0) == KERNEL
+
+
+def test_columns_of_their_own_are_a_product():
+    X = np.random.default_rng(0).uniform(0, 80, size=(6, 2))
+    kernel = Gibbs(KNOTS, active_dims=[1]) * Gibbs(([0.0], [2.0]), active_dims=[0])
+    np.testing.assert_allclose(kernel(X), Gibbs(KNOTS)(X[:, 1:]) * EQ(2.0)(X[:, :1]), rtol=1e-12)
+
+
+def test_lengthscales_of_any_size_neither_warn_nor_give_nan():
+    X = np.array([[0.0], [1.0], [1e300], [-1.7e308], [1.7e308]])
+    for scales in ([1e-300, 1e-300], [1e300, 1e300], [1e-300, 1e300]):
+        kernel = Gibbs(([0.0, 1.0], scales))
+        K = kernel(X)
+        assert np.isfinite(K).all()
+        np.testing.assert_array_equal(np.diagonal(K), np.ones(5))
+
+
+def test_a_file_holds_the_knots_and_predicts(tmp_path):
+    X = np.linspace(0, 80, 12)[:, None]
+    release = GP(KERNEL, 0.3, (0, 5)).plan(X, X[:4] + 3, epsilon=1.0, delta=0.01).release(X[:, 0] / 16)
+    release.save(tmp_path / "file")
+    again = Release.load(tmp_path / "file")
+    assert again.plan.gp.kernel == KERNEL
+    np.testing.assert_array_equal(again.predict(X + 1), release.predict(X + 1))
+
+
+def test_a_file_cannot_hold_a_function(tmp_path):
+    kernel = Gibbs(lambda X: lengthscale(X[:, 0]), variance=3.0)
+    X = np.linspace(0, 80, 12)[:, None]
+    release = GP(kernel, 0.3, (0, 5)).plan(X, X[:4] + 3, epsilon=1.0, delta=0.01).release(X[:, 0] / 16)
+    release.save(tmp_path / "file")
+    with pytest.raises(ValueError, match="custom kernel, which its file cannot hold"):
+        Release.load(tmp_path / "file").predict(X)
+    again = Release.load(tmp_path / "file", kernel=kernel)
+    np.testing.assert_array_equal(again.predict(X + 1), release.predict(X + 1))
+    assert repr(kernel).endswith("<lambda>>, variance=3.0)")  # and no address in memory
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "match"),
+    [
+        (10.0, TypeError, "lengthscale must be knots or a function; got 10.0.* use EQ"),
+        (None, TypeError, "lengthscale must be knots or a function; got None"),
+        (EQ, TypeError, "lengthscale must be knots or a function"),
+        (EQ(1.0), TypeError, "lengthscale must be knots or a function"),
+        (([0, 1], [1, 2], [3, 4]), TypeError, "lengthscale must be knots or a function"),
+        (([0, 1], [1, 0]), ValueError, "lengthscale must be above 0 everywhere"),
+        (([0, 1], [1, -2]), ValueError, "lengthscale must be above 0 everywhere"),
+        (([0, 1], [1, math.inf]), ValueError, "lengthscale must be finite"),
+        (([0, math.nan], [1, 2]), ValueError, "lengthscale's positions must be finite"),
+        (([0, 1e200], [1, 2]), ValueError, "lengthscale's positions must be at most 1e"),
+        (([0, 1], [1, 2, 3]), ValueError, "as many positions as lengthscales; got 2 and 3"),
+        (([0, 0], [1, 2]), ValueError, "lengthscale's positions must differ"),
+        (([], []), ValueError, "lengthscale's positions must be a matrix"),
+        (("ab", [1, 2]), TypeError, "lengthscale's positions must hold real numbers"),
+        ((range(1001), np.ones(1001)), ValueError, "lengthscale must have at most 1000 knots; got 1001"),
+    ],
+)
+def test_wrong_lengthscales_are_named(wrong, error, match):
+    with pytest.raises(error, match=match):
+        Gibbs(wrong)
+
+
+@pytest.mark.parametrize(
+    ("function", "match"),
+    [
+        (lambda X: X[:, 0], "lengthscale must be finite and above 0 at every input"),
+        (lambda X: np.full(len(X), math.inf), "lengthscale must be finite and above 0 at every input"),
+        (lambda X: np.ones((len(X), 2)), r"one number for each row of X; got shape \(3, 2\) for 3 rows"),
+        (lambda X: np.ones(2), r"one number for each row of X; got shape \(2,\) for 3 rows"),
+    ],
+)
+def test_what_a_function_gives_is_checked(function, match):
+    kernel = Gibbs(function)
+    for use in (kernel, kernel.diag):
+        with pytest.raises(ValueError, match=match):
+            use([[0.0], [1.0], [2.0]])
+
+
+def test_columns_are_checked():
+    with pytest.raises(ValueError, match=r"knots with one coordinate per column of X, which has 2; got 1"):
+        KERNEL(np.ones((3, 2)))
+    with pytest.raises(ValueError, match=r"knots with one coordinate per column in active_dims, 2; got 1"):
+        Gibbs(KNOTS, active_dims=[0, 1])
+    with pytest.raises(ValueError, match=r"active_dims must name columns of X, which has 1; got \(3,\)"):
+        Gibbs(KNOTS, active_dims=[3])([[1.0]])
+    with pytest.raises(ValueError, match="variance must be finite and above 0"):
+        Gibbs(KNOTS, variance=0.0)
+
+
+@pytest.mark.parametrize(
+    "lengthscale",
+    [
+        None,
+        3.0,
+        [],
+        [1.0, 2.0],
+        [[0, 1], [1, "2"]],
+        [[0, 1], [1, None]],
+        [[0], [[[[1]]]]],
+        [[0, 1], [1, 0]],
+        {},
+    ],
+)
+def test_malformed_specs_are_refused(lengthscale):
+    with pytest.raises(ValueError, match="lengthscale"):
+        from_spec(KERNEL.to_spec() | {"lengthscale": lengthscale})
+
+
+def test_parts_of_sums_come_back_from_json():
+    kernel = KERNEL * Gibbs(([(0, 0), (1, 2)], [1, 2]), active_dims=[2, 0]) + Constant(1.0)
+    assert from_spec(json.loads(json.dumps(kernel.to_spec()))) == kernel

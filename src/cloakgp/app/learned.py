@@ -22,8 +22,9 @@ def learned_tables(release: AnyRelease, inputs: Sequence[str], output: str) -> d
     """What was learned, None for a release whose model was given; and the stages, where there are any."""
     if not isinstance(release, StagedRelease):
         return {"learned": None, "stages": None}
-    learns = isinstance(release.plan.rule.prior, Hyperprior)
-    return {"learned": _learned(release, inputs, output) if learns else None, "stages": _stages(release)}
+    prior = release.plan.rule.prior
+    learned = _learned(release, prior, inputs, output) if isinstance(prior, Hyperprior) else None
+    return {"learned": learned, "stages": _stages(release)}
 
 
 def density_of(release: AnyRelease) -> dict[str, Any] | None:
@@ -35,11 +36,13 @@ def density_of(release: AnyRelease) -> dict[str, Any] | None:
     return {name: values.tolist() for name, values in cells.items()}
 
 
-def _learned(release: StagedRelease, inputs: Sequence[str], output: str) -> list[dict[str, Any]]:
+def _learned(
+    release: StagedRelease, prior: Hyperprior, inputs: Sequence[str], output: str
+) -> list[dict[str, Any]]:
     settings = release.settings
     found = [("size of the signal", output, [one.signal**0.5 for one in settings])]
     for place, name in enumerate(inputs):
-        if place in settings[0].categories:  # two levels are at distance 1
+        if place in prior.categories:  # two levels are at distance 1
             alike = [math.exp(-1 / (2 * one.lengthscale[place] ** 2)) for one in settings]
             found.append((f"likeness of the levels of {name}", "", alike))
             continue

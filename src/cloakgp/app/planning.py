@@ -206,8 +206,8 @@ class Planning:
     def _function(self, asked: models.Settings, planner: Planner) -> FunctionPlan:
         def make() -> FunctionPlan:
             of = _of_people(self._people(asked), asked.within)
-            promise = {"epsilon": asked.epsilon, "delta": asked.delta}
-            return as_workflow(asked).gp().plan_function(planner.X, **promise, **of)
+            gp = as_workflow(asked).gp()
+            return gp.plan_function(planner.X, epsilon=asked.epsilon, delta=asked.delta, **of)
 
         return self._functions.get((*self._key(asked)[:-1], asked.epsilon, asked.delta), make)
 

@@ -25,6 +25,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.rows import formats
+from cloakgp.rows.file_cells import check_lines
 from cloakgp.rows.people import People, as_people
 from cloakgp.workflow import tables
 from cloakgp.workflow.protection import looks_like_ids
@@ -175,7 +176,7 @@ def rows_of(path: Path) -> int:
         options = formats.csv_options(path, [nowhere], pyarrow.string())
         options["convert_options"].include_missing_columns = True
         rows = int(csv.read_csv(str(path), **options).num_rows)
-        tables.check_lines(path, rows)
+        check_lines(path, rows)
         return rows
     except (pyarrow.ArrowException, OSError, ValueError):
         pass  # its message may quote a line of the table

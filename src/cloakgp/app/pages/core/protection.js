@@ -116,6 +116,13 @@ export function protectedWords(s) {
 
 export const inputsLabel = (s) => (s.protect === "rows" ? "private inputs" : "public inputs");
 
+// How levels are written where points are typed, or nothing.
+export function levelWords(box) {
+  const named = Object.entries(box ?? {}).filter(([, extent]) => extent.levels);
+  const one = ([name, { levels }]) => ` ${name} by number: ${levels.map((level, place) => `${place} for ${level}`).join(", ")}.`;
+  return named.map(one).join("");
+}
+
 export function boxWords(s) {
   const one = ([name, extent]) =>
     extent.levels ? `${name}: ${extent.levels.join(", ")}` : `${name}: ${extent.low} to ${extent.high} in ${extent.cells} cells`;

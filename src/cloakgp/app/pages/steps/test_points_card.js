@@ -3,7 +3,7 @@
 import { draft } from "../core/draft.js";
 import { inputsOf, pointsOf } from "../core/draft_parts.js";
 import { count } from "../core/format.js";
-import { hidesInputs, levelsIn } from "../core/protection.js";
+import { hidesInputs, levelsIn, levelWords, protectSettings } from "../core/protection.js";
 import { typed } from "../core/typed.js";
 import { fill, h } from "../ui/dom.js";
 import { choice, field, numberInput } from "../ui/forms.js";
@@ -55,7 +55,7 @@ export function testPointsCard() {
       root,
       h("h2", {}, "Where readers want predictions", tip("test points")),
       choice("Test points", options, d.where, chooseWhere, { hideLegend: true }),
-      d.where === "grid" ? perAxis() : ownPoints(names, d.ownPoints, change("ownPoints")),
+      d.where === "grid" ? perAxis() : ownPoints(names, d.ownPoints, change("ownPoints"), levelWords(protectSettings(d).box)),
       points,
       d.model === "learn" || hidesInputs(d) ? null : noiseShape(kindChanged),
     );

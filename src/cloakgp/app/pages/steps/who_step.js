@@ -3,7 +3,7 @@
 import { draft } from "../core/draft.js";
 import { outputOf } from "../core/draft_parts.js";
 import { missing } from "../core/missing.js";
-import { UNITS, hidesInputs, whoColumns } from "../core/protection.js";
+import { hidesInputs, whoColumns } from "../core/protection.js";
 import { fill, h } from "../ui/dom.js";
 import { note, problem } from "../ui/notes.js";
 import { boxCard } from "./box_card.js";
@@ -74,7 +74,7 @@ function hint(d) {
       "p",
       {},
       h("b", {}, names),
-      ` ${found.length === 1 ? "sounds" : "sound"} like whose a row is. If somebody has several rows, choose “${UNITS.people.title}”: a promise about one row would be too little for them.`,
+      ` ${found.length === 1 ? "sounds" : "sound"} like whose a row is. If somebody has several rows, protect them together: a promise about one row would be too little for them.`,
     ),
   );
 }

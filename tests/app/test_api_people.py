@@ -6,7 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from app_helpers import SETTINGS, World, ages, make_plan, make_world, release, secret_heights, table
+from app_helpers import (
+    SETTINGS,
+    World,
+    ages,
+    make_plan,
+    make_world,
+    redone,
+    release,
+    secret_heights,
+    spends,
+    table,
+)
 
 import cloakgp
 
@@ -22,10 +33,6 @@ def put_visits(world: World, name: str = "visits.csv", shift: int = 0) -> None:
     ids = [f"person {(row + shift) // EACH}" for row in range(ROWS)]
     body = table({"zper": ids, "age": ages(ROWS), "visits": secret_heights(ROWS)})
     assert world.client().put(f"/api/data/{name}", content=body).status_code == 201
-
-
-def spends(world: World) -> int:
-    return sum(entry["kind"] == "spent" for entry in world.client().get("/api/ledger").json()["entries"])
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +98,12 @@ def test_the_release_names_the_person_everywhere(visits):
     assert kept.plan.unit == "one person"
     book = world.client().get("/api/ledger").json()
     assert [each["unit"] for each in book["datasets"]] == ["one person"]
+
+
+def test_the_script_makes_the_very_release_for_nothing(visits, tmp_path):
+    world, _, made = visits
+    assert redone(world, made["id"], tmp_path) == world.state.folder.release(made["id"]).read_bytes()
+    assert spends(world) == 1
 
 
 def test_the_ledger_refuses_another_unit_and_other_people(visits):

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import html
+import itertools
 import logging
 import struct
 from typing import Any
 
 import pytest
-from app_helpers import World, ages, make_world, release, secret_heights, table
+from app_helpers import World, ages, make_world, redone, release, secret_heights, spends, table
 from test_api_privacy import ListeningSocket, check_silent, listen
 
 import cloakgp
+from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.workflow import tables
 
 ROWS = 45
@@ -240,7 +242,7 @@ def test_whatever_is_wrong_with_private_rows_is_one_message(visits, settings, da
     assert answer.status_code == 422, answer.text
     assert answer.json()["code"] == "unusable_output"
     assert answer.json()["error"].startswith("the table cannot be used")
-    assert all(entry["kind"] != "spent" for entry in client.get("/api/ledger").json()["entries"])
+    assert spends(visits) == 0
 
 
 RANGE = SETTINGS["box"]["age"]
@@ -285,11 +287,35 @@ def test_what_is_said_of_the_box_is_enough_and_not_too_much(released, changes, w
     assert len(answer.json()["error"]) < 400
 
 
-def test_the_script_of_whole_rows_names_no_row(released):
+@pytest.mark.parametrize("dataset", BUDGETS)
+def test_the_script_makes_the_very_release_for_nothing(released, tmp_path, dataset):
     world, _, made = released
-    text = world.client().get(f"/api/releases/{made['clan']['id']}/script").text
-    assert "plan_rows(grid, 15," in text
-    assert "max_rows=2" in text
-    assert "release_rows(plan, DATA, OUTPUT, 'patient'" in text
+    release_id, before = made[dataset]["id"], spends(world)
+    text = world.client().get(f"/api/releases/{release_id}/script").text
     assert "read_columns" not in text
-    compile(text, "script", "exec")
+    assert redone(world, release_id, tmp_path) == world.state.folder.release(release_id).read_bytes()
+    assert spends(world) == before
+
+
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_release_of_whole_rows_that_stopped_goes_on_for_nothing(visits, monkeypatch, restart):
+    client = visits.client()
+    plan = plan_of(client, BOTH)
+    measure, count = RowsPlan._measure_stage, itertools.count()
+
+    def stage(*arguments: Any) -> Any:
+        if next(count) >= 2:
+            raise ValueError(f"there is no {AGES[0]}")
+        return measure(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RowsPlan, "_measure_stage", stage)
+        failed = release(client, plan, dataset="clan", confirm="clan")
+    assert "stopped after it was paid for" in failed.json()["error"]
+    assert AGES[0] not in failed.text
+    world = visits.restarted() if restart else visits
+    assert len(world.client().get("/api/releases").json()) == int(restart)
+    answer = release(world.client(), plan, dataset="clan", confirm="clan").json()
+    assert not answer["receipt"]["spent"]
+    assert spends(world) == 1
+    assert world.client().get(f"/api/releases/{answer['release']['id']}/verify").json()["ok"]

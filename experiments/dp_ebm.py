@@ -6,9 +6,9 @@ It needs an environment of its own, without cloakgp:
     CLOAKGP_DATA=folder python experiments/whole_rows.py --export splits --splits 6
     ebm/bin/python experiments/dp_ebm.py splits
 
-Whole rows are protected there, too: replace-one neighbours cost it twice what add-or-remove ones do, so it is
-given half of epsilon; the box and the outcomes' range are public. The range must contain 0, or its clipping
-goes wrong: prices are given less the middle of their bounds.
+Whole rows are protected there, too. If its neighbours are data sets with one row more or less, one row
+replaced is two such steps, so errors are printed for all of epsilon and for half of it. The box and the
+outcomes' range are public; the range must contain 0, so prices are given less the middle of their bounds.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from cloakgp import GP, ArgumentError, AutoGP, Grid, Ledger, load, verify
-from cloakgp.ledger import BudgetExceeded
 from cloakgp.kernels import EQ, Category, Constant
+from cloakgp.ledger import BudgetExceeded
 from cloakgp.testing import InsecureWarning, insecure_seed
 
 GRID = Grid({"x": (0, 10), "k": ["a", "b"]}, cells=20)

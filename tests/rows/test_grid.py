@@ -31,7 +31,7 @@ def test_points_are_given_as_numbers_or_by_name():
     assert grid.points({"sex": ["m", "f"], "age": [3, 4]}).tolist() == [[3, 1], [4, 0]]
     assert grid.points([[3, 1]]).tolist() == [[3, 1]]
     for wrong in ({"age": [3]}, {"age": [3], "sex": ["x"]}, [[1, 2, 3]]):
-        with pytest.raises(ArgumentError, match="^X "):
+        with pytest.raises(ArgumentError, match=r"^X "):
             grid.points(wrong)
 
 
@@ -71,5 +71,5 @@ def test_what_makes_no_grid_is_refused_by_name(box, cells, named):
 
 
 def test_too_many_cells_are_refused_with_a_way_out():
-    with pytest.raises(ArgumentError, match="400 x 400 = 160,000.*fewer"):
+    with pytest.raises(ArgumentError, match=r"400 x 400 = 160,000.*fewer"):
         Grid({"a": (0, 1), "b": (0, 1)}, cells=400)

@@ -25,6 +25,7 @@ X_STAR = np.linspace(0, 10, 4)[:, None]
 BASIS = np.linspace(0.0, 10.0, 5)[:, None]
 REPEATED = X[[0, 1, 2, 3, 4, 0, 1, 2, 8, 9, 10, 0]]
 PER_ROW = np.resize([0.4, 0.4, 0.9], 12)
+IDS = list("abcabcddeebb")
 PROMISE = {"epsilon": 1.0, "delta": 0.01}
 SETTING = GP(EQ(2.0, variance=1.5), noise=0.4, bounds=(-1.0, 4.0), mean=0.7)
 SPARSE = GP(EQ(2.0, variance=1.5), 0.4, (-1.0, 4.0), 0.7, X_STAR + 0.1, "fitc")
@@ -53,10 +54,10 @@ WINDOWED = GP(
 SPARSE_WINDOWED = GP(WINDOWED.kernel, 0.4, WINDOWED.bounds, curve, X_STAR + 0.1, "fitc")
 
 
-def recipe(gp: GP = SPARSE) -> Any:
+def recipe(gp: GP = SPARSE, **options: Any) -> Any:
     kept, out_of_core.DENSE = out_of_core.DENSE, 1
     try:
-        return gp.plan(X, X_STAR, **PROMISE)
+        return gp.plan(X, X_STAR, **PROMISE, **options)
     finally:
         out_of_core.DENSE = kept
 
@@ -79,9 +80,14 @@ PLANS = {
     "after another": lambda: SETTING.plan(
         X, X_STAR, given=[design("mse")().release(Y)], windows=2.0, **PROMISE
     ),
+    "people": lambda: SETTING.plan(REPEATED, X_STAR, people=IDS, **PROMISE),
+    "recipe for people": lambda: recipe(people=IDS, within=0.5),
+    "function for people": lambda: function(people=IDS)(),
+    "people in stages": lambda: AutoGP((-1.0, 4.0), stages=3).plan(X, X_STAR, people=IDS, **PROMISE),
 }
+FOR_PEOPLE = ("people", "function for people", "recipe for people", "people in stages")
 WITH_WINDOWS = ("windows", "recipe with windows")
-STAGED = ("staged", "after another")
+STAGED = ("staged", "after another", "people in stages")
 PREDICTIONS = ("mse", "max", "posterior", "volume", "shared columns", "inducing", "recipe")
 FUNCTIONS = ("function", "paper", "hidden")
 SHOWN = tuple(kind for kind in PLANS if kind not in ("hidden", *STAGED))

@@ -141,6 +141,15 @@ class Density:
         """(M,) of what the estimates are wrong by."""
         return np.sqrt(self.errors.variance)
 
+    def along(self, grid: Grid, place: int) -> tuple[FloatArray, FloatArray]:
+        """Along one of the grid's inputs, summed over the others: estimates and the std of their errors."""
+        labels = np.unravel_index(np.arange(len(grid)), grid.shape)[place]
+        counts: FloatArray = np.bincount(labels, self.counts).astype(np.float64)
+        summed = np.zeros((len(counts), self.errors.G.shape[1]))
+        np.add.at(summed, labels, self.errors.G)
+        variance = np.einsum("ij,ij->i", summed @ self.errors.S, summed)
+        return counts, np.sqrt(np.maximum(variance + self.errors.rough * np.bincount(labels), 0.0))
+
 
 @dataclass(frozen=True, eq=False)
 class CountErrors:

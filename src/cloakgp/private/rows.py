@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.whole_rows import RowSums
-from cloakgp.private.outcomes import kept, numeric
+from cloakgp.private.outcomes import PrivateColumn, kept, numeric
 from cloakgp.rows.chunks import chunks, is_dask
+from cloakgp.rows.file_cells import read_ids, read_texts
 from cloakgp.rows.grid import Axis, Grid
 from cloakgp.rows.people import as_people
 
@@ -52,7 +53,8 @@ def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], I
     cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
     counted = np.ones(n_rows, dtype=np.int64)
     if people is not None:
-        labels = _tried(lambda: as_people(people, n_rows).labels)
+        ids = _tried(lambda: read_ids(*people.place) if isinstance(people, PrivateColumn) else people)
+        labels = _tried(lambda: as_people(ids, n_rows).labels)
         _expect(len(np.bincount(labels)) == m.population.size)
         counted = evenly_kept(labels, cells, m.population.each)
     return cells, known, counted, source
@@ -75,13 +77,15 @@ def _expect(fine: bool) -> None:
 
 def _columns_of(grid: Grid, X: Any) -> list[Any]:
     if isinstance(X, Mapping) or hasattr(X, "columns"):
-        return [_column(X[name]) for name in grid.names]
+        return [_column(X[axis.name], axis) for axis in grid.axes]
     array = _column(X).reshape(len(X), -1)
     return [array[:, place] for place in range(array.shape[1]) if array.shape[1] == len(grid.axes)]
 
 
-def _column(values: Any) -> Any:
+def _column(values: Any, axis: Axis | None = None) -> Any:
     """As an array; what pandas has for a missing entry becomes None, which equals nothing."""
+    if isinstance(values, PrivateColumn) and axis is not None and axis.has_texts:
+        return read_texts(*values.place)
     if hasattr(values, "to_numpy") and getattr(values.dtype, "kind", "O") not in "biuf":
         return values.to_numpy(dtype=object, na_value=None)
     return np.asanyarray(values)  # masks stay what they are

@@ -40,6 +40,11 @@ class Axis:
         return bool(self.levels)
 
     @property
+    def has_texts(self) -> bool:
+        """Whether a level is a text."""
+        return any(isinstance(level, str) for level in self.levels)
+
+    @property
     def centres(self) -> FloatArray:
         """Where its cells are; levels are numbered from 0."""
         if self.category:

@@ -23,7 +23,6 @@ def test_words_give_the_grid_back():
     assert again == grid
     assert hash(again) == hash(grid)
     assert again != Grid({"age": (0, 91), "sex": ["f", "m"], "year": [2019, 2020]}, cells=7)
-    assert eval(repr(grid), {"Grid": Grid}) == grid
 
 
 def test_points_are_given_as_numbers_or_by_name():

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from cloakgp.calibration import SIGMA_FLOOR, total_delta
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.measurements.one_person import largest_squared_move
+from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
 from cloakgp.rows.merging import Groups, Labels
 from cloakgp.rows.people import People
 
@@ -110,6 +111,11 @@ class Measured(ABC):
     @abstractmethod
     def largest_sum(self) -> int:
         """Largest absolute value that the measurements or a partial sum of them can take."""
+
+    @property
+    def unit(self) -> Unit:
+        """Whom the noise is made for."""
+        return OUTCOME if self.people is None else PERSON
 
     @property
     def lattice(self) -> Lattice:

@@ -34,6 +34,7 @@ from cloakgp.measurements.lattice import (
     Part,
     largest_squared_norm,
 )
+from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
 from cloakgp.model.inducing import Features, SparseGP, unexplained
 from cloakgp.model.windows import distances
 from cloakgp.rows.chunks import steps
@@ -300,6 +301,10 @@ class FactoredMeasurement(Measured):
     @property
     def n_rows(self) -> int:
         return self.rows
+
+    @property
+    def unit(self) -> Unit:
+        return PERSON if self.partition else OUTCOME
 
     @property
     def column_sum(self) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Unit(NamedTuple):
@@ -29,3 +29,9 @@ PERSON_ROWS = Unit(
 )
 UNITS = {unit.name: unit for unit in (OUTCOME, PERSON, ROW, PERSON_ROWS)}
 """All that this library promises, by name."""
+
+
+def check_unit(certificate: Any, unit: Unit) -> None:
+    """Raise unless a certificate promises what noise was made for: a plan's file may say anything."""
+    if (certificate.unit, certificate.neighbours) != unit:
+        raise AssertionError(f"certificate promises more than noise for {unit.name} keeps, or another thing")

@@ -89,6 +89,10 @@ class RowSums(Measurement):
     """(M,) how many rows each cell has, by what was measured of it: public, and only for predictions."""
 
     @property
+    def unit(self) -> Unit:
+        return self.population.unit
+
+    @property
     def n_rows(self) -> int:
         """At most how many rows there are."""
         return self.population.most
@@ -318,14 +322,16 @@ def _apart(real: FloatArray, norms: FloatArray, some: slice) -> FloatArray:
 
 
 def squared_norms(columns: IntArray) -> list[int]:
-    """Squared norm of each column, exactly: fewer than 2^10 entries below 2^42, whose halves' sums fit."""
+    """Squared norm of each column, exactly: of fewer than 2^10 entries below 2^42 their halves' sums fit."""
+    if len(columns) >= 2**10 or _largest(columns) >= 2**42:  # only a file can hold such
+        return [sum(entry**2 for entry in column) for column in columns.T.tolist()]
     high, low = columns >> 16, columns & 0xFFFF
     sums = ((a * b).sum(axis=0).tolist() for a, b in ((high, high), (high, low), (low, low)))
     return [(hh << 32) + (hl << 17) + ll for hh, hl, ll in zip(*sums, strict=True)]
 
 
 def _largest(matrix: IntArray) -> int:
-    return int(np.abs(matrix).max(initial=0))
+    return max(-int(matrix.min(initial=0)), int(matrix.max(initial=0)))  # abs would wrap for -2^63
 
 
 def _root_up(squared: int) -> int:

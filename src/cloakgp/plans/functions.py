@@ -17,6 +17,7 @@ from cloakgp.files.container import ReleaseFileError
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
+from cloakgp.measurements.unit import check_unit
 from cloakgp.model.prior_draws import draw_prior
 from cloakgp.plans import encoding
 from cloakgp.plans.base import PlanBase
@@ -142,6 +143,7 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
+        check_unit(self.certificate, self.measurement.unit)
         return self._shown_answer(measure(self.measurement, y, missing))
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> FunctionRelease:

@@ -22,6 +22,7 @@ from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
+from cloakgp.measurements.unit import check_unit
 from cloakgp.plans import encoding
 from cloakgp.plans.base import PlanBase
 from cloakgp.plans.remodelling import Remodelled
@@ -199,6 +200,7 @@ class Plan(PlanBase["Release"]):
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
+        check_unit(self.certificate, self.measurement.unit)
         return measure(self.measurement, y, missing)
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Release:

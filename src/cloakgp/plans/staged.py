@@ -26,6 +26,7 @@ from cloakgp.ledger.records import check_number
 from cloakgp.ledger.stages import StageRecord
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
+from cloakgp.measurements.unit import check_unit
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior
 from cloakgp.plans import staged_encoding as encoding
@@ -251,6 +252,7 @@ class StagedPlan:
 
     def _check_promise(self) -> None:
         """Raise unless all stages together keep what the certificate says, and is paid for."""
+        self._check_unit()
         for part in self.first.parts:
             part.check()
         if self.rule.version != staging.RULE:
@@ -263,6 +265,15 @@ class StagedPlan:
         certified = Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares)
         if certified != promise:
             raise AssertionError("certificate is of another release")
+
+    def _check_unit(self) -> None:
+        """Raise unless it is made for whom the certificate names, and the ledger is told of."""
+        rule = self.rule
+        if rule.cells is not None and rule.cells.labels is None:
+            return  # no y can be measured, and with_inputs asks for whom it was made for
+        check_unit(self.certificate, self.first.measurement.unit)
+        if rule.partition != ("" if rule.people is None else rule.people.digest):
+            raise AssertionError("people are not those whom the plan names")
 
     def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
         walk, receipt = self.rule.walk(self.__dict__.get("start")), None

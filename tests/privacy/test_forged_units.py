@@ -69,6 +69,13 @@ def neighbours(words, arrays):
     words["certificate"]["neighbours"] = "anything at all"
 
 
+def test_whole_rows_of_another_number_are_refused(tmp_path, monkeypatch):
+    def change(words, arrays):
+        words["certificate"]["n_rows"] += 1
+
+    check_refused(forged(whole_rows(), change, tmp_path / "plan"), (X, Y), tmp_path, monkeypatch)
+
+
 @pytest.mark.parametrize("change", [named(PERSON_ROWS), neighbours])
 @pytest.mark.parametrize("kind", PLANS)
 def test_a_plan_for_one_unit_does_not_promise_another(tmp_path, monkeypatch, kind, change):

@@ -331,6 +331,7 @@ def test_errors_quote_nothing_and_do_not_say_where():
     bad = [(odd, y), (odder, y), (last, y), (X, np.where(np.arange(N) == 3, NAN, y))]
     wrong = [({"a": X["a"]}, y), (X, y[:-1]), ({**X, "a": np.array(["secret"] * N)}, y), (X, ["secret"] * N)]
     wrong += [({name: column[:-1] for name, column in X.items()}, y[:-1]), (np.ones((N, 3)), y)]
+    wrong += [({"a": 0.5, "k": "x"}, y), (0.5, y)]
     for tables in (bad, wrong):
         said = set()
         for table in tables:

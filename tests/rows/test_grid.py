@@ -53,6 +53,7 @@ def test_default_test_points_are_spread_over_all_of_the_box(box):
         ({1: (0, 1)}, 5, "box"),
         ({"a": (1, 0)}, 5, "box"),
         ({"a": (0, float("nan"))}, 5, "box"),
+        ({"a": (-1e308, 1e308)}, 5, "box"),
         ({"a": [0.5, 1.5]}, 5, "box"),
         ({"a": ["x"]}, 5, "box"),
         ({"a": ["x", "x"]}, 5, "box"),

@@ -45,6 +45,7 @@ def test_another_partition_has_another_digest():
         ([1.0, float("nan"), 2.0], "an id is missing"),
         (np.array([1.0, np.nan, 2.0]), "an id is missing"),
         (np.array(["2020-01-01", "NaT", "2020-01-01"], dtype="M8[D]"), "an id is missing"),
+        (np.ma.masked_array([1, 1, 2], [False, True, False]), "an id is missing"),
         ([[1], [2], [3, 4]], "ids that can be compared"),
     ],
 )

@@ -59,7 +59,15 @@ def longest(columns, labels, people):
 
 def unit_of(manifest):
     """What the contents can protect."""
+    if "grid" in manifest:
+        return "one whole row" if manifest["grid"]["max_rows"] is None else "one person's whole rows"
     return "one person" if "people" in manifest else "one row"
+
+
+def furthest(columns, people):
+    """The largest distance of two columns; for people, zero is one of them."""
+    columns = np.array([*columns, [0] * len(columns[0])] if people else columns, dtype=float)
+    return max(float(np.linalg.norm(columns - one, axis=1).max()) for one in columns)
 
 
 def stages_follow(manifest, arrays):
@@ -72,10 +80,14 @@ def stages_follow(manifest, arrays):
             words = manifest["stages"][number]
             columns = arrays[f"matrix_{number}"].T.tolist()
             steps = longest(columns, None, arrays.get("people")) * 2 ** words["y_bits"]
+            most = np.bincount(arrays["people"]).max() if "people" in arrays else 1
+            if "grid" in manifest:
+                people = manifest["grid"]["max_rows"]
+                most = people or 1
+                steps = most * (steps if number else furthest(columns, people))
             squared += (steps / words["sigma"]) ** 2
             spread = words["spread"]
             if spread is not None:
-                most = np.bincount(arrays["people"]).max() if "people" in arrays else 1
                 squared += (most * 2.0 ** (spread["y_bits"] + spread["matrix_bits"]) / spread["sigma"]) ** 2
             least = min(words["sigma"], 2**62 if spread is None else spread["sigma"])
             promises.append(least >= 2**30)
@@ -211,10 +223,15 @@ class Change:
         return f"array {how}: {name}"
 
 
+ROWS = {"whole rows": None, "whole rows of people": 2}
+
+
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory):
     folder = tmp_path_factory.mktemp("files")
     files = {kind: forging.opened(forging.honest(kind, folder)) for kind in forging.PLANS}
+    for kind, max_rows in ROWS.items():
+        files[kind] = forging.opened(forging.honest_rows(folder, max_rows=max_rows))
     manifest, arrays, _ = files["mse"]
     manifest = {**manifest, "ledger": {"entry": 3, "head": "a" * 64}}
     manifest["custodians_words_unchecked"] = {"dataset": "heights"}
@@ -226,7 +243,7 @@ def nothing(manifest, arrays, change):
     return container.pack(manifest, arrays) == container.pack(change.manifest, change.arrays)
 
 
-@pytest.mark.parametrize("kind", [*forging.PLANS, "with a receipt"])
+@pytest.mark.parametrize("kind", [*forging.PLANS, *ROWS, "with a receipt"])
 def test_a_single_change_is_refused_or_documented_and_harmless(originals, kind):
     manifest, arrays, _ = originals.files[kind]
     path = originals.folder / "changed.cloak"
@@ -259,6 +276,25 @@ def test_a_single_change_is_refused_or_documented_and_harmless(originals, kind):
     assert "z" in FREE  # or nothing could ever be let pass
 
 
+OF_ROWS = {  # what random changes hardly find
+    "an input's name": (lambda m, a: m["grid"]["axes"][0].update(name="weight"), "grid.axes"),
+    "a level": (lambda m, a: m["grid"]["axes"][1].update(levels=["x", "secret"]), "grid.axes"),
+    "low bits of a range": (lambda m, a: m["grid"]["axes"][0].update(high=10.000000001), "grid.axes"),
+    "low bits of counts": (lambda m, a: a["counts_1"].__imul__(1 + 1e-12), "counts_j"),
+}
+
+
+@pytest.mark.parametrize("what", OF_ROWS)
+def test_what_passes_in_a_file_of_whole_rows_is_documented(originals, what):
+    manifest, arrays, _ = copy.deepcopy(originals.files["whole rows"])
+    change, place = OF_ROWS[what]
+    change(manifest, arrays)
+    path = originals.folder / "rows.cloak"
+    path.write_bytes(container.pack(manifest, arrays))
+    assert verify(path).complete
+    assert place in FREE
+
+
 def test_every_place_that_is_documented_is_one():
     from cloakgp.files.staged_schema import STAGE_ARRAYS
     from cloakgp.measurements.staged_certificate import FIELDS as staged_names
@@ -266,7 +302,7 @@ def test_every_place_that_is_documented_is_one():
     known = set(container_names()) | {f"certificate.{name}" for name in certificate_names()}
     known |= {"model.kernel", "model.noise", "model.bounds", "model.mean"}
     known |= {f"measurement.{name}" for name in ("extent", "inputs_sha256", "factor_bits")}
-    known |= {"people.sha256", "people.within", "rows_each"}
+    known |= {"people.sha256", "people.within", "rows_each", "grid.axes"}
     known |= {"function.reach", "function.prior_seed", "model.prior", "kappa", "inputs_sha256"}
     known |= {f"{name}_j" for name in STAGE_ARRAYS} | {f"certificate.{name}" for name in staged_names}
     known |= {f"stages.{name}" for name in ("y_bits", "matrix_bits", "sigma", "spread")}

@@ -272,6 +272,8 @@ class StagedPlan:
         if rule.cells is not None and rule.cells.labels is None:
             return  # no y can be measured, and with_inputs asks for whom it was made for
         check_unit(self.certificate, self.first.measurement.unit)
+        if self.certificate.n_rows != self.first.measurement.n_rows:
+            raise AssertionError("certificate is for another number of rows")
         if rule.partition != ("" if rule.people is None else rule.people.digest):
             raise AssertionError("people are not those whom the plan names")
 

@@ -44,7 +44,7 @@ class PrivateRows:
 def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], IntArray, Any]:
     """Each row's cell, whether its inputs are known and whether it counts (1 or 0); and y, still unread."""
     columns = _tried(lambda: _columns_of(m.grid, table.X) or None)
-    n_rows, people = len(columns[0]), table.people
+    n_rows, people = _tried(lambda: len(columns[0])), table.people
     _expect(all(column.shape == (n_rows,) for column in columns) and not is_dask(table.y))
     _expect((people is None) == (m.population.max_rows is None))
     _expect(people is not None or n_rows == m.population.size)

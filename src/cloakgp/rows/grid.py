@@ -232,7 +232,7 @@ def _axis(name: Any, extent: Any, cells: Any) -> Axis:
         return Axis(name, cells=len(extent), levels=tuple(extent))
     good = isinstance(extent, tuple) and len(extent) == 2
     good = good and all(isinstance(end, Real) and math.isfinite(end) for end in extent)
-    if not good or not extent[0] < extent[1]:
+    if not good or not 0 < float(extent[1]) - float(extent[0]) < math.inf:
         raise ArgumentError("box", f"must have a range or levels for {name!r}", repr(extent)[:100], _REMEDY)
     if isinstance(cells, bool) or not isinstance(cells, (int, np.integer)) or not 1 <= cells <= MOST_CELLS:
         raise ArgumentError("cells", "must be a whole number above 0 for each range", repr(cells)[:100])

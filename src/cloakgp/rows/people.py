@@ -92,6 +92,7 @@ def as_people(ids: Any, n_rows: int) -> People:
         ids = np.asarray(ids)[:, 0]
     if len(ids) != n_rows:
         raise ArgumentError("people", f"must have {n_rows} ids, one per row of X", str(len(ids)), _REMEDY)
+    _refuse_missing(bool(np.ma.getmaskarray(ids).any()) if isinstance(ids, np.ma.MaskedArray) else False)
     array = np.asarray(ids) if getattr(ids, "dtype", None) is not None else None
     if array is not None and array.ndim != 1:
         raise ArgumentError("people", "must be one id per row of X", f"shape {array.shape}", _REMEDY)

@@ -214,6 +214,8 @@ def test_cells_hold_people_too(monkeypatch, tmp_path):
     again = cloakgp.load(tmp_path / "digest")
     assert again.plan.digest == plan.digest
     np.testing.assert_allclose(again.predict(STAR), release.predict(STAR))
+    again.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "digest").read_bytes()
     plan.save(tmp_path / "plan")
     loaded = StagedPlan.load(tmp_path / "plan")
     with pytest.raises(ArgumentError, match="people"):

@@ -296,8 +296,9 @@ class Rule:
 
     def stage_plan(self, words: dict[str, Any], arrays: dict[str, Array], number: int) -> StagePlan:
         """What a stage's plan describes itself as."""
-        groups = self.inputs.groups
-        return StagePlan.from_described(words, arrays, self.promise, self.bounds, groups, number, self.people)
+        kept = self.promise, self.bounds, self.inputs.groups, number, self.people
+        unknown = bool(self.partition) and self.people is None
+        return StagePlan.from_described(words, arrays, *kept, unknown=unknown)
 
     @property
     def middle(self) -> float:

@@ -28,7 +28,7 @@ FEW = 12
 """Columns up to which all signs are tried."""
 MANY = 2048
 """Columns up to which all pairs are looked at."""
-_NEAR = 1e-6  # far above the relative errors below, d (q + d^2) 2^-52 at most
+_NEAR = 1e-6  # far above the relative errors below, d (q + 2 d + 4) 2^-52 at most
 _ENTRIES = 2**22  # of a block of columns
 
 

@@ -41,6 +41,8 @@ from cloakgp.rows.merging import Labels
 MOST_PAIRED = 5000
 """Cells up to which all pairs of columns are compared; beyond, twice the longest column is taken."""
 _COUNT_BITS = 40
+_MOST_COUNTED = 2**42
+"""Entries of a matrix of counts are below; floats hold them, and so distances are what they are taken for."""
 _BLOCK = 512  # columns that are compared with all at once
 
 
@@ -144,6 +146,8 @@ class Counts(RowSums):
     def check(self) -> None:
         if self.y_bits != 0 or (self.lower, self.upper) != (0.0, 1.0):
             raise AssertionError("a row does not count as one")
+        if _largest(self.matrix) >= _MOST_COUNTED:
+            raise AssertionError("a column is too long for exact distances")
         super().check()
 
 

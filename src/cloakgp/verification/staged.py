@@ -22,7 +22,7 @@ from cloakgp.posterior.staging import SCALE_SHARE
 from cloakgp.verification import guarantee, people, reasons
 from cloakgp.verification.guarantee import IntArray
 from cloakgp.verification.reasons import Reason
-from cloakgp.verification.whole_rows import COUNT_BITS, Lattice
+from cloakgp.verification.whole_rows import COUNT_BITS, MOST_COUNTED, Lattice
 from cloakgp.verification.whole_rows import lattices as lattices_of_rows
 
 _ROUNDING = Fraction(1, 10**12)  # relative, of what floating point made
@@ -153,7 +153,9 @@ def _spent(
 def _row_lattices(manifest: dict[str, Any], arrays: dict[str, Any], number: int, where: str) -> list[Lattice]:
     words = manifest["stages"][number]
     if number == 0:
-        counts = words["y_bits"] == 0 and 1 <= words["matrix_bits"] <= COUNT_BITS
+        matrix = arrays["matrix_0"]
+        near = -MOST_COUNTED < int(matrix.min()) and int(matrix.max()) < MOST_COUNTED
+        counts = near and words["y_bits"] == 0 and 1 <= words["matrix_bits"] <= COUNT_BITS
         reasons.refuse(not counts, Reason.RANGE, where)
     else:
         guarantee.check_numbers(words, f"{where}: ")

@@ -15,6 +15,8 @@ MOST_PAIRED = 5000
 """Columns up to which all pairs are compared; with more, each distance is at most two norms."""
 _COLUMNS = 256
 COUNT_BITS = 40
+MOST_COUNTED = 2**42
+"""Entries of a matrix of counts must be below: as floats they, and differences of two, are exact."""
 
 Lattice = tuple[dict[str, Any], int, int]
 """A lattice's words, how far one unit can move it, and how large its sums can be; both in steps."""
@@ -47,7 +49,7 @@ def furthest(matrix: IntArray, people: bool) -> int:
     if n > MOST_PAIRED:
         return 4 * max(max(squared_norms(block)) for block in _blocks(matrix))
     # Squared distances in floating point tell which columns may be furthest from each other. Entries below
-    # 2^41 are exact, and so a sum of q squares is wrong by a factor of 1 +- (q + 2) 2^-52 at most.
+    # MOST_COUNTED are exact, and so a sum of q squares is wrong by a factor of 1 +- (q + 2) 2^-52 at most.
     real, best, found = matrix.astype(np.float64), 0.0, 0
     for column in range(n):
         differences = real[:, column + 1 :] - real[:, column : column + 1]

@@ -11,6 +11,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.gp import check_bounds
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.model.inducing import check_inducing
+from cloakgp.rows.inputs import as_inputs
 from cloakgp.rows.sources import as_source
 
 if TYPE_CHECKING:
@@ -91,15 +92,18 @@ class AutoGP:
         given: Sequence[Any] = (),
         people: Any = None,
         within: float = 1.0,
+        columns: Any = None,
+        missing_inputs: str = "error",
     ) -> StagedPlan:
         """Plan a release in stages: public, free, and without y.
 
         Parameters
         ----------
-        X : (N, D) array
-            Public inputs of the private outcomes, at most ten columns. A vector is one column. The order of
-            the rows is public too: do not sort them by y.
-        X_star : (P, D) array, optional
+        X : table or (N, D) array
+            Public inputs of the private outcomes, at most ten columns: a pandas, polars or pyarrow table,
+            whose texts and dates become numbers (``docs/tables.md``), or an array. A vector is one column.
+            The order of the rows is public too: do not sort them by y.
+        X_star : table or (P, D) array, optional
             Where predictions matter most; points that cover X and its surroundings if absent.
         epsilon, delta : float
             The promise for all stages together. One release spends it once.
@@ -108,12 +112,17 @@ class AutoGP:
         given : releases, optional
             Of the same y at the same X, made before: what they say is taken into account, and only what is
             new is paid for.
-        people : (N,) ids, optional
+        people : (N,) ids, or the name of a column of X, optional
             Whose outcome each row of X has: whole numbers, texts or anything hashable. Who has which rows is
-            public. The promise is to each person then, with all of their rows, exactly; without, to each row.
+            public. A column that is named is not an input. The promise is to each person then, with all of their rows, exactly; without, to each row.
         within : float
             With `people`: correlation of the noise of one person's outcomes, from 0 to 1; public. With 1, a
             person counts once, however many rows they have.
+        columns : Columns, optional
+            Names of the columns, levels and units, where X is an array or more is known than a table tells:
+            see :meth:`cloakgp.Columns.of`.
+        missing_inputs : {"error", "drop"}
+            Refuse rows of X in which something is missing, or leave them out, of y too: X is public.
 
         Returns
         -------
@@ -123,16 +132,15 @@ class AutoGP:
         """
         from cloakgp.plans.staged_planner import make_staged_plan
 
-        X = as_source(X, "X")
+        inputs = as_inputs(X, people, columns, missing_inputs)
         return make_staged_plan(
             self,
-            X,
+            inputs._replace(X=as_source(inputs.X, "X")),
             X_star,
             epsilon=epsilon,
             delta=delta,
             weights=weights,
             given=given,
-            people=people,
             within=within,
         )
 

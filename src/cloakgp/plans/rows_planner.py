@@ -129,6 +129,7 @@ def _planned(
         kappa=kappa,
         grid=grid,
         population=population,
+        columns=grid.columns,
     )
     with one_blas_thread():
         walk = rule.walk()

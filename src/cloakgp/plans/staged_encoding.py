@@ -115,7 +115,9 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
         manifest[schema.PEOPLE] = {"sha256": rule.partition, "within": rule.within}
         if "X" in arrays and rule.people is not None:
             arrays["people"] = np.asarray(rule.people.labels, dtype="<i8")
-    if isinstance(rule, RowRule):
+    if not isinstance(rule, RowRule):
+        manifest |= schema.table_words(rule.columns, rule.rows)
+    else:
         manifest["grid"] = {"axes": rule.grid.words(), **rule.population._asdict()}
     return manifest, arrays
 
@@ -172,7 +174,16 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
         )
         given.append(Given(promise, bounds, answered))
     settings = _settings(manifest, arrays, c, kernel) | _people_words(manifest)
-    rule = Rule(X=arrays.get("X"), given=tuple(given), cells=cells, people=people, **settings)
+    columns, rows = schema.table_of(manifest)
+    rule = Rule(
+        X=arrays.get("X"),
+        given=tuple(given),
+        cells=cells,
+        people=people,
+        columns=columns,
+        rows=rows,
+        **settings,
+    )
     return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
 
 
@@ -208,7 +219,7 @@ def _row_parts(
         raise ReleaseFileError("release file: its matrices do not have a column for each cell of the grid.")
     population = Population(words["size"], words["max_rows"])
     settings = _settings(manifest, arrays, c, kernel)
-    rule = RowRule(X=None, grid=grid, population=population, **settings)
+    rule = RowRule(X=None, grid=grid, population=population, columns=grid.columns, **settings)
     return rule, rule.stage_plan(manifest["stages"][0], _own(arrays, 0), 0)
 
 

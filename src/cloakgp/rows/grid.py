@@ -17,6 +17,7 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.rows.columns import Column, Columns
 
 MOST_CELLS = 100_000
 _CELLS = 40
@@ -118,6 +119,13 @@ class Grid:
     def categories(self) -> tuple[bool, ...]:
         """Which inputs have levels."""
         return tuple(axis.category for axis in self.axes)
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The inputs as columns of a table."""
+        kinds = (("level", axis.levels) if axis.category else ("number", ()) for axis in self.axes)
+        pairs = zip(self.names, kinds, strict=True)
+        return Columns(tuple(Column(name, kind, levels) for name, (kind, levels) in pairs))
 
     @property
     def spans(self) -> FloatArray:

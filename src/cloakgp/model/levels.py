@@ -1,0 +1,28 @@
+"""Kernels over columns that hold levels of a category, whose codes are no distances."""
+
+from __future__ import annotations
+
+from cloakgp.errors import ArgumentError
+from cloakgp.kernels import Category, Constant, Custom, Kernel
+from cloakgp.kernels.base import Combination
+from cloakgp.rows.columns import Columns
+
+
+def check_levels(kernel: Kernel, columns: Columns) -> None:
+    """Raise if a kernel takes the codes of levels for numbers. Two levels are as far apart either way."""
+    parts = kernel.kernels if isinstance(kernel, Combination) else ()
+    for part in parts:
+        check_levels(part, columns)
+    if parts or isinstance(kernel, (Category, Constant, Custom)):
+        return
+    read = getattr(kernel, "active_dims", None)
+    for place in columns.categories:
+        column = columns.inputs[place]
+        if len(column.levels) > 2 and (read is None or place in read):
+            others = [other for other in range(len(columns.inputs)) if other not in columns.categories]
+            smooth = f"EQ(..., active_dims={others}) * " if others else ""
+            raise ArgumentError(
+                "kernel",
+                f"must not measure distances between levels of {column.name!r}, as {type(kernel).__name__} does",
+                remedy=f"Use kernels.Category, such as {smooth}Category(0.5, active_dims=[{place}]); or AutoGP.",
+            )

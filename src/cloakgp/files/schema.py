@@ -313,20 +313,21 @@ def check_table(manifest: dict[str, Any], width: int) -> None:
     """Names, levels and origins that are bounded and printable; numbers of rows that were left out."""
     if COLUMNS in manifest:
         try:
-            columns = table_of({COLUMNS: manifest[COLUMNS]})[0]
-            good = columns is not None and len(columns.inputs) == width and "grid" not in manifest
+            columns = Columns.from_words(manifest[COLUMNS])
+            good = len(columns.inputs) == width and "grid" not in manifest
             good = good and _same_json(columns.words(), manifest[COLUMNS])
         except (AttributeError, KeyError, TypeError, ValueError):
             good = False
         if not good:
             raise ReleaseFileError("release file: the names of its columns make no sense.")
     if TABLE_ROWS in manifest:
-        words, n_rows = manifest[TABLE_ROWS], manifest["certificate"]["n_rows"]
-        good = isinstance(words, dict) and set(words) == {"rows", "dropped"} and type(words["rows"]) is int
-        good = good and isinstance(words["dropped"], list) and 0 < len(words["dropped"]) <= MOST_DROPPED
-        good = good and all(type(row) is int for row in words["dropped"]) and "grid" not in manifest
-        good = good and words["dropped"] == sorted({row for row in words["dropped"] if 0 <= row < words["rows"]})
-        if not good or words["rows"] != n_rows + len(words["dropped"]):
+        words = manifest[TABLE_ROWS]
+        good = isinstance(words, dict) and set(words) == {"rows", "dropped"} and "grid" not in manifest
+        size, dropped = (words["rows"], words["dropped"]) if good else (None, None)
+        good = type(size) is int and isinstance(dropped, list) and 0 < len(dropped) <= MOST_DROPPED
+        good = good and all(type(row) is int and 0 <= row < size for row in dropped)
+        good = good and dropped == sorted(set(dropped))
+        if not good or size != manifest["certificate"]["n_rows"] + len(dropped):
             raise ReleaseFileError("release file: the rows that were left out make no sense.")
 
 

@@ -114,7 +114,8 @@ class AutoGP:
             new is paid for.
         people : (N,) ids, or the name of a column of X, optional
             Whose outcome each row of X has: whole numbers, texts or anything hashable. Who has which rows is
-            public. A column that is named is not an input. The promise is to each person then, with all of their rows, exactly; without, to each row.
+            public. A column that is named is not an input. The promise is to each person then, with all of
+            their rows, exactly; without, to each row.
         within : float
             With `people`: correlation of the noise of one person's outcomes, from 0 to 1; public. With 1, a
             person counts once, however many rows they have.

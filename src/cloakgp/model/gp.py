@@ -215,7 +215,8 @@ class GP:
             account of what is clipped.
         people : (N,) ids, or the name of a column of X, optional
             Whose outcome each row of X has: whole numbers, texts or anything hashable. Who has which rows is
-            public. A column that is named is not an input. The promise is to each person then, with all of their rows, exactly; without, to each row.
+            public. A column that is named is not an input. The promise is to each person then, with all of
+            their rows, exactly; without, to each row.
         within : float
             With `people`: correlation of the noise of one person's outcomes, from 0 to 1; public. Rows of a
             person who has k get 1 + (k - 1) within times the noise variance, so that with 1 a person counts

@@ -21,8 +21,10 @@ def check_levels(kernel: Kernel, columns: Columns) -> None:
         if len(column.levels) > 2 and (read is None or place in read):
             others = [other for other in range(len(columns.inputs)) if other not in columns.categories]
             smooth = f"EQ(..., active_dims={others}) * " if others else ""
+            such = f"{smooth}Category(0.5, active_dims=[{place}])"
             raise ArgumentError(
                 "kernel",
-                f"must not measure distances between levels of {column.name!r}, as {type(kernel).__name__} does",
-                remedy=f"Use kernels.Category, such as {smooth}Category(0.5, active_dims=[{place}]); or AutoGP.",
+                f"must not measure distances between levels of {column.name!r}",
+                type(kernel).__name__,
+                f"Use kernels.Category for that column, such as {such}; or AutoGP, which does.",
             )

@@ -22,7 +22,7 @@ from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
-from cloakgp.plans import encoding
+from cloakgp.plans import encoding, showing
 from cloakgp.plans.base import PlanBase
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
@@ -214,6 +214,18 @@ class Plan(PlanBase["Release"]):
         plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
         return Release(plan, answer, receipt)
 
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The test points as a table, with the std of the privacy noise and the GP's own.
+
+        `backend` is "pandas", "polars" or "pyarrow"; it must be installed.
+        """
+        numbers = {"noise_std": self.noise_std, "gp_std": self.gp_std}
+        return showing.frame(self.columns, self.X_star, numbers, backend)
+
+    def _repr_html_(self) -> str:
+        facts = showing.facts(self.certificate, self.columns, self.X_star, noise_std=self.noise_std)
+        return showing.page("Plan", facts | {"design": self.certificate.design}, False)
+
     def __repr__(self) -> str:
         std, c = self.noise_std, self.certificate
         return (
@@ -369,6 +381,24 @@ class Release(Remodelled):
                 "path: this file holds a whole function; read it with FunctionRelease.load, or cloakgp.load."
             )
         return cls(Plan.from_contents(contents), contents.z, contents.receipt)
+
+    def to_frame(self, *, level: float = 0.95, backend: str = "pandas") -> Any:
+        """The test points as a table: the denoised prediction, its std and interval, and what was released.
+
+        Parameters
+        ----------
+        level : float
+            With which probability f lies from `lower` to `upper`, if the model is right.
+        backend : {"pandas", "polars", "pyarrow"}
+            Whose table it is; it must be installed.
+        """
+        mean, std = self.predict(self.X_star, return_std=True)
+        numbers = showing.interval(mean, std, level) | {"released": self.mean, "noise_std": self.noise_std}
+        return showing.frame(self.plan.columns, self.X_star, numbers, backend)
+
+    def _repr_html_(self) -> str:
+        facts = showing.facts(self.certificate, self.plan.columns, self.X_star, noise_std=self.noise_std)
+        return showing.page("Release", facts, self.certificate.insecure)
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std

@@ -87,7 +87,8 @@ class Remodelled:
         if people is not None and people.most_rows > 1:
             measurement, factor = _by_row(measurement), times_noise(people.own, self.plan.within)
         if windows is None or isinstance(gp.mean, float):
-            return learn(gp.limits, X, [(measurement, self.z)], prior, factor=factor, columns=self.plan.columns)
+            released, columns = [(measurement, self.z)], self.plan.columns
+            return learn(gp.limits, X, released, prior, factor=factor, columns=columns)
         about = windows[:, :2] - windows[:, 2:]  # what is learned is how outcomes differ from the mean
         bounds = float(about[:, 0].min()), float(about[:, 1].max())
         released = [(_by_row(measurement), self.z)]

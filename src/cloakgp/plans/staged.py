@@ -28,6 +28,7 @@ from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior
+from cloakgp.plans import showing
 from cloakgp.plans import staged_encoding as encoding
 from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk
 from cloakgp.posterior import staging
@@ -349,6 +350,20 @@ class StagedPlan:
 
         return np.concatenate([measure(part, y, missing, self.rows) for part in plan.parts])
 
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The test points as a table, with the error to be expected there and its parts.
+
+        `backend` is "pandas", "polars" or "pyarrow"; it must be installed.
+        """
+        names = ("expected_error", "noise_std", "gp_std")
+        numbers = {name: getattr(self, name) for name in names}
+        return showing.frame(self.columns, self.X_star, numbers, backend)
+
+    def _repr_html_(self) -> str:
+        more = {"expected_error": self.expected_error}
+        facts = showing.facts(self.certificate, self.columns, self.X_star, **more)
+        return showing.page(type(self).__name__, facts | {"stages": str(self.stages)}, False)
+
     def __repr__(self) -> str:
         c, error = self.certificate, self.expected_error
         return (
@@ -510,6 +525,25 @@ class StagedRelease:
         """The release that a file holds."""
         plan = cls.planned.from_contents(manifest, arrays, kernel)
         return cls(plan, *encoding.release_parts(manifest, arrays, plan.rule))
+
+    def to_frame(self, *, level: float = 0.95, backend: str = "pandas") -> Any:
+        """The test points as a table: the prediction with its std and interval, and the privacy noise's part.
+
+        Parameters
+        ----------
+        level : float
+            With which probability f lies from `lower` to `upper`, if the model is right.
+        backend : {"pandas", "polars", "pyarrow"}
+            Whose table it is; it must be installed.
+        """
+        mean, std = self.predict(self.X_star, return_std=True)
+        numbers = showing.interval(mean, std, level) | {"noise_std": self.noise_std}
+        return showing.frame(self.plan.columns, self.X_star, numbers, backend)
+
+    def _repr_html_(self) -> str:
+        facts = showing.facts(self.certificate, self.plan.columns, self.X_star, noise_std=self.noise_std)
+        facts["stages"] = str(len(self.stages))
+        return showing.page(type(self).__name__, facts, self.certificate.insecure)
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std

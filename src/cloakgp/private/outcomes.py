@@ -28,12 +28,12 @@ INCOMPLETE = (
     "leak. Use missing='midpoint', which protects missingness too. Nothing was spent."
 )
 OTHER_LABELS = (
-    "y must have the labels of X's rows, in the same order; its index is another one. Use y = y.loc[X.index]; or, "
-    "if the rows are in the same order all the same, y = y.to_numpy(). Nothing was spent."
+    "y must have the labels of X's rows, in the same order; its index is another one. Use y = y.loc[X.index]; "
+    "or, if the rows are in the same order all the same, y = y.to_numpy(). Nothing was spent."
 )
 DROPPED_ON_DASK = (
-    "y is a Dask array, of which no rows can be left out here. Leave out those with missing inputs in X and y "
-    "alike, by X alone. Nothing was spent."
+    "y is a Dask array, of which no rows can be left out here. Leave out those with missing inputs of X and "
+    "y alike, by X alone. Nothing was spent."
 )
 
 
@@ -87,7 +87,7 @@ def own_rows(y: Any, rows: TableRows | None) -> Any:
     """
     if rows is None:
         return y
-    index = getattr(y, "index", None)
+    index: Any = getattr(y, "index", None)
     labelled = rows.index is not None and hasattr(index, "equals") and not is_dask(y)
     if labelled and len(index) == rows.size and not index.equals(rows.index):
         raise ValueError(OTHER_LABELS)

@@ -205,7 +205,7 @@ def _from_array(
     names = getattr(X, "columns", None)
     if columns is None and getattr(X, "streamed", False) is True and isinstance(names, (list, tuple)):
         columns = Columns(tuple(Column(str(name)) for name in names))
-    shape = np.shape(X) if columns is not None else ()
+    shape: tuple[int, ...] = np.shape(X) if columns is not None else ()
     if columns is not None and len(columns.inputs) != (shape[1] if len(shape) == 2 else 1):
         got = str(len(columns.inputs))
         raise ArgumentError("columns", f"must be as many as X has, whose shape is {shape}", got)

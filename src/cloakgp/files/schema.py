@@ -323,7 +323,7 @@ def check_table(manifest: dict[str, Any], width: int) -> None:
     if TABLE_ROWS in manifest:
         words = manifest[TABLE_ROWS]
         good = isinstance(words, dict) and set(words) == {"rows", "dropped"} and "grid" not in manifest
-        size, dropped = (words["rows"], words["dropped"]) if good else (None, None)
+        size, dropped = (words["rows"], words["dropped"]) if good else (0, [])
         good = type(size) is int and isinstance(dropped, list) and 0 < len(dropped) <= MOST_DROPPED
         good = good and all(type(row) is int and 0 <= row < size for row in dropped)
         good = good and dropped == sorted(set(dropped))

@@ -11,9 +11,7 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray
 
 
-def cover(
-    X: Any, n_points: int = 100, margin: float = 0.1, categories: Sequence[int] = ()
-) -> FloatArray:
+def cover(X: Any, n_points: int = 100, margin: float = 0.1, categories: Sequence[int] = ()) -> FloatArray:
     """Public points that cover X and its surroundings, chosen from X alone.
 
     One column: `n_points` evenly over the range of X, widened by `margin` of it on each side. More

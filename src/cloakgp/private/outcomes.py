@@ -28,8 +28,9 @@ INCOMPLETE = (
     "leak. Use missing='midpoint', which protects missingness too. Nothing was spent."
 )
 OTHER_LABELS = (
-    "y must have the labels of X's rows, in the same order; its index is another one. Use y = y.loc[X.index]; "
-    "or, if the rows are in the same order all the same, y = y.to_numpy(). Nothing was spent."
+    "y must have the labels of X's rows, in the same order; its index is another one. Use "
+    "y = y.loc[X.index]; or, if its rows are in the order of X's all the same, y = y.to_numpy(). Nothing was "
+    "spent."
 )
 DROPPED_ON_DASK = (
     "y is a Dask array, of which no rows can be left out here. Leave out those with missing inputs of X and "

@@ -102,6 +102,23 @@ def test_streamed_needs_hardly_more_noise_than_dense(as_recipe, within):
     streamed.release(Y)
 
 
+@pytest.mark.parametrize("design", DESIGNS)
+def test_another_device_finds_the_same(design):
+    pytest.importorskip("torch")
+    here = MODEL.plan(X, STAR, design=design, people=IDS, **PROMISE)
+    there = MODEL.plan(X, STAR, design=design, people=IDS, device="cpu", **PROMISE)
+    np.testing.assert_allclose(there.noise_std, here.noise_std, rtol=1e-6)
+    assert there.unit == "one person"
+
+
+def test_rows_that_stand_alone_count_for_less_among_people_too():
+    gp = GP(EQ(2.0, variance=4.0), 1.0, (0.0, 10.0), downweight="leverage")
+    plan = gp.plan(np.vstack([X, [[40.0]]]), STAR, people=[*IDS, 99], **PROMISE)
+    own = np.bincount(np.append(IDS, PEOPLE))
+    assert np.all(plan.gp.noise[:-1] >= own[IDS])
+    assert plan.gp.noise[-1] > 1.0
+
+
 def test_a_cluster_finds_the_same_and_confirms_it(as_recipe):
     da = pytest.importorskip("dask.array")
     here = SPARSE.plan(X, STAR, people=IDS, **PROMISE)
@@ -274,6 +291,26 @@ def test_ids_themselves_are_in_no_file(tmp_path):
     MODEL.plan(X, STAR, people=names, **PROMISE).release(Y).save(tmp_path / "file")
     assert b"secret" not in (tmp_path / "file").read_bytes()
     assert cloakgp.files.container.read(tmp_path / "file")[1]["people"][:1].tolist() == [0]
+
+
+@pytest.mark.parametrize("lie", ["nobody", "rows"])
+def test_a_plans_file_names_the_people_whom_it_promises(tmp_path, lie, staged):
+    """Or a release would be made with noise for rows, under words about people."""
+    from cloakgp.files import container
+
+    for number, plan in enumerate((MODEL.plan(X, STAR, people=IDS, **PROMISE), staged.plan)):
+        path = tmp_path / f"{number}"
+        plan.save(path)
+        manifest, arrays, _ = container.read(path)
+        manifest = container.bare(manifest)
+        if lie == "nobody":
+            del manifest["people"]
+            arrays = {name: array for name, array in arrays.items() if name != "people"}
+        else:
+            manifest["unit"] = manifest["certificate"]["unit"] = "one row"
+        path.write_bytes(container.pack(manifest, arrays))
+        with pytest.raises(cloakgp.ReleaseFileError, match="must name them"):
+            load_plan(path)
 
 
 def test_a_recipe_with_a_digest_is_completed_by_x_and_people(as_recipe, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ import typer
 import cloakgp
 from cloakgp.cli import extras, inspecting, ledger, planning, predicting, releasing, selecting
 from cloakgp.cli.exits import Commands
+from cloakgp.cli.private_inputs import PlanCommand
 
 app = typer.Typer(
     name="cloakgp",
@@ -21,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("plan")(planning.plan)
+app.command("plan", cls=PlanCommand)(planning.plan)
 app.command("release")(releasing.release)
 app.command("select")(selecting.select)
 app.command("predict")(predicting.predict)

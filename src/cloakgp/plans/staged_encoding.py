@@ -213,13 +213,14 @@ def _row_parts(
     words = manifest["grid"]
     try:
         grid = Grid.from_words(words["axes"])
+        columns = grid.columns
     except (TypeError, ValueError) as error:
         raise ReleaseFileError(f"release file has a grid that makes no sense: {error}") from None
     if arrays["matrix_0"].shape[1] != len(grid):
         raise ReleaseFileError("release file: its matrices do not have a column for each cell of the grid.")
     population = Population(words["size"], words["max_rows"])
     settings = _settings(manifest, arrays, c, kernel)
-    rule = RowRule(X=None, grid=grid, population=population, columns=grid.columns, **settings)
+    rule = RowRule(X=None, grid=grid, population=population, columns=columns, **settings)
     return rule, rule.stage_plan(manifest["stages"][0], _own(arrays, 0), 0)
 
 

@@ -14,7 +14,8 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.measurements.lattice import IntArray, Lattice
 from cloakgp.rows.chunks import is_dask
-from cloakgp.rows.formats import csv_options, is_parquet
+from cloakgp.rows.file_cells import read_numbers
+from cloakgp.rows.formats import is_parquet
 from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.on_dask import as_array
 from cloakgp.rows.parquet import ParquetColumns
@@ -111,7 +112,9 @@ def _numbers(read: Callable[[], Any]) -> Any:
 
 
 class PrivateColumn:
-    """One column of a CSV or Parquet file, to be given as y: unread until one of the room's doors asks.
+    """One column of a CSV or Parquet file, unread until one of the room's doors asks.
+
+    To be given as y; as people, or as a column in a mapping X, where those are private.
 
     Whatever goes wrong while it is read becomes the one message that :func:`numeric` has. A ledger's
     refusal comes before that, so a request that does not fit leaves the column unread.
@@ -123,12 +126,8 @@ class PrivateColumn:
         self._path, self._column = path, column
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
-        """A CSV file's column as float64, NaN where it is missing; called by :func:`kept` alone."""
-        import pyarrow
-        from pyarrow import csv
-
-        table = csv.read_csv(self._path, **csv_options(self._path, [self._column], pyarrow.float64()))
-        return np.asarray(table.column(self._column).to_numpy())
+        """The whole column as float64, NaN where it is missing; called in this folder alone."""
+        return read_numbers(self._path, self._column)
 
     def __repr__(self) -> str:
         return "<PrivateColumn, unread>"

@@ -24,7 +24,8 @@ from cloakgp.rows.people import is_missing
 NUMBER, LEVEL, DATE = KINDS = ("number", "level", "date")
 ORIGIN = "2000-01-01"
 """The day that dates are counted from, always the same: so dates of several custodians can be compared."""
-MOST_LEVELS = 1000
+MOST_LEVELS = 100_000
+_MOST_FOUND = 1000  # levels of a text column: more are likely to tell people apart
 MOST_COLUMNS = 1000
 _LONGEST = checks.LONGEST_NAME
 _DAY = np.timedelta64(86_400_000_000, "us")
@@ -220,12 +221,12 @@ def _column(name: str, cells: Cells, levels: Sequence[Level] | None, unit: str) 
     found = set(known)
     if found <= {False, True}:
         return Column(name, LEVEL, (False, True), unit=unit)
-    if len(found) > MOST_LEVELS:
+    if len(found) > _MOST_FOUND:
         raise ArgumentError(
             "X",
-            f"must have at most {MOST_LEVELS:,} levels in {name!r}",
+            f"must have at most {_MOST_FOUND:,} levels in {name!r}",
             f"{len(found):,}",
-            "If it tells people apart, give people=; else leave it out, or join levels.",
+            "If it tells people apart, give people=; else leave it out, or name its levels with Columns.of.",
         )
     _check_levels(name, tuple(found))
     return Column(name, LEVEL, tuple(sorted(found, key=lambda one: (isinstance(one, str), one))), unit=unit)

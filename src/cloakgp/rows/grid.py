@@ -18,6 +18,7 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.rows.columns import Column, Columns
+from cloakgp.rows.frames import Table, read
 
 MOST_CELLS = 100_000
 _CELLS = 40
@@ -41,11 +42,17 @@ class Axis:
         return bool(self.levels)
 
     @property
+    def has_texts(self) -> bool:
+        """Whether a level is a text."""
+        return any(isinstance(level, str) for level in self.levels)
+
+    @property
     def centres(self) -> FloatArray:
         """Where its cells are; levels are numbered from 0."""
         if self.category:
             return np.arange(float(self.cells))
-        return self.low + (np.arange(self.cells) + 0.5) * ((self.high - self.low) / self.cells)
+        steps = np.arange(self.cells, dtype=np.float64) + 0.5
+        return self.low + steps * ((self.high - self.low) / self.cells)
 
     @property
     def span(self) -> float:
@@ -82,7 +89,9 @@ class Grid:
 
     def __init__(self, box: Mapping[str, Any], cells: int | Mapping[str, int] = _CELLS) -> None:
         if not isinstance(box, Mapping) or not box:
-            raise ArgumentTypeError("box", "must say the range or the levels of each input", repr(box)[:100], _REMEDY)
+            raise ArgumentTypeError(
+                "box", "must say the range or the levels of each input", repr(box)[:100], _REMEDY
+            )
         if isinstance(cells, Mapping):
             unknown = [name for name in cells if name not in box or not isinstance(box[name], tuple)]
             if unknown:
@@ -148,19 +157,17 @@ class Grid:
 
         Parameters
         ----------
-        X : mapping of names to columns, or (n, D) array
+        X : table, or (n, D) array
             A table with the box's names; or an array with the columns in their order, of numbers.
         """
-        if not hasattr(X, "columns") and not isinstance(X, Mapping):
+        table = read(X)
+        if table is None:
             return checks.matrix(X, "X", columns=len(self.axes))
-        missing = [name for name in self.names if name not in X]
+        missing = [name for name in self.names if name not in table]
         if missing:
             raise ArgumentError("X", "must have the grid's columns", f"none named {missing[0]!r}")
-        columns = [
-            [_level(axis, value) for value in X[axis.name]] if axis.category else np.asarray(X[axis.name])
-            for axis in self.axes
-        ]
-        return checks.matrix(np.column_stack(columns), "X", columns=len(self.axes))
+        own = Table({name: table[name] for name in self.names})
+        return checks.matrix(self.columns.numbers(own, new_levels=False), "X")
 
     def cover(self, n_points: int = 100) -> FloatArray:
         """Test points if nobody names others: cells' centres, spread evenly over the box."""
@@ -186,7 +193,8 @@ class Grid:
     def from_words(cls, words: Sequence[dict[str, Any]]) -> Grid:
         """What :meth:`words` gave."""
         box = {
-            one["name"]: list(one["levels"]) if "levels" in one else (one["low"], one["high"]) for one in words
+            one["name"]: list(one["levels"]) if "levels" in one else (one["low"], one["high"])
+            for one in words
         }
         if len(box) != len(words):
             raise ArgumentError("box", "must name each input once")
@@ -219,7 +227,9 @@ def _axis(name: Any, extent: Any, cells: Any) -> Axis:
         plain = all(isinstance(level, (str, int)) and not isinstance(level, bool) for level in extent)
         if not plain or len(extent) < 2 or len(set(extent)) < len(extent):
             raise ArgumentError(
-                "box", f"must have two or more different texts or whole numbers as levels of {name!r}", remedy=_REMEDY
+                "box",
+                f"must have two or more different texts or whole numbers as levels of {name!r}",
+                remedy=_REMEDY,
             )
         return Axis(name, cells=len(extent), levels=tuple(extent))
     good = isinstance(extent, tuple) and len(extent) == 2
@@ -229,9 +239,3 @@ def _axis(name: Any, extent: Any, cells: Any) -> Axis:
     if isinstance(cells, bool) or not isinstance(cells, (int, np.integer)) or not 1 <= cells <= MOST_CELLS:
         raise ArgumentError("cells", "must be a whole number above 0 for each range", repr(cells)[:100])
     return Axis(name, float(extent[0]), float(extent[1]), int(cells))
-
-
-def _level(axis: Axis, value: Any) -> float:
-    if value not in axis.levels:
-        raise ArgumentError("X", f"must hold levels of {axis.name!r}", repr(value)[:100])
-    return float(axis.levels.index(value))

@@ -53,9 +53,9 @@ def test_columns_are_found_by_name_in_any_order(make):
 
 def test_an_absent_or_unknown_column_is_refused_by_name(make):
     columns = Columns.of(make(TABLE))
-    with pytest.raises(ArgumentError, match="'age', 'sex', .*none named 'age'"):
+    with pytest.raises(ArgumentError, match=r"'age', 'sex', .*none named 'age'"):
         columns.numbers(make({name: TABLE[name] for name in TABLE if name != "age"}))
-    with pytest.raises(ArgumentError, match="and no others; got 'height'. Leave it out"):
+    with pytest.raises(ArgumentError, match=r"and no others; got 'height'. Leave it out"):
         columns.numbers(make({**TABLE, "height": [1, 2, 3]}))
 
 
@@ -90,7 +90,7 @@ def test_levels_that_are_given_may_be_numbers():
     columns = Columns.of({"site": [3, 1, 2]}, levels={"site": [1, 2, 3, 4]}, units={"site": "place"})
     assert columns.inputs[0] == Column("site", "level", (1, 2, 3, 4), unit="place")
     assert columns.numbers({"site": [4, 1]})[:, 0].tolist() == [3, 0]
-    with pytest.raises(ArgumentError, match="levels must be of inputs in X; got 'town'. There are 'site'"):
+    with pytest.raises(ArgumentError, match=r"levels must be of inputs in X; got 'town'. There are 'site'"):
         Columns.of({"site": [3]}, levels={"town": [1]})
     with pytest.raises(ArgumentError, match=r"levels of 'site', 1, 2, 3, 4; got 5.0 in row 1"):
         as_inputs({"site": [1, 5]}, columns=columns)
@@ -177,7 +177,7 @@ def test_people_are_ids_or_the_name_of_their_column(make):
     assert found.columns.names == ("age",)
     assert found.columns.people == "who"
     assert list(same_ids("who", frame, None)) == ["p", "q", "p"]
-    with pytest.raises(ArgumentError, match="name of a column of X; got 'whom'. There are 'age', 'who'"):
+    with pytest.raises(ArgumentError, match=r"name of a column of X; got 'whom'. There are 'age', 'who'"):
         as_inputs(frame, "whom")
     with pytest.raises(ArgumentError, match="A name is for a table"):
         as_inputs(np.ones((3, 1)), "who")

@@ -68,6 +68,7 @@ REFUSED = {
         "within": f"{SELECT} --people name --within 2",
     },
     "predict": {"level": "predict heights.cloak grid:5 --level 2"},
+    "combine": {"level": "combine heights.cloak heights.cloak --at grid:5 --level 2"},
     "verify": {"signed_by": "verify heights.cloak --signed-by abc"},
     "serve": {"data": "serve --data .", "ledger": "serve --ledger nonsense"},
     "ledger create": {
@@ -119,7 +120,7 @@ def test_no_option_is_left_out():
             for parameter in command.params
             if parameter.param_type_name == "option" and not parameter.is_flag
         }
-        own = OWN | {"at"} if name == "export" else OWN
+        own = OWN | {"at"} if name in ("export", "combine") else OWN
         assert takes - own == set(REFUSED.get(name, {})), name
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import cloakgp
-from cloakgp.cli import extras, inspecting, ledger, planning, predicting, releasing, selecting
+from cloakgp.cli import combining, extras, inspecting, ledger, planning, predicting, releasing, selecting
 from cloakgp.cli.exits import Commands
 from cloakgp.cli.private_inputs import PlanCommand
 
@@ -26,6 +26,7 @@ app.command("plan", cls=PlanCommand)(planning.plan)
 app.command("release")(releasing.release)
 app.command("select")(selecting.select)
 app.command("predict")(predicting.predict)
+app.command("combine")(combining.combine)
 app.command("show")(inspecting.show)
 app.command("verify")(inspecting.verify)
 app.command("plot")(inspecting.plot)

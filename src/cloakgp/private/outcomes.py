@@ -70,8 +70,8 @@ def kept(y: Any, n_rows: int) -> Any:
         array = as_array(y)
     elif isinstance(y, ParquetColumns):
         array = _ParquetRows(y)
-    elif isinstance(y, PrivateColumn) and is_parquet(y._path):
-        array = _ParquetRows(_numbers(lambda: ParquetColumns(y._path, [y._column])))
+    elif isinstance(y, PrivateColumn) and is_parquet(y.place[0]):
+        array = _ParquetRows(_numbers(lambda: ParquetColumns(*y.place)))
     else:
         array = _numbers(lambda: np.asanyarray(y))  # memory maps and masks stay what they are
     if tuple(array.shape) != (n_rows,):
@@ -112,22 +112,19 @@ def _numbers(read: Callable[[], Any]) -> Any:
 
 
 class PrivateColumn:
-    """One column of a CSV or Parquet file, unread until one of the room's doors asks.
-
-    To be given as y; as people, or as a column in a mapping X, where those are private.
+    """One column of a CSV or Parquet file, to be given as y, as people or in X: unread until a door asks.
 
     Whatever goes wrong while it is read becomes the one message that :func:`numeric` has. A ledger's
     refusal comes before that, so a request that does not fit leaves the column unread.
     """
 
-    __slots__ = ("_column", "_path")
+    __slots__ = ("place",)
 
     def __init__(self, path: str, column: str) -> None:
-        self._path, self._column = path, column
+        self.place = (path, column)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
-        """The whole column as float64, NaN where it is missing; called in this folder alone."""
-        return read_numbers(self._path, self._column)
+        return read_numbers(*self.place)  # NaN where one is missing
 
     def __repr__(self) -> str:
         return "<PrivateColumn, unread>"

@@ -43,8 +43,7 @@ class PrivateRows:
 
 def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], IntArray, Any]:
     """Each row's cell, whether its inputs are known and whether it counts (1 or 0); and y, still unread."""
-    columns = _tried(lambda: _columns_of(m.grid, table.X))
-    _expect(len(columns) == len(m.grid.axes))
+    columns = _tried(lambda: _columns_of(m.grid, table.X) or None)
     n_rows, people = len(columns[0]), table.people
     _expect(all(column.shape == (n_rows,) for column in columns) and not is_dask(table.y))
     _expect((people is None) == (m.population.max_rows is None))
@@ -54,7 +53,8 @@ def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], I
     cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
     counted = np.ones(n_rows, dtype=np.int64)
     if people is not None:
-        labels = _tried(lambda: as_people(_ids(people), n_rows).labels)
+        ids = _tried(lambda: read_ids(*people.place) if isinstance(people, PrivateColumn) else people)
+        labels = _tried(lambda: as_people(ids, n_rows).labels)
         _expect(len(np.bincount(labels)) == m.population.size)
         counted = evenly_kept(labels, cells, m.population.each)
     return cells, known, counted, source
@@ -82,17 +82,10 @@ def _columns_of(grid: Grid, X: Any) -> list[Any]:
     return [array[:, place] for place in range(array.shape[1]) if array.shape[1] == len(grid.axes)]
 
 
-def _ids(people: Any) -> Any:
-    if not isinstance(people, PrivateColumn):
-        return people
-    found = read_ids(people._path, people._column)
-    return np.where(found < 0, np.nan, found)  # which names nobody
-
-
 def _column(values: Any, axis: Axis | None = None) -> Any:
     """As an array; what pandas has for a missing entry becomes None, which equals nothing."""
     if isinstance(values, PrivateColumn) and axis is not None and axis.has_texts:
-        return read_texts(values._path, values._column)
+        return read_texts(*values.place)
     if hasattr(values, "to_numpy") and getattr(values.dtype, "kind", "O") not in "biuf":
         return values.to_numpy(dtype=object, na_value=None)
     return np.asanyarray(values)  # masks stay what they are

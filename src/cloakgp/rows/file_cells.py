@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
@@ -43,8 +42,8 @@ def read_texts(path: PathLike, column: str) -> Any:
     return np.asarray(_texts(cells).to_pylist(), dtype=object)
 
 
-def read_ids(path: PathLike, column: str) -> NDArray[np.int64]:
-    """(rows,) whole numbers, the same where a column's cells are the same id; -1 where one is missing.
+def read_ids(path: PathLike, column: str) -> FloatArray:
+    """(rows,) numbers, the same where a column's cells are the same id; NaN where one is missing.
 
     Each cell counts by itself: a number is a number however it is written, as ``7``, ``07`` and ``7.0``, and
     spaces around a text do not count. `path` may be a folder of Parquet files.
@@ -59,7 +58,7 @@ def read_ids(path: PathLike, column: str) -> NDArray[np.int64]:
     known: dict[Any, int] = {}
     own = [known.setdefault(_id(text), len(known)) for text in encoded.dictionary.to_pylist()]
     codes = encoded.indices.fill_null(len(own)).to_numpy(zero_copy_only=False)
-    numbers: NDArray[np.int64] = np.asarray([*own, -1], dtype=np.int64)[codes]
+    numbers: FloatArray = np.asarray([*own, np.nan], dtype=np.float64)[codes]
     return numbers
 
 

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
-from cloakgp.errors import InputError
+from cloakgp.errors import ArgumentError, InputError
 from cloakgp.kernels import Kernel, from_spec
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
@@ -64,6 +64,9 @@ class RowSettings:
                 "people and max_rows go together: the column that says whose row each is, and how many rows "
                 "of each person count at most."
             )
+        for name, value in (("size", self.size), ("max_rows", 1 if self.max_rows is None else self.max_rows)):
+            if type(value) is not int or value < 1:
+                raise ArgumentError(name, "must be a whole number above 0", repr(value)[:100])
         if self.people in self.grid.names:
             raise InputError(f"the column of people, {self.people!r}, must not be an input, too.")
         object.__setattr__(self, "bounds", self.gp().bounds)
@@ -123,6 +126,8 @@ class RowSettings:
                 {**values, "inputs": list(grid.names), "within": 1.0}, names | {"inputs", "within"}
             )
             at, kernel = values["at"], values["kernel"]
+            if at is not None and type(at) not in (str, list):
+                raise InputError("at must be grid:n, a list of points, or null.")
             changed = {
                 "grid": grid,
                 "kernels": tuple(values["kernels"]),

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.rows import file_cells
-from cloakgp.rows.file_cells import check_lines, irregular
+from cloakgp.rows.file_cells import check_lines as check_lines
+from cloakgp.rows.file_cells import irregular
 from cloakgp.rows.formats import csv_options, is_parquet, separator
 from cloakgp.rows.parquet import files_of
 
@@ -95,13 +95,13 @@ def read_columns(path: PathLike, columns: Sequence[str]) -> FloatArray:
     return matrix
 
 
-def read_ids(path: PathLike, column: str) -> NDArray[np.int64]:
-    """One whole number per row of a public column: the same for the same id. See :mod:`rows.file_cells`."""
+def read_ids(path: PathLike, column: str) -> FloatArray:
+    """One number per row of a public column: the same for the same id. See :mod:`rows.file_cells`."""
     _pyarrow()
     for file in files_of(Path(path)):
         check_columns(file, [column])
     ids = file_cells.read_ids(path, column)
-    missing = np.flatnonzero(ids < 0)
+    missing = np.flatnonzero(np.isnan(ids))
     if len(missing):
         raise InputError(
             f"{_name(path)}: column {column!r} must name someone in every row; "

@@ -22,6 +22,7 @@ from sklearn.gaussian_process import kernels as sk
 from cloakgp import kernels
 from cloakgp.kernels import (
     EQ,
+    Category,
     Constant,
     Gibbs,
     Integral,
@@ -89,6 +90,10 @@ CASES: list[tuple[Kernel, Callable[..., Any]]] = [
     (
         RationalQuadratic(SCALES, alpha=0.6, variance=3.0),
         pointwise(lambda x, z: 3.0 / (1 + r2(x, z) / 1.2) ** 0.6),
+    ),
+    (
+        Category(0.4, levels=["a", 'say "b"', 7], variance=3.0),
+        pointwise(lambda x, z: 3.0 * 0.4 ** sum(a != b for a, b in zip(x, z, strict=True))),
     ),
     (Gibbs(([(-1.0, 0.0), (2.0, 3.0)], SCALES), variance=3.0), pointwise(gibbs)),
     (Linear(SCALES, variance=3.0), pointwise(lambda x, z: 3.0 * dot(x, z))),

@@ -11,7 +11,7 @@ from array_api_compat import array_namespace
 
 from cloakgp import checks
 from cloakgp.errors import ArgumentError, ArgumentTypeError
-from cloakgp.kernels.base import Array, Kernel, full, set_frozen
+from cloakgp.kernels.base import Array, Combination, Kernel, full, set_frozen
 from cloakgp.kernels.families import checked_dims, dims_of
 
 MOST_LEVELS = 4096
@@ -76,6 +76,16 @@ class Category(Kernel):
     def _diag(self, X: Array) -> Array:
         dims_of(self.active_dims, X)
         return full(X, (X.shape[0],), self.variance)
+
+
+def category_columns(kernel: Kernel, columns: int) -> tuple[int, ...]:
+    """Which of so many columns hold levels, by the categories in a kernel."""
+    if isinstance(kernel, Combination):
+        found = (category_columns(part, columns) for part in kernel.kernels)
+        return tuple(sorted({column for part in found for column in part}))
+    if not isinstance(kernel, Category):
+        return ()
+    return tuple(range(columns)) if kernel.active_dims is None else tuple(sorted(kernel.active_dims))
 
 
 def _levels(levels: Any) -> tuple[str | int, ...] | int | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.checks import FloatArray
+from cloakgp.model.hyperprior import Setting
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 
@@ -22,11 +23,14 @@ def learned_tables(release: AnyRelease, inputs: Sequence[str], output: str) -> d
 
 
 def _learned(release: StagedRelease, inputs: Sequence[str], output: str) -> list[dict[str, Any]]:
-    settings = release.settings
+    settings, best = release.settings, release.settings[0]
+    numeric = best.numeric if isinstance(best, Setting) else range(len(best.lengthscale))
     found = [("size of the signal", output, [one.signal**0.5 for one in settings])]
-    for place, name in enumerate(inputs):
-        what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {name}"
-        found.append((what, name, [one.lengthscale[place] for one in settings]))
+    for place, column in enumerate(numeric):
+        what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {inputs[column]}"
+        found.append((what, inputs[column], [one.lengthscale[place] for one in settings]))
+    for place, part in enumerate(best.parts(inputs) if isinstance(best, Setting) else ()):
+        found.append((f"share of {part}", "", [one.form[2][place] for one in settings]))
     found.append(("noise", output, [one.noise**0.5 for one in settings]))
     return [
         {"what": what, "unit": unit, **_range(np.array(values), release.weights)}

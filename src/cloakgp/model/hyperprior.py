@@ -220,19 +220,25 @@ class Setting:
         # Of several categories, one is expected to matter beside the numbers.
         together: Kernel = Category(1 - 1 / len(categories), variance=last, active_dims=categories)
         if self.lengthscale:
-            columns = range(len(self.lengthscale) + len(categories))
-            numbers = kind(list(self.lengthscale), active_dims=[c for c in columns if c not in categories])
+            numbers = kind(list(self.lengthscale), active_dims=self.numeric)
             together = numbers * (Constant(shares.pop(0)) + together)
         own = (Category(variance=v, active_dims=[c]) for c, v in zip(categories, shares, strict=True))
         return reduce(add, own, together)
 
     @property
-    def parts(self) -> tuple[str, ...]:
-        """What the shares are of, in words."""
+    def numeric(self) -> tuple[int, ...]:
+        """Columns that hold numbers, each with its lengthscale."""
+        columns = range(len(self.lengthscale) + len(self.categories))
+        return tuple(column for column in columns if column not in self.categories)
+
+    def parts(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+        """What the shares are of, in words, for columns of these names."""
         if not self.shares:
             return ()
+        if names is None:
+            names = [f"column {place}" for place in range(1, 1 + len(self.lengthscale + self.categories))]
         numbers = ("numbers",) if self.lengthscale else ()
-        return (*numbers, *(f"column {column + 1}" for column in self.categories), "together")
+        return (*numbers, *(names[column] for column in self.categories), "together")
 
 
 def n_parts(lengthscales: int, categories: int) -> int:

@@ -122,12 +122,17 @@ class Learned:
         return self.posteriors[0].gp
 
     def __str__(self) -> str:
-        lines = ["weight  family    lengthscale                signal std  noise std"]
+        best = self.settings[0]
+        parts = best.parts() if isinstance(best, Setting) else ()
+        shares = f"  shares: {', '.join(parts)}" if parts else ""
+        lines = [f"weight  family    lengthscale                signal std  noise std{shares}"]
         for setting, weight in zip(self.settings[:_SHOWN], self.weights, strict=False):
             lengths = ", ".join(f"{length:.3g}" for length in setting.lengthscale)
+            own = setting.form[2]
+            shown = f"  {', '.join(f'{share:.2f}' for share in own)}" if own else ""
             lines.append(
                 f"{weight:6.3f}  {setting.family:<8}  {lengths:<25}  {setting.signal**0.5:10.3g}"
-                f"  {setting.noise**0.5:9.3g}"
+                f"  {setting.noise**0.5:9.3g}{shown}"
             )
         if len(self.settings) > _SHOWN:
             rest = float(self.weights[_SHOWN:].sum())

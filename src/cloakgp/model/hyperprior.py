@@ -77,14 +77,19 @@ class Hyperprior:
 
     def spans(self, X: FloatArray) -> FloatArray:
         """Ranges of the inputs that are numbers, in their order."""
-        if self.categories and max(self.categories) >= X.shape[1]:
-            expected = f"must be columns of X, which has {X.shape[1]}"
-            raise ArgumentError("categories", expected, repr(self.categories), "Columns are counted from 0.")
         spans: FloatArray = np.ptp(X, axis=0)
-        return spans[[column for column in range(X.shape[1]) if column not in self.categories]]
+        categories = self.category_columns(X.shape[1])
+        return spans[[column for column in range(X.shape[1]) if column not in categories]]
 
     def category_columns(self, columns: int) -> tuple[int, ...]:
         """Those of so many columns that hold levels."""
+        if self.categories and max(self.categories) >= columns:
+            raise ArgumentError(
+                "categories",
+                f"must be columns of X, which has {columns}",
+                repr(self.categories),
+                "Columns are counted from 0.",
+            )
         return self.categories
 
     def ends(self, lengthscales: int) -> FloatArray:

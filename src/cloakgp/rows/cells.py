@@ -86,8 +86,8 @@ def _filled(X: Any, centres: FloatArray, levels: list[int], *, drop: bool) -> Ce
         digest.update(own)
     labels = np.concatenate(parts)
     counts = np.bincount(labels, minlength=len(centres)).astype(np.int64)
-    if drop and not counts.all():  # a leaf's rows may all be nearer to others' centres
-        return _filled(X, frozen(centres[counts > 0]), levels, drop=False)
+    if drop and not counts.all():  # a leaf's rows may all be nearer to others
+        return _filled(X, frozen(centres[counts > 0]), levels, drop=True)
     return Cells(centres, frozen(counts), frozen(labels), digest.hexdigest())
 
 

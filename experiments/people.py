@@ -1,13 +1,14 @@
 """Noise and intervals where the promise is to a person with all of their rows: visits to a doctor by age.
 
-    python experiments/people.py randhie.csv.gz [--splits 10] [--epsilon 1]
+    CLOAKGP_DATA=folder python experiments/people.py [--splits 10] [--epsilon 1]
 
 The RAND Health Insurance Experiment: 20,190 years of 5,912 people, who have one to five years each. Outcomes
 are visits in a year, clipped to 0-20. Prints the std of the noise in the curve for one row, for one person
 exactly, and for as many times a row's as somebody has rows, which a release would have to pay without the
 person's own sensitivity; then how often 95 % intervals hold. The curve itself is not known there, so held-out
 people's outcomes stand for it (`include_noise`), and their means; where it is known, it is by simulation:
-people with a level of their own, so that the rows of one go together.
+people with a level of their own, so that the rows of one go together. Without `randhie.csv.gz` in the folder
+there is only the simulation.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import os
+from pathlib import Path
 
 import numpy as np
 
@@ -25,7 +28,7 @@ BOUNDS = (0.0, 20.0)
 NOISE = 16.0  # variance of one year's visits about the curve: a public guess
 
 
-def visits(path: str):
+def visits(path: Path):
     """Who, at which age, how often."""
     with gzip.open(path, "rt", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
@@ -123,15 +126,18 @@ def simulated(ages, epsilon: float, delta: float, splits: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("data", help="randhie.csv.gz, with zper, xage and mdvis")
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--delta", type=float, default=1e-4, help="below one over the number of people")
     asked = parser.parse_args()
     ages = np.arange(5.0, 61.0)[:, None]
-    ids, X, y = visits(asked.data)
-    noise(ids, X, ages, asked.epsilon, asked.delta)
-    held_out(ids, X, y, ages, asked.epsilon, asked.delta, asked.splits)
+    path = Path(os.environ.get("CLOAKGP_DATA", "")) / "randhie.csv.gz"  # columns zper, xage and mdvis
+    if path.exists():
+        ids, X, y = visits(path)
+        noise(ids, X, ages, asked.epsilon, asked.delta)
+        held_out(ids, X, y, ages, asked.epsilon, asked.delta, asked.splits)
+    else:
+        print("no randhie.csv.gz in CLOAKGP_DATA: simulation only")
     simulated(ages, asked.epsilon, asked.delta, asked.splits)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,10 +12,11 @@ from cloakgp import GP, AutoGP
 from cloakgp.designs import DESIGNS
 from cloakgp.errors import ArgumentError
 from cloakgp.kernels import EQ
-from cloakgp.plans import encoding, out_of_core
+from cloakgp.plans import encoding, out_of_core, remodelling
 from cloakgp.plans.opening import load_plan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
+from cloakgp.posterior.learning import learn
 
 RNG = np.random.default_rng(5)
 N, PEOPLE = 60, 20
@@ -100,6 +103,23 @@ def test_streamed_needs_hardly_more_noise_than_dense(as_recipe, within):
     assert together <= streamed.measurement.sensitivity() < together * 1.001
     assert streamed.certificate.sensitivity <= 10.0 * 1.02
     streamed.release(Y)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_another_device_finds_the_same(design):
+    pytest.importorskip("torch")
+    here = MODEL.plan(X, STAR, design=design, people=IDS, **PROMISE)
+    there = MODEL.plan(X, STAR, design=design, people=IDS, device="cpu", **PROMISE)
+    np.testing.assert_allclose(there.noise_std, here.noise_std, rtol=1e-6)
+    assert there.unit == "one person"
+
+
+def test_rows_that_stand_alone_count_for_less_among_people_too():
+    gp = GP(EQ(2.0, variance=4.0), 1.0, (0.0, 10.0), downweight="leverage")
+    plan = gp.plan(np.vstack([X, [[40.0]]]), STAR, people=[*IDS, 99], **PROMISE)
+    own = np.bincount(np.append(IDS, PEOPLE))
+    assert np.all(plan.gp.noise[:-1] >= own[IDS])
+    assert plan.gp.noise[-1] > 1.0
 
 
 def test_a_cluster_finds_the_same_and_confirms_it(as_recipe):
@@ -221,18 +241,62 @@ def test_only_releases_to_the_same_people_are_combined():
         cloakgp.combine([releases[0], MODEL.plan(X, STAR, **PROMISE).release(Y)])
 
 
-def test_other_models_count_people_once_too():
-    """Everybody twice: what another model or a learned one makes of it is nearly what it makes of once."""
-    once = MODEL.plan(X, STAR, **PROMISE).release(Y)
-    twice = MODEL.plan(np.vstack([X, X]), STAR, people=np.tile(np.arange(N), 2), **PROMISE).release(
-        np.tile(Y, 2)
+def left_unknown(posterior):
+    """What outcomes without any privacy noise would leave unknown: it tells how many rows are counted."""
+    return posterior.uncertainty(STAR, include_noise=False).gp
+
+
+@pytest.fixture(scope="module")
+def once_and_twice():
+    """Everybody's outcome once, and everybody's twice as the same person's."""
+    X2, people = np.vstack([X, X]), np.tile(np.arange(N), 2)
+    auto = AutoGP((0, 10), stages=2)
+    return (
+        (MODEL.plan(X, STAR, **PROMISE).release(Y), auto.plan(X, STAR, **PROMISE).release(Y)),
+        tuple(
+            maker.plan(X2, STAR, people=people, **PROMISE).release(np.tile(Y, 2)) for maker in (MODEL, auto)
+        ),
     )
+
+
+def test_other_models_count_people_once_too(once_and_twice):
     other = GP(EQ(1.5, variance=3.0), 1.0, (0.0, 10.0))
-    for a, b in ((once.remodel(other), twice.remodel(other)), (once.posterior, twice.posterior)):
-        std, others = (one.predict(STAR, return_std=True)[1] for one in (a, b))
-        np.testing.assert_allclose(std, others, rtol=0.02)
-    learned = [one.learn().settings[0].noise for one in (once, twice)]
-    assert all(noise > 0 for noise in learned)
+    for once, twice in zip(*once_and_twice, strict=True):
+        np.testing.assert_allclose(
+            left_unknown(twice.remodel(other)), left_unknown(once.remodel(other)), rtol=1e-5
+        )
+
+
+def test_pooled_sets_count_people_once_too(once_and_twice):
+    other = MODEL.plan(X[:30] + 0.05, STAR, **PROMISE).release(Y[:30])
+    for once, twice in zip(*once_and_twice, strict=True):
+        found = [
+            left_unknown(cloakgp.combine([one, other], same_data=False, model=MODEL)) for one in (once, twice)
+        ]
+        np.testing.assert_allclose(*found, rtol=1e-5)
+
+
+def test_learning_counts_people_once_too():
+    """The same numbers, said of half of each of two rows: as likely under every model, and as telling."""
+    places = np.linspace(0, 10, 30)[:, None]
+    release = MODEL.plan(places, STAR, **PROMISE).release(Y[:30])
+    m = release.plan.measurement
+    halves = np.hstack([m.matrix, m.matrix])
+    twice = replace(m, matrix=halves, matrix_bits=m.matrix_bits + 1, sigma=2 * m.sigma)
+    once = learn((0.0, 10.0), places, [(m, release.z)])
+    again = learn((0.0, 10.0), np.vstack([places, places]), [(twice, 2 * release.z)], factor=np.full(60, 2.0))
+    assert again.settings == once.settings
+    np.testing.assert_allclose(again.evidence, once.evidence, rtol=1e-6)
+    np.testing.assert_allclose(left_unknown(again), left_unknown(once), rtol=1e-5)
+
+
+def test_a_release_to_people_learns_with_their_noise(once_and_twice, monkeypatch):
+    seen = []
+    monkeypatch.setattr(remodelling, "learn", lambda *given, **named: seen.append(named["factor"]))
+    once_and_twice[0][0].learn()
+    once_and_twice[1][0].learn()
+    assert seen[0] == 1.0
+    assert seen[1].tolist() == [2.0] * (2 * N)
 
 
 def test_sets_of_people_are_pooled(staged):
@@ -274,6 +338,26 @@ def test_ids_themselves_are_in_no_file(tmp_path):
     MODEL.plan(X, STAR, people=names, **PROMISE).release(Y).save(tmp_path / "file")
     assert b"secret" not in (tmp_path / "file").read_bytes()
     assert cloakgp.files.container.read(tmp_path / "file")[1]["people"][:1].tolist() == [0]
+
+
+@pytest.mark.parametrize("lie", ["nobody", "rows"])
+def test_a_plans_file_names_the_people_whom_it_promises(tmp_path, lie, staged):
+    """Or a release would be made with noise for rows, under words about people."""
+    from cloakgp.files import container
+
+    for number, plan in enumerate((MODEL.plan(X, STAR, people=IDS, **PROMISE), staged.plan)):
+        path = tmp_path / f"{number}"
+        plan.save(path)
+        manifest, arrays, _ = container.read(path)
+        manifest = container.bare(manifest)
+        if lie == "nobody":
+            del manifest["people"]
+            arrays = {name: array for name, array in arrays.items() if name != "people"}
+        else:
+            manifest["unit"] = manifest["certificate"]["unit"] = "one row"
+        path.write_bytes(container.pack(manifest, arrays))
+        with pytest.raises(cloakgp.ReleaseFileError, match="must name them"):
+            load_plan(path)
 
 
 def test_a_recipe_with_a_digest_is_completed_by_x_and_people(as_recipe, tmp_path, monkeypatch):

@@ -115,8 +115,8 @@ def _planned(
         for part in (share, share * (1 - staging.SCALE_SHARE), share * staging.SCALE_SHARE):
             if not has_room(population, mu * math.sqrt(part)):
                 raise ValueError(
-                    f"epsilon={epsilon:g} with up to {population.most} rows leaves too few bits for exact noise; "
-                    "use a smaller epsilon, or a larger one if it is tiny."
+                    f"epsilon={epsilon:g} with up to {population.most} rows leaves too few bits for exact "
+                    "noise; use a smaller epsilon, or a larger one if it is tiny."
                 )
     rule = RowRule(
         prior=prior,

@@ -137,8 +137,9 @@ def _planned(
     within: float,
 ) -> StagedPlan:
     X, people, columns = table.X, table.people, table.columns
+    categories = prior.category_columns(X.shape[1])
     if X_star is None:
-        X_star = points_covering(X, () if columns is None else columns.categories)
+        X_star = points_covering(X, categories)
     else:
         X_star = as_points(X_star, "X_star", X.shape[1], columns)
     if weights is None:
@@ -151,7 +152,7 @@ def _planned(
     if not is_lazy(X) and len(X) <= MOST_SORTED:
         inputs = distinct_rows(X, shared)
     if inputs is None or len(inputs) > MOST_CELLS:
-        cells = make_cells(X, shared)
+        cells = make_cells(X, shared, categories)
         inputs = cells.inputs
     most = most_numbers(len(X_star), len(inputs), len(shares))
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
@@ -172,7 +173,7 @@ def _planned(
         X=X,
         X_star=X_star,
         weights=frozen(weights),
-        support=support_points(inputs.X, inducing),
+        support=support_points(inputs.X, inducing, categories),
         promise=Promise(epsilon, delta, mu, most, shares),
         kappa=kappa,
         given=earlier,
@@ -216,6 +217,6 @@ def _check_headroom(
                 )
 
 
-def points_covering(X: Any, categories: tuple[int, ...] = ()) -> FloatArray:
+def points_covering(X: Any, categories: Sequence[int] = ()) -> FloatArray:
     """Test points, if nobody names others: such that cover X and its surroundings."""
     return cover(spread_evenly(X, _COVERED), categories=categories)

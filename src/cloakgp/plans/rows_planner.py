@@ -50,8 +50,7 @@ def make_rows_plan(
     _check_grid(grid)
     if len(grid.axes) > MOST_COLUMNS:
         raise ArgumentError("grid", f"must have at most {MOST_COLUMNS} inputs", str(len(grid.axes)))
-    columns = tuple(column for column, category in enumerate(grid.categories) if category)
-    prior = replace(model.prior, categories=columns)
+    prior = replace(model.prior_for(grid.columns, len(grid.axes)), categories=grid.columns.categories)
     asked = epsilon, delta, weights, max_rows
     return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages)
 

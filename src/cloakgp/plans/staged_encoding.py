@@ -53,9 +53,9 @@ def encode(release: StagedRelease, sign_with: Any = None) -> bytes:
 
 
 def _setting_words(setting: Setting) -> dict[str, Any]:
-    """All but the categories, which are the prior's; shares only where there are some."""
+    """All but categories and seasons, which are the prior's; shares only where there are some."""
     words = asdict(setting) | {"lengthscale": list(setting.lengthscale), "shares": list(setting.shares)}
-    del words["categories"]
+    del words["categories"], words["seasons"]
     return {name: value for name, value in words.items() if name != "shares" or value}
 
 
@@ -127,8 +127,10 @@ def _model_words(rule: Rule) -> dict[str, Any]:
     if isinstance(rule.prior, Known):
         gp = rule.prior.gp
         return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.level, "bounds": bounds}
-    # Without categories, as it was before there were any.
-    prior = {name: list(value) for name, value in asdict(rule.prior).items() if name != "categories" or value}
+    # Without categories and seasons, as it was before there were any.
+    prior = {name: list(value) for name, value in asdict(rule.prior).items() if value}
+    if "seasons" in prior:
+        prior["seasons"] = [list(pair) for pair in prior["seasons"]]
     return {"prior": prior, "bounds": bounds}
 
 
@@ -297,13 +299,15 @@ def release_parts(manifest: dict[str, Any], arrays: dict[str, Array], rule: Rule
         Stage(rule.stage_plan(words, _own(arrays, at), at - before), arrays[f"z_{at}"])
         for at, words in enumerate(manifest["stages"][before:], start=before)
     )
-    categories = rule.prior.categories if isinstance(rule.prior, Hyperprior) else ()
+    known: dict[str, Any] = {}
+    if isinstance(rule.prior, Hyperprior):
+        known = {"categories": rule.prior.categories, "seasons": rule.prior.seasons}
     settings: list[Candidate] = []
     weights = []
     for one in manifest["learned"]:
         words = {name: value for name, value in one.items() if name != "weight"}
         words |= {name: tuple(words.get(name, ())) for name in ("lengthscale", "shares")}
-        settings.append(Setting(**words, categories=categories))
+        settings.append(Setting(**words, **known))
         weights.append(one["weight"])
     if isinstance(rule.prior, Known):
         settings, weights = [KnownSetting(rule.prior.gp)], [1.0]

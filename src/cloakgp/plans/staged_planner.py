@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,11 +64,8 @@ def make_staged_plan(
         )
     epsilon, delta = calibrate.promise(epsilon, delta)
     shares, kappa = staging.schedule(model.stages)
-    prior = model.prior
-    if columns is not None and columns.categories:
-        prior = replace(prior, categories=columns.categories)
     return _planned(
-        prior,
+        model.prior_for(columns, X.shape[1]),
         model.bounds,
         model.inducing,
         inputs,

@@ -291,3 +291,17 @@ def test_estimators_know_the_names_and_code_the_levels():
         model.predict(X[["site", "age"]])
     with pytest.raises(ValueError, match="labels of X's rows"):
         PrivateGPRegressor(AGE_AND_SITE, 25.0, (0, 250), **PROMISE).fit(X.iloc[:-1], HEIGHTS.iloc[-2::-1])
+
+
+def test_releases_are_combined_by_names_and_levels():
+    half = N // 2
+    parts = [X.iloc[:half], X.iloc[half:]]
+    both = [GP.plan(part, X.iloc[:4], **PROMISE).release(HEIGHTS.loc[part.index]) for part in parts]
+    joined = cloakgp.combine(both, same_data=False)
+    np.testing.assert_array_equal(joined.predict(X.iloc[:3]), joined.predict(np.asarray(both[0].plan.X[:3])))
+    coded = Columns.of(X, levels={"site": ["west", "south", "north"]})
+    other = GP.plan(parts[1], X.iloc[:4], columns=coded, **PROMISE).release(HEIGHTS.loc[parts[1].index])
+    with pytest.raises(
+        ArgumentError, match=r"'site' in one and 'site' in another, or coded otherwise\. Agree"
+    ):
+        cloakgp.combine([both[0], other], same_data=False)

@@ -211,9 +211,8 @@ def _check_seasons(prior: dict[str, Any]) -> None:
     good = isinstance(pairs, list) and 1 <= len(pairs) <= MOST_SEASONS
     good = good and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
     good = good and all(type(column) is int and column not in levels for column, _ in pairs)
-    good = good and all(
-        0 <= column < MOST_AXES and _numbers([period]) and period > 0 for column, period in pairs
-    )
+    good = good and all(0 <= column < MOST_AXES for column, _ in pairs)
+    good = good and all(_numbers([period]) and period > 0 for _, period in pairs)
     _expect(good and len({tuple(pair) for pair in pairs}) == len(pairs), "the prior's seasons make no sense")
 
 

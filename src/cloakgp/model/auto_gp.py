@@ -205,7 +205,7 @@ class AutoGP:
             prior = replace(prior, categories=columns.categories)
         if not self.seasons:
             return prior
-        return replace(prior, seasons=[_season(*pair, columns, width) for pair in self.seasons])
+        return replace(prior, seasons=tuple(_season(*pair, columns, width) for pair in self.seasons))
 
     def __repr__(self) -> str:
         shown = f"bounds={self.bounds}, kernels={self.prior.kernels}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -202,6 +202,21 @@ class Columns:
         """What :meth:`words` gave."""
         inputs = tuple(Column(**{**one, "levels": tuple(one.get("levels", ()))}) for one in words["inputs"])
         return cls(inputs, words["response"], words["people"])
+
+
+def common(found: Iterable[Columns | None]) -> Columns | None:
+    """The columns of several releases, as far as they are known; or an error where their inputs differ."""
+    known = [one for one in found if one is not None]
+    for other in known[1:]:
+        for mine, its in zip(known[0].inputs, other.inputs, strict=False):
+            if replace(mine, unit="") != replace(its, unit=""):
+                raise ArgumentError(
+                    "releases",
+                    "must have the same columns, with the same levels in the same order",
+                    f"{mine.name!r} in one and {its.name!r} in another, or coded otherwise",
+                    "Agree on names, and on levels with cloakgp.Columns.of(X, levels=...), before planning.",
+                )
+    return known[0] if known else None
 
 
 def _column(name: str, cells: Cells, levels: Sequence[Level] | None, unit: str) -> Column:

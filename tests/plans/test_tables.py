@@ -211,7 +211,7 @@ def test_a_file_with_other_words_is_refused(name, tmp_path):
 
 def test_a_kernel_must_not_take_codes_for_distances():
     with pytest.raises(
-        ArgumentError, match=r"levels of 'site'; got EQ. Use kernels.Category .*active_dims=\[1\]"
+        ArgumentError, match=r"levels of 'site'; got EQ. Use kernels.Category .*active_dims=\['site'\]"
     ):
         cloakgp.GP(EQ(20) + Constant(1.0), 25.0, (0, 250)).plan(X, X, **PROMISE)
     two = X.assign(site=X["site"] == "west")  # which are as far apart either way
@@ -305,3 +305,16 @@ def test_releases_are_combined_by_names_and_levels():
         ArgumentError, match=r"'site' in one and 'site' in another, or coded otherwise\. Agree"
     ):
         cloakgp.combine([both[0], other], same_data=False)
+
+
+def test_kernels_read_columns_by_name(plan, tmp_path):
+    kernel = EQ(20, variance=400.0, active_dims=["age"]) * Category(0.5, active_dims=["site"]) + Constant(
+        900.0
+    )
+    named = cloakgp.GP(kernel, 25.0, (0, 250)).plan(X[["site", "age"]], X.iloc[:6], **PROMISE)
+    assert named.gp.kernel == AGE_AND_SITE.with_params(k1__k1__active_dims=[1], k1__k2__active_dims=[0])
+    np.testing.assert_allclose(named.noise_std, plan.noise_std, rtol=1e-9)
+    with pytest.raises(ArgumentError, match=r"named as in X; got 'height'\. There are 'age', 'site'"):
+        cloakgp.GP(EQ(20, active_dims=["height"]), 25.0, (0, 250)).plan(X, X, **PROMISE)
+    with pytest.raises(ArgumentError, match="must count columns, where X has no names"):
+        cloakgp.GP(kernel, 25.0, (0, 250)).plan(np.ones((3, 2)), np.ones((1, 2)), **PROMISE)

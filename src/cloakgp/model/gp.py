@@ -13,7 +13,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, choose_inducing
-from cloakgp.model.levels import check_levels
+from cloakgp.model.levels import check_levels, with_places
 from cloakgp.model.windows import (
     Given,
     Middle,
@@ -376,9 +376,10 @@ class GP:
 
     def for_columns(self, columns: Columns | None) -> GP:
         """The same model for a table with these columns; or why its kernel does not suit them."""
+        kernel = with_places(self.kernel, columns)
         if columns is not None:
-            check_levels(self.kernel, columns)
-        return self
+            check_levels(kernel, columns)
+        return self if kernel is self.kernel else replace(self, kernel=kernel)
 
     def with_inducing(self, X: Any) -> GP:
         """The same model with its inducing inputs, if it has any, chosen and checked for X."""

@@ -1,4 +1,4 @@
-"""Kernels over columns that hold levels of a category, whose codes are no distances."""
+"""Kernels for tables: columns by name, and levels of a category, whose codes are no distances."""
 
 from __future__ import annotations
 
@@ -6,6 +6,18 @@ from cloakgp.errors import ArgumentError
 from cloakgp.kernels import Category, Constant, Custom, Kernel
 from cloakgp.kernels.base import Combination
 from cloakgp.rows.columns import Columns
+
+
+def with_places(kernel: Kernel, columns: Columns | None) -> Kernel:
+    """The same kernel with columns that it names in `active_dims` by their numbers."""
+    if isinstance(kernel, Combination):
+        parts = tuple(with_places(part, columns) for part in kernel.kernels)
+        same = all(new is old for new, old in zip(parts, kernel.kernels, strict=True))
+        return kernel if same else type(kernel)(parts)
+    names = getattr(kernel, "active_dims", None)
+    if columns is None or not names or not isinstance(names[0], str):
+        return kernel
+    return kernel.with_params(active_dims=[columns.place(name) for name in names])
 
 
 def check_levels(kernel: Kernel, columns: Columns) -> None:
@@ -19,9 +31,9 @@ def check_levels(kernel: Kernel, columns: Columns) -> None:
     for place in columns.categories:
         column = columns.inputs[place]
         if len(column.levels) > 2 and (read is None or place in read):
-            others = [other for other in range(len(columns.inputs)) if other not in columns.categories]
+            others = [other.name for other in columns.inputs if not other.levels]
             smooth = f"EQ(..., active_dims={others}) * " if others else ""
-            such = f"{smooth}Category(0.5, active_dims=[{place}])"
+            such = f"{smooth}Category(0.5, active_dims={[column.name]})"
             raise ArgumentError(
                 "kernel",
                 f"must not measure distances between levels of {column.name!r}",

@@ -68,6 +68,7 @@ def make_known_rows_plan(
 ) -> RowsPlan:
     """A plan for a model that is known, as :meth:`GP.plan_rows` makes it."""
     _check_grid(grid)
+    gp = gp.for_columns(grid.columns)
     bounds = gp.one_pair("a plan of whole rows")
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         remedy = "Noise of each row, and downweight, which looks at X, would tell of private inputs."

@@ -39,7 +39,7 @@ def read(X: Any) -> Table | None:
     """A table's columns; None if it is none, or if its columns have no names."""
     if isinstance(X, Table):
         return X
-    if isinstance(X, Mapping) and X and all(isinstance(name, str) for name in X):
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # which some sparse arrays have
         return Table({name: _cells(values) for name, values in X.items()})
     if X is None or isinstance(X, (np.ndarray, list, tuple, Real)) or is_dask(X) or is_lazy(X):
         return None

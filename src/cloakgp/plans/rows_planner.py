@@ -73,9 +73,6 @@ def make_known_rows_plan(
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         remedy = "Noise of each row, and downweight, which looks at X, would tell of private inputs."
         raise ArgumentError("gp", "must have one noise variance, and no downweight", remedy=remedy)
-    if not isinstance(gp.mean, float):
-        remedy = "Of private inputs there is no list to have means for."
-        raise ArgumentError("gp", "must have one number as its mean", remedy=remedy)
     return _planned(Known(gp), bounds, gp.inducing, grid, n, X_star, epsilon, delta, weights, max_rows, None)
 
 

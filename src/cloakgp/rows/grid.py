@@ -126,7 +126,7 @@ class Grid:
 
     @property
     def categories(self) -> tuple[bool, ...]:
-        """Which inputs have levels."""
+        """Whether each input has levels."""
         return tuple(axis.category for axis in self.axes)
 
     @cached_property
@@ -135,6 +135,11 @@ class Grid:
         kinds = (("level", axis.levels) if axis.category else ("number", ()) for axis in self.axes)
         pairs = zip(self.names, kinds, strict=True)
         return Columns(tuple(Column(name, kind, levels) for name, (kind, levels) in pairs))
+
+    @property
+    def category_columns(self) -> tuple[int, ...]:
+        """Which inputs have levels."""
+        return tuple(column for column, axis in enumerate(self.axes) if axis.category)
 
     @property
     def spans(self) -> FloatArray:

@@ -487,3 +487,12 @@ def test_pictures_of_stages_need_stages(plan, release, staged):
     known = GP_MODEL.plan(X, AGES, epsilon=1.0, delta=0.01, given=[release]).release(Y)
     with pytest.raises(ArgumentError, match="must have learned a model"):
         plots.plot_learned(known)
+
+
+@pytest.mark.parametrize("categories", [[0], [1], [0, 1]])
+def test_what_was_learned_of_categories(categories):
+    X = np.column_stack([np.arange(30.0) % 3, np.arange(30.0) % 2])
+    plan = AutoGP((0, 10), categories=categories, stages=2).plan(X, epsilon=1.0, delta=0.01)
+    figure = plots.plot_learned(plan.release(X.sum(axis=1)))
+    shown = [ax.get_xlabel() for ax in figure.axes if ax.get_visible()]
+    assert shown == (["signal std"] if len(categories) == 2 else ["lengthscale"])

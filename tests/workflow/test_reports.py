@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 import cloakgp
+from cloakgp.app.learned import learned_tables
 from cloakgp.errors import InputError
 from cloakgp.kernels import EQ
 from cloakgp.ledger.charge import Receipt
@@ -183,3 +184,17 @@ def test_the_chance_of_a_right_guess_is_that_of_the_noise():
     guessed = (np.mean(z < certificate.mu / 2) + np.mean(z + certificate.mu > certificate.mu / 2)) / 2
     assert said == pytest.approx(100 * guessed, abs=0.4)
     assert said >= 100 * guessed - 0.3
+
+
+def test_shares_of_categories_are_told_by_name():
+    X = np.column_stack([np.linspace(20, 60, 30), np.arange(30.0) % 3])
+    plan = cloakgp.AutoGP((0, 10), categories=[1], stages=2).plan(X, epsilon=1.0, delta=0.01)
+    release = plan.release(X[:, 1])
+    table = report._learned(release, ["age", "town"])
+    for title in ("lengthscale of age", "share of numbers", "share of town", "share of together"):
+        assert title in table
+    assert "lengthscale of town" not in table
+    rows = learned_tables(release, ["age", "town"], "wage")["learned"]
+    shares = [row for row in rows if row["what"].startswith("share of ")]
+    assert [row["what"] for row in shares] == ["share of numbers", "share of town", "share of together"]
+    assert all(0 < row["low"] <= row["high"] < 1 for row in shares)

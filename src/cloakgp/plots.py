@@ -382,7 +382,7 @@ def plot_density(
         raise ArgumentTypeError("release", "must be a RowsRelease, made by plan_rows", type(release).__name__)
     grid, density = release.plan.grid, release.density
     names = list(grid.names if labels is None else labels)
-    if len(grid.axes) == 2 and not any(grid.categories):
+    if len(grid.axes) == 2 and not any(axis.category for axis in grid.axes):
         figure = _new_figure(figure, (8.6, 3.9))
         east, north = (np.linspace(axis.low, axis.high, axis.cells + 1) for axis in grid.axes)
         drawn = ((density.counts, "rows in a cell, estimated"), (density.std, "std of the estimate"))

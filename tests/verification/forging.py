@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloakgp import GP, AutoGP
+from cloakgp import GP, AutoGP, Grid
 from cloakgp.calibration import delta_slack
 from cloakgp.files import container
-from cloakgp.kernels import EQ, Constant
+from cloakgp.kernels import EQ, Category, Constant
 from cloakgp.measurements.certificate import DIGITS, short
 from cloakgp.plans import out_of_core
 from cloakgp.testing import InsecureWarning, insecure_seed
@@ -113,6 +113,27 @@ def save_staged(plan: Any, path: Path, y: Any = Y) -> None:
     with pytest.warns(InsecureWarning), insecure_seed(5):
         plan.release(y).save(path)
     rewrite(path, certificate(insecure=False))
+
+
+ROWS_GRID = Grid({"a": (0, 10), "k": ["x", "y"]}, cells=5)
+
+
+def honest_rows(folder: Path, *, max_rows: int | None = None, known: bool = False) -> Path:
+    """A file of whole rows: of twelve, or of six people with at most so many each."""
+    path = folder / "rows.cloak"
+    name = f"rows {max_rows} {known}"
+    if name not in _made:
+        kernel = EQ(2.0, variance=1.5, active_dims=[0]) * Category(0.5, active_dims=[1])
+        gp: Any = GP(kernel, 0.4, (-1.0, 4.0)) if known else AutoGP((-1.0, 4.0), stages=4)
+        points = {"a": [1, 5, 9, 5], "k": ["x", "x", "y", "y"]}
+        plan = gp.plan_rows(ROWS_GRID, 12 if max_rows is None else 6, points, max_rows=max_rows, **PROMISE)
+        table = {"a": X[:, 0], "k": np.resize(["x", "y", "y"], 12)}
+        with pytest.warns(InsecureWarning), insecure_seed(5):
+            plan.release(table, Y, people=None if max_rows is None else np.arange(12) % 6).save(path)
+        rewrite(path, certificate(insecure=False))
+        _made[name] = path.read_bytes()
+    path.write_bytes(_made[name])
+    return path
 
 
 def opened(path: Path) -> tuple[dict[str, Any], dict[str, Any], Any]:

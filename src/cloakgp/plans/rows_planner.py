@@ -50,8 +50,7 @@ def make_rows_plan(
     _check_grid(grid)
     if len(grid.axes) > MOST_COLUMNS:
         raise ArgumentError("grid", f"must have at most {MOST_COLUMNS} inputs", str(len(grid.axes)))
-    columns = tuple(column for column, category in enumerate(grid.categories) if category)
-    prior = replace(model.prior, categories=columns)
+    prior = replace(model.prior, categories=grid.category_columns)
     asked = epsilon, delta, weights, max_rows
     return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages)
 
@@ -73,9 +72,6 @@ def make_known_rows_plan(
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         remedy = "Noise of each row, and downweight, which looks at X, would tell of private inputs."
         raise ArgumentError("gp", "must have one noise variance, and no downweight", remedy=remedy)
-    if not isinstance(gp.mean, float):
-        remedy = "Of private inputs there is no list to have means for."
-        raise ArgumentError("gp", "must have one number as its mean", remedy=remedy)
     return _planned(Known(gp), bounds, gp.inducing, grid, n, X_star, epsilon, delta, weights, max_rows, None)
 
 

@@ -123,9 +123,9 @@ class Grid:
         return tuple(axis.cells for axis in self.axes)
 
     @property
-    def categories(self) -> tuple[bool, ...]:
+    def category_columns(self) -> tuple[int, ...]:
         """Which inputs have levels."""
-        return tuple(axis.category for axis in self.axes)
+        return tuple(column for column, axis in enumerate(self.axes) if axis.category)
 
     @property
     def spans(self) -> FloatArray:

@@ -31,7 +31,7 @@ def noise_picture(predicted: plots.Predicted, inputs: list[str], output: str) ->
     """How much privacy noise there will be, or is, and where."""
     columns = predicted.X_star.shape[1]
     figure, plan = _figure(), plots.plan_of(predicted)
-    if isinstance(plan, RowsPlan) and any(plan.grid.categories):
+    if isinstance(plan, RowsPlan) and any(axis.category for axis in plan.grid.axes):
         _sorted_noise(figure, predicted)
     elif columns == 1:
         ax = plots.plot_plan(predicted, figure.subplots())
@@ -66,7 +66,7 @@ def release_pictures(release: AnyRelease, inputs: list[str], output: str) -> lis
 
 def _of_rows(release: RowsRelease, inputs: list[str], output: str) -> list[tuple[str, Figure]]:
     """Of a release whose inputs are private: none of them is drawn, and how many there are is estimated."""
-    categories = release.plan.grid.categories
+    categories = [axis.category for axis in release.plan.grid.axes]
     if len(inputs) == 1 and not any(categories):
         pictures = [_curve(release, inputs[0], output)]
     else:
@@ -173,7 +173,7 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> tuple[str, F
     box = box_of(release)
     middle = np.median(X, axis=0) if box is None else box.centres[box.spare]
     for column in range(shown):
-        category = box is not None and box.categories[column]
+        category = box is not None and box.axes[column].category
         ends = X[:, column].min(), X[:, column].max()
         along = np.arange(ends[1] + 1) if category else np.linspace(*ends, 120)
         where = np.tile(middle, (len(along), 1))

@@ -7,7 +7,7 @@ Row i is in cell c(i), and u_i is its outcome, centred in the cell's window, an 
 Replacing a row by any other moves the sums by at most 2^b max |b_c|, wherever the row goes, and the counts
 by at most the largest distance of two columns. Where people have up to k rows, each k times that, and the
 zero column is one of them for the counts. No number here, the room for sums included, depends on how many
-rows a cell really has: ``docs/proofs.md``, theorems 21 and 22.
+rows a cell really has: ``docs/proofs.md``, theorems 20 and 21.
 """
 
 from __future__ import annotations

@@ -123,6 +123,11 @@ class Grid:
         return tuple(axis.cells for axis in self.axes)
 
     @property
+    def categories(self) -> tuple[bool, ...]:
+        """Whether each input has levels."""
+        return tuple(axis.category for axis in self.axes)
+
+    @property
     def category_columns(self) -> tuple[int, ...]:
         """Which inputs have levels."""
         return tuple(column for column, axis in enumerate(self.axes) if axis.category)

@@ -447,24 +447,28 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
         raise ArgumentError(
             "release_or_learned", "must have learned a model; the one of this release was known"
         )
-    columns = len(settings[0].lengthscale)
+    numeric = settings[0].numeric
+    columns = max(len(numeric), 1)
     across = min(columns, 3)
     down = -(-columns // across)
     figure = _new_figure(figure, (3.6 * across + 1.4, 3.2 * down + 0.6))
     axes = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     for column, ax in enumerate(axes[:columns]):
         _draw_weights(ax, settings, weights, column)
-        ax.set(xscale="log", yscale="log", xlabel="lengthscale")
+        ax.set(xscale="log", yscale="log", xlabel="lengthscale" if numeric else "signal std")
         if columns > 1:
-            ax.set_xlabel(f"lengthscale of column {column + 1}")
+            ax.set_xlabel(f"lengthscale of column {numeric[column] + 1}")
         if column % across == 0:
             ax.set_ylabel("noise std, in y's unit")
         if release is not None:
             rule = release.plan.rule
             assert isinstance(rule.prior, Hyperprior)
-            span = float(np.ptp(rule.inputs.X[:, column])) or 1.0
-            ax.set_xlim(*_around(span * end for end in rule.prior.lengthscale))
-            ax.set_ylim(*_around((rule.bounds[1] - rule.bounds[0]) * end for end in rule.prior.noise))
+            width = rule.bounds[1] - rule.bounds[0]
+            span, ends = width, rule.prior.signal
+            if numeric:
+                span, ends = float(np.ptp(rule.inputs.X[:, numeric[column]])) or 1.0, rule.prior.lengthscale
+            ax.set_xlim(*_around(span * end for end in ends))
+            ax.set_ylim(*_around(width * end for end in rule.prior.noise))
         _plain_ticks(ax)
     for ax in axes[columns:]:
         ax.set_visible(False)
@@ -483,14 +487,15 @@ def learned_settings(release_or_learned: StagedRelease | Learned) -> list[Settin
 
 
 def _draw_weights(ax: Axes, settings: Sequence[Setting], weights: FloatArray, column: int) -> None:
-    """Circles at (lengthscale, noise std), a colour for each family."""
+    """Circles at (lengthscale, noise std), a colour for each family; of levels alone, (signal, noise)."""
     from matplotlib.colors import to_rgba
 
     for colour, family in zip((_BLUE, _ORANGE, _GREEN), FAMILIES, strict=True):
         found: dict[tuple[float, float], float] = {}
         for setting, weight in zip(settings, weights.tolist(), strict=True):
             if setting.family == family:
-                place = (setting.lengthscale[column], setting.noise**0.5)
+                across = setting.lengthscale[column] if setting.lengthscale else setting.signal**0.5
+                place = (across, setting.noise**0.5)
                 found[place] = found.get(place, 0.0) + weight
         if found:
             places, area = np.array(list(found)), _HEAVIEST * np.array(list(found.values()))

@@ -14,7 +14,7 @@ import numpy as np
 
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.measurements.staged_certificate import FIELDS, StagedCertificate
-from cloakgp.model.hyperprior import FAMILIES
+from cloakgp.model.hyperprior import FAMILIES, n_parts
 from cloakgp.model.inducing import MOST_INDUCING
 from cloakgp.rows.grid import MOST_CELLS
 
@@ -195,6 +195,7 @@ def _check_model(manifest: dict[str, Any]) -> None:
     columns = prior.get("categories", [0]) if good else []
     good = good and isinstance(columns, list) and 1 <= len(columns) <= MOST_AXES
     good = good and all(type(column) is int and 0 <= column < MOST_AXES for column in columns)
+    good = good and columns == sorted(set(columns))
     _expect(good, "the prior lacks a key or has one too many")
     families = prior["kernels"]
     # No more than there are, or a file could ask for endless work.
@@ -229,17 +230,23 @@ def _check_lattice(words: dict[str, Any]) -> None:
 
 def _check_learned(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
     columns = arrays["X_star"].shape[1]
+    categories = len(manifest["model"].get("prior", {}).get("categories", ()))
+    lengths, parts = columns - categories, n_parts(columns - categories, categories)
+    optional = {"shares"} if parts > 1 else set()
     learned, known = manifest["learned"], "prior" not in manifest["model"]
     good = isinstance(learned, list) and (len(learned) == 0 if known else 1 <= len(learned) <= MOST_LEARNED)
     _expect(good, "it must list what was learned")
     for one in learned:
-        names = {"family", "lengthscale", "signal", "level", "noise", "weight"}
+        names = {"family", "lengthscale", "signal", "level", "noise", "weight"} | optional
         _expect(
             isinstance(one, dict) and set(one) == names, "what was learned lacks a key or has one too many"
         )
         family, numbers = one["family"], [one["signal"], one["level"], one["noise"]]
-        good = type(family) is str and family in FAMILIES and _numbers(one["lengthscale"], columns)
+        good = type(family) is str and family in FAMILIES and _numbers(one["lengthscale"], lengths)
         good = good and _numbers(numbers) and all(number > 0 for number in one["lengthscale"] + numbers)
+        if optional:
+            good = good and _numbers(one["shares"], parts) and all(share > 0 for share in one["shares"])
+            good = good and abs(math.fsum(one["shares"]) - 1) <= 1e-9
         weight = one["weight"]
         good = good and type(weight) is float and 0 <= weight <= 1
         _expect(good, "what was learned makes no sense")
@@ -281,6 +288,8 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: 
         _expect(array.dtype.kind != "f" or bool(np.isfinite(array).all()), f"{name} must be finite")
     _expect(bool((arrays["weights"] > 0).all()), "weights must be above 0")
     (P, D), N = arrays["X_star"].shape, manifest["certificate"]["n_rows"]
+    columns = manifest["model"].get("prior", {}).get("categories", [0])
+    _expect(max(columns) < D, "a category is no column of X")
     shapes: dict[str, tuple[int, ...]] = {"X": (N, D), "X_star": (P, D), "weights": (P,), "people": (N,)}
     if "inducing" in arrays:
         _expect(len(arrays["inducing"]) <= MOST_INDUCING, "there are too many inducing inputs")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cloakgp.checks import FloatArray
@@ -37,6 +37,9 @@ class AutoGP:
         Families of the smooth part; "EQ" if absent.
     prior : Hyperprior, optional
         What is believed beforehand of lengthscales, signal and noise, instead of `kernels`; public.
+    categories : columns of X, optional
+        Those that hold levels, by any numbers, counted from 0: only whether two are equal counts. What they
+        change, alone and together with the other columns, is learned.
     stages : int, optional
         How many; chosen by a public rule if absent.
     inducing : int or (m, D) array, optional
@@ -60,6 +63,7 @@ class AutoGP:
         *,
         kernels: Any = None,
         prior: Hyperprior | None = None,
+        categories: Any = None,
         stages: int | None = None,
         inducing: Any = None,
     ) -> None:
@@ -69,6 +73,8 @@ class AutoGP:
             raise ArgumentError("kernels", "must be left out where prior is given, which names them too")
         if prior is None:
             prior = Hyperprior() if kernels is None else Hyperprior(kernels=kernels)
+        if categories is not None:
+            prior = replace(prior, categories=categories)
         if stages is not None and (type(stages) is not int or not 1 <= stages <= MOST_STAGES):
             raise ArgumentError("stages", f"must be a whole number from 1 to {MOST_STAGES}", repr(stages))
         values = {
@@ -177,6 +183,8 @@ class AutoGP:
 
     def __repr__(self) -> str:
         shown = f"bounds={self.bounds}, kernels={self.prior.kernels}"
+        if self.prior.categories:
+            shown += f", categories={self.prior.categories}"
         if self.stages is not None:
             shown += f", stages={self.stages}"
         return f"AutoGP({shown})"

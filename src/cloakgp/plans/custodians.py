@@ -266,7 +266,7 @@ class _Joint:
         """The mixture over a hyperprior's models, each given all that was measured."""
         low, high = self.bounds
         middle, counts = low + (high - low) / 2, self.counts
-        support = support_points(self.X, None)
+        support = support_points(self.X, None, prior.categories)
         mixture = Mixture(prior, self.X, counts, self.X[:1], high - low, support, self.factor)
         readings = [stage.reading(middle) for stage in self.stages]
         looked_at = mixture.support.looked_at

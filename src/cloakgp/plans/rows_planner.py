@@ -120,7 +120,7 @@ def _planned(
         X=None,
         X_star=points,
         weights=frozen(weights),
-        support=support_points(grid.centres, inducing),
+        support=support_points(grid.centres, inducing, prior.category_columns(len(grid.axes))),
         promise=Promise(epsilon, delta, mu, most, shares),
         kappa=kappa,
         grid=grid,

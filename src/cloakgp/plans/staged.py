@@ -209,7 +209,7 @@ class StagedPlan:
             return self
         X = as_source(X, "X", self.X_star.shape[1])
         shared = same_people(people, len(X), self.partition)
-        filled = fill_cells(X, cells.centres, shared)
+        filled = fill_cells(X, cells.centres, shared, self.rule.prior.category_columns(X.shape[1]))
         if filled.digest != cells.digest:
             raise ArgumentError("X", "must be what the plan was made for; this is not")
         rule = replace(self.rule, X=X, cells=filled, people=shared)

@@ -53,10 +53,10 @@ def encode(release: StagedRelease, sign_with: Any = None) -> bytes:
 
 
 def _setting_words(setting: Setting) -> dict[str, Any]:
-    """All but the categories, which are the prior's."""
-    words = asdict(setting) | {"lengthscale": list(setting.lengthscale)}
+    """All but the categories, which are the prior's; shares only where there are some."""
+    words = asdict(setting) | {"lengthscale": list(setting.lengthscale), "shares": list(setting.shares)}
     del words["categories"]
-    return words
+    return {name: value for name, value in words.items() if name != "shares" or value}
 
 
 def encode_plan(plan: StagedPlan) -> bytes:
@@ -159,7 +159,9 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
     certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"]), "before": before})
     if "grid" in manifest:
         return *_row_parts(manifest, arrays, certificate, kernel), certificate
-    c, cells, people = certificate, _cells(manifest, arrays), _people(arrays)
+    settings = _settings(manifest, arrays, certificate, kernel) | _people_words(manifest)
+    categories = settings["prior"].category_columns(arrays["X_star"].shape[1])
+    cells, people = _cells(manifest, arrays, categories), _people(arrays)
     inputs = distinct_rows(arrays["X"], people) if cells is None else cells.inputs
     if arrays["matrix_0"].shape[1] != len(inputs):
         raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")
@@ -171,7 +173,6 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
             Stage(stages.plan(promise, bounds, number), stages.answer()) for number in range(one["stages"])
         )
         given.append(Given(promise, bounds, answered))
-    settings = _settings(manifest, arrays, c, kernel) | _people_words(manifest)
     rule = Rule(X=arrays.get("X"), given=tuple(given), cells=cells, people=people, **settings)
     return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
 
@@ -220,10 +221,11 @@ def _own(arrays: dict[str, Array], number: int) -> dict[str, Array]:
     return {name: arrays[key] for name in STAGE_ARRAYS if (key := f"{name}_{number}") in arrays}
 
 
-def _cells(manifest: dict[str, Any], arrays: dict[str, Array]) -> Cells | None:
+def _cells(manifest: dict[str, Any], arrays: dict[str, Array], categories: tuple[int, ...]) -> Cells | None:
     if "cells" not in arrays:
         return None
-    labels = fill_cells(arrays["X"], arrays["cells"]).labels if "X" in arrays else None
+    filled = fill_cells(arrays["X"], arrays["cells"], None, categories) if "X" in arrays else None
+    labels = None if filled is None else filled.labels
     own = arrays.get("rows_each")
     return Cells(arrays["cells"], arrays["counts"], labels, manifest["inputs_sha256"], own)
 
@@ -291,7 +293,7 @@ def release_parts(manifest: dict[str, Any], arrays: dict[str, Array], rule: Rule
     weights = []
     for one in manifest["learned"]:
         words = {name: value for name, value in one.items() if name != "weight"}
-        words["lengthscale"] = tuple(words["lengthscale"])
+        words |= {name: tuple(words.get(name, ())) for name in ("lengthscale", "shares")}
         settings.append(Setting(**words, categories=categories))
         weights.append(one["weight"])
     if isinstance(rule.prior, Known):

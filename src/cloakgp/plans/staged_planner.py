@@ -135,7 +135,12 @@ def _planned(
     people: Any,
     within: float,
 ) -> StagedPlan:
-    X_star = points_covering(X) if X_star is None else checks.matrix(X_star, "X_star", columns=X.shape[1])
+    categories = prior.category_columns(X.shape[1])
+    X_star = (
+        points_covering(X, categories)
+        if X_star is None
+        else checks.matrix(X_star, "X_star", columns=X.shape[1])
+    )
     if weights is None:
         weights = np.ones(len(X_star))
     remedy = "To ignore a test point, leave it out of X_star."
@@ -146,7 +151,7 @@ def _planned(
     if not is_lazy(X) and len(X) <= MOST_SORTED:
         inputs = distinct_rows(X, shared)
     if inputs is None or len(inputs) > MOST_CELLS:
-        cells = make_cells(X, shared)
+        cells = make_cells(X, shared, categories)
         inputs = cells.inputs
     most = most_numbers(len(X_star), len(inputs), len(shares))
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
@@ -167,7 +172,7 @@ def _planned(
         X=X,
         X_star=X_star,
         weights=frozen(weights),
-        support=support_points(inputs.X, inducing),
+        support=support_points(inputs.X, inducing, categories),
         promise=Promise(epsilon, delta, mu, most, shares),
         kappa=kappa,
         given=earlier,
@@ -209,6 +214,6 @@ def _check_headroom(
                 )
 
 
-def points_covering(X: Any) -> FloatArray:
+def points_covering(X: Any, categories: Sequence[int] = ()) -> FloatArray:
     """Test points, if nobody names others: such that cover X and its surroundings."""
-    return cover(spread_evenly(X, _COVERED))
+    return cover(spread_evenly(X, _COVERED), categories=categories)

@@ -22,7 +22,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Candidate, Hyperprior, Setting
+from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Setting
 from cloakgp.model.windows import RowMeans
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
@@ -122,12 +122,17 @@ class Learned:
         return self.posteriors[0].gp
 
     def __str__(self) -> str:
-        lines = ["weight  family    lengthscale                signal std  noise std"]
+        best = self.settings[0]
+        parts = best.parts() if isinstance(best, Setting) else ()
+        shares = f"  shares: {', '.join(parts)}" if parts else ""
+        lines = [f"weight  family    lengthscale                signal std  noise std{shares}"]
         for setting, weight in zip(self.settings[:_SHOWN], self.weights, strict=False):
             lengths = ", ".join(f"{length:.3g}" for length in setting.lengthscale)
+            own = setting.form[2]
+            shown = f"  {', '.join(f'{share:.2f}' for share in own)}" if own else ""
             lines.append(
                 f"{weight:6.3f}  {setting.family:<8}  {lengths:<25}  {setting.signal**0.5:10.3g}"
-                f"  {setting.noise**0.5:9.3g}"
+                f"  {setting.noise**0.5:9.3g}{shown}"
             )
         if len(self.settings) > _SHOWN:
             rest = float(self.weights[_SHOWN:].sum())
@@ -152,13 +157,13 @@ def learn(
         prior = Hyperprior()
     elif not isinstance(prior, Hyperprior):
         raise TypeError(f"prior must be a cloakgp.Hyperprior; got {type(prior).__name__}.")
-    spans, width = np.ptp(X, axis=0), bounds[1] - bounds[0]
+    spans, width = prior.spans(X), bounds[1] - bounds[0]
     middle = bounds[0] + width / 2 if mean is None else mean
     data = _Data(middle, X, released, factor)
     settings = prior.settings(spans, width)
     scores = data.evidence(settings)
     log_prior = np.zeros(len(settings))
-    if len(spans) > 1:
+    if prior.several(spans):
         for round_ in range(_ROUNDS):
             more, density = about_the_best(settings, scores + log_prior, prior, spans, width, round_)
             settings = settings + more
@@ -198,13 +203,12 @@ class _Data:
 
     def evidence(self, settings: Sequence[Setting]) -> FloatArray:
         """Log density of the measurements under each setting."""
-        shapes: dict[tuple[str, tuple[float, ...]], FloatArray] = {}
+        shapes: dict[Form, FloatArray] = {}
         found = np.empty(len(settings))
         for i, setting in enumerate(settings):
-            key = (setting.family, setting.lengthscale)
-            if key not in shapes:
-                shapes[key] = self._shape(setting)
-            D = setting.signal * shapes[key] + setting.level * self.level + setting.noise * self.own
+            if setting.form not in shapes:
+                shapes[setting.form] = self._shape(setting)
+            D = setting.signal * shapes[setting.form] + setting.level * self.level + setting.noise * self.own
             found[i] = _log_density(D + np.diag(self.noise), self.z)
         return found
 

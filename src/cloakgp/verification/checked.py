@@ -202,7 +202,8 @@ def _cells_checked(
     if shown is None:
         held = f"{_CELLS}: the file holds only X's digest ("
         return [], [Message(held, Phrase.GIVE_INPUTS, ")")], None
-    filled = fill_cells(shown, cells.centres)
+    categories = release.plan.rule.prior.category_columns(arrays["X_star"].shape[1])
+    filled = fill_cells(shown, cells.centres, None, categories)
     reasons.refuse(filled.digest != cells.digest, Reason.DIGEST)
     reasons.refuse(not np.array_equal(filled.counts, cells.counts), Reason.LABELS)
     if people is not None:

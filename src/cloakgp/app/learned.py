@@ -36,13 +36,14 @@ def density_of(release: AnyRelease) -> dict[str, Any] | None:
 
 
 def _learned(release: StagedRelease, inputs: Sequence[str], output: str) -> list[dict[str, Any]]:
-    settings = [one for one in release.settings if isinstance(one, Setting)]
+    settings, best = release.settings, release.settings[0]
+    numeric = best.numeric if isinstance(best, Setting) else range(len(best.lengthscale))
     found = [("size of the signal", output, [one.signal**0.5 for one in settings])]
-    for place, column in enumerate(settings[0].numeric):
+    for place, column in enumerate(numeric):
         what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {inputs[column]}"
         found.append((what, inputs[column], [one.lengthscale[place] for one in settings]))
-    for place, part in enumerate(settings[0].parts(inputs)):
-        found.append((f"share of {part}", "", [one.shares[place] for one in settings]))
+    for place, part in enumerate(best.parts(inputs) if isinstance(best, Setting) else ()):
+        found.append((f"share of {part}", "", [one.form[2][place] for one in settings]))
     found.append(("noise", output, [one.noise**0.5 for one in settings]))
     return [
         {"what": what, "unit": unit, **_range(np.array(values), release.weights)}

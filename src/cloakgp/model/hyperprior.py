@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
 from operator import add
@@ -28,11 +28,15 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
-from cloakgp.kernels import EQ, Category, Constant, Kernel, Matern32, Matern52
+from cloakgp.kernels import EQ, Category, Constant, Kernel, Matern32, Matern52, Periodic
 from cloakgp.kernels.category import category_columns
 from cloakgp.model.gp import GP, check_bounds
 
 FAMILIES: dict[str, type[Any]] = {"EQ": EQ, "Matern32": Matern32, "Matern52": Matern52}
+PERIODS = {"day": 1.0, "week": 7.0, "year": 365.25}
+"""Of dates, in days."""
+MOST_SEASONS = 10
+_SEASON = 1.0  # a season's lengthscale: one rise and fall in each period, or two
 _GRID = (6, 5, 7)  # lengthscales, signal stds, noise stds
 _SOBOL = 2**9
 _RATIOS = (1 / 50, 50.0)  # of the parts' variances to the first part's
@@ -59,6 +63,8 @@ class Hyperprior:
     noise: tuple[float, float] = (0.01, 0.3)
     categories: tuple[int, ...] = ()
     """Columns of the inputs that hold levels of a category, counted from 0: any two are equally far apart."""
+    seasons: tuple[tuple[int, float], ...] = ()
+    """Columns in which outcomes may repeat, and after how long: each has a part of its own."""
 
     def __post_init__(self) -> None:
         families = (self.kernels,) if isinstance(self.kernels, str) else tuple(self.kernels)
@@ -74,6 +80,7 @@ class Hyperprior:
             least, most = _pair(getattr(self, name), name)
             object.__setattr__(self, name, (least, most))
         object.__setattr__(self, "categories", _columns(self.categories))
+        object.__setattr__(self, "seasons", as_seasons(self.seasons, self.categories))
 
     def spans(self, X: FloatArray) -> FloatArray:
         """Ranges of the inputs that are numbers, in their order."""
@@ -94,7 +101,7 @@ class Hyperprior:
 
     def ends(self, lengthscales: int) -> FloatArray:
         """(d, 2) logs of the least and the most: of lengthscales, shares' ratios, signal and noise."""
-        ratios = n_parts(lengthscales, len(self.categories)) - 1
+        ratios = n_parts(lengthscales, len(self.categories), len(self.seasons)) - 1
         pairs = [self.lengthscale] * lengthscales + [_RATIOS] * ratios + [self.signal, self.noise]
         return np.asarray(np.log(pairs))
 
@@ -105,7 +112,7 @@ class Hyperprior:
     def settings(self, spans: FloatArray, width: float) -> list[Setting]:
         """Models that stand for the prior, for inputs of these ranges and outcomes of this width."""
         spans = np.where(spans > 0, spans, 1.0)
-        if len(spans) == 1 and not self.categories:
+        if len(spans) == 1 and not self.categories and not self.seasons:
             axes = (np.geomspace(*ends, n) for ends, n in zip(self._ends(), _GRID, strict=True))
             shares = np.array(list(product(*axes)))
         else:
@@ -115,7 +122,7 @@ class Hyperprior:
             unit = qmc.Sobol(len(ends), scramble=False).random(_SOBOL) + 0.5 / _SOBOL
             shares = np.exp(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0]))
         families = self.kernels if len(spans) else self.kernels[:1]  # of levels alone, all are the same
-        given = spans, width, self.categories
+        given = spans, width, self.categories, self.seasons
         return [Setting.of(family, row, *given) for family in families for row in shares]
 
     def model(self, X: Any, bounds: Any) -> GP:
@@ -180,7 +187,10 @@ class Setting:
     categories: tuple[int, ...] = ()
     """Columns that hold levels: as in the hyperprior. They have no lengthscale."""
     shares: tuple[float, ...] = ()
-    """Of the smooth part's variance: the numbers', each category's, all together's; none if it is one."""
+    """Of the smooth part's variance: the numbers', each category's, all together's, and then each season's;
+    none if it is one."""
+    seasons: tuple[tuple[int, float], ...] = ()
+    """Columns and periods: as in the hyperprior."""
 
     @classmethod
     def of(
@@ -190,6 +200,7 @@ class Setting:
         spans: FloatArray,
         width: float,
         categories: tuple[int, ...] = (),
+        seasons: tuple[tuple[int, float], ...] = (),
     ) -> Setting:
         """From lengthscales, signal and noise as shares of ranges and width, and the parts' ratios."""
         *first, signal, noise = numbers.tolist()
@@ -197,7 +208,8 @@ class Setting:
         scales = tuple(float(share * span) for share, span in zip(lengths, spans, strict=True))
         variances = (signal * width) ** 2, width**2 / 12, (noise * width) ** 2
         parts = [1.0, *ratios] if ratios else []
-        return cls(family, scales, *variances, categories, tuple(part / sum(parts) for part in parts))
+        shares = tuple(part / sum(parts) for part in parts)
+        return cls(family, scales, *variances, categories, shares, seasons)
 
     @property
     def form(self) -> Form:
@@ -216,6 +228,8 @@ class Setting:
 
     def smooth(self, variance: float) -> Kernel:
         """The smooth part with this variance."""
+        if self.seasons:
+            return self._with_seasons(variance)
         kind, categories = FAMILIES[self.family], self.categories
         if not categories:
             return cast(Kernel, kind(list(self.lengthscale), variance=variance))
@@ -230,6 +244,19 @@ class Setting:
         own = (Category(variance=v, active_dims=[c]) for c, v in zip(categories, shares, strict=True))
         return reduce(add, own, together)
 
+    def _with_seasons(self, variance: float) -> Kernel:
+        """What does not repeat, and a part for each season."""
+        n = len(self.seasons)
+        rest, own = self.shares[:-n], self.shares[-n:]
+        total = sum(rest)
+        shares = tuple(share / total for share in rest) if len(rest) > 1 else ()
+        smooth = replace(self, shares=shares, seasons=()).smooth(variance * total)
+        parts = (
+            Periodic(_SEASON, variance=variance * share, period=period, active_dims=[column])
+            for share, (column, period) in zip(own, self.seasons, strict=True)
+        )
+        return reduce(add, parts, smooth)
+
     @property
     def numeric(self) -> tuple[int, ...]:
         """Columns that hold numbers, each with its lengthscale."""
@@ -243,13 +270,31 @@ class Setting:
         if names is None:
             names = [f"column {place}" for place in range(1, 1 + len(self.lengthscale + self.categories))]
         numbers = ("numbers",) if self.lengthscale else ()
-        return (*numbers, *(names[column] for column in self.categories), "together")
+        together = ("together",) if self.categories else ()
+        seasons = (f"{_in_words(period)} of {names[column]}" for column, period in self.seasons)
+        return (*numbers, *(names[column] for column in self.categories), *together, *seasons)
 
 
-def n_parts(lengthscales: int, categories: int) -> int:
-    """How many parts the smooth part has: the numbers', each category's, and that of all together."""
+def n_parts(lengthscales: int, categories: int, seasons: int = 0) -> int:
+    """How many parts the smooth part has: numbers', each category's, that of all together, each season's."""
     alone = (lengthscales > 0) + categories
-    return alone if not categories or alone == 1 else alone + 1
+    return seasons + (alone if not categories or alone == 1 else alone + 1)
+
+
+def as_seasons(seasons: Any, categories: Sequence[int] = ()) -> tuple[tuple[int, float], ...]:
+    """Columns that hold numbers, and a period for each."""
+    pairs = [tuple(pair) for pair in seasons]
+    good = all(len(pair) == 2 and type(pair[0]) is int and pair[0] >= 0 for pair in pairs)
+    if not good or len(set(pairs)) < len(pairs) or len(pairs) > MOST_SEASONS:
+        expected = f"must be at most {MOST_SEASONS} different pairs of a column, counted from 0, and a period"
+        raise ArgumentError("seasons", expected, repr(seasons)[:100])
+    if any(column in categories for column, _ in pairs):
+        raise ArgumentError("seasons", "must be of columns that hold numbers or dates, not levels")
+    return tuple((column, checks.positive(period, "seasons")) for column, period in pairs)
+
+
+def _in_words(period: float) -> str:
+    return next((word for word, days in PERIODS.items() if days == period), f"period {period:g}")
 
 
 @dataclass(frozen=True, eq=False)

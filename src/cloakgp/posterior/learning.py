@@ -27,6 +27,8 @@ from cloakgp.model.windows import RowMeans
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.inputs import as_points
 from cloakgp.rows.merging import Inputs
 
 _KEPT = 10  # settings that predictions are made with
@@ -44,6 +46,8 @@ class Learned:
     evidence: FloatArray
     """Log density of the measurements under each."""
     posteriors: tuple[Posterior, ...]
+    columns: Columns | None = None
+    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
 
     def predict(
         self,
@@ -59,6 +63,7 @@ class Learned:
         """
         if return_std and return_cov:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
+        X = self._points(X)
         if not (return_std or return_cov):
             return self._mixed([posterior.predict(X) for posterior in self.posteriors])[0]
         extra = self._observation(include_noise)
@@ -74,6 +79,9 @@ class Learned:
         covariance += np.einsum("s,si,sj->ij", self.weights, apart, apart)
         return mean, covariance + extra * np.eye(len(mean))
 
+    def _points(self, X: Any) -> FloatArray:
+        return as_points(X, "X", self.posteriors[0].n_columns, self.columns)
+
     def _mixed(self, means: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
         """The mixture's mean, and how far each model's is from it."""
         mean: FloatArray = self.weights @ np.array(means)
@@ -86,6 +94,7 @@ class Learned:
 
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes; not knowing the model counts as due to privacy."""
+        X = self._points(X)
         given = self.predict(X, return_std=True)[1] ** 2
         known = np.array(
             [posterior.uncertainty(X, include_noise=False).gp ** 2 for posterior in self.posteriors]
@@ -103,9 +112,9 @@ class Learned:
         """(n, len(X)) draws of f at `X`, by public randomness: each from one of the models."""
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
             raise ArgumentError("n", "must be a whole number above 0", repr(n))
-        generator = np.random.default_rng(seed)
+        X, generator = self._points(X), np.random.default_rng(seed)
         models = generator.choice(len(self.weights), size=n, p=self.weights)
-        draws = np.empty((n, len(checks.matrix(X, "X"))))
+        draws = np.empty((n, len(X)))
         for model in np.unique(models):
             own = models == model
             draws[own] = self.posteriors[model].sample(X, int(own.sum()), generator)
@@ -123,7 +132,8 @@ class Learned:
 
     def __str__(self) -> str:
         best = self.settings[0]
-        parts = best.parts() if isinstance(best, Setting) else ()
+        names = None if self.columns is None else self.columns.names
+        parts = best.parts(names) if isinstance(best, Setting) else ()
         shares = f"  shares: {', '.join(parts)}" if parts else ""
         lines = [f"weight  family    lengthscale                signal std  noise std{shares}"]
         for setting, weight in zip(self.settings[:_SHOWN], self.weights, strict=False):
@@ -147,6 +157,7 @@ def learn(
     prior: Hyperprior | None = None,
     mean: RowMeans | None = None,
     factor: float | FloatArray = 1.0,
+    columns: Columns | None = None,
 ) -> Learned:
     """The mixture over a hyperprior's models, given measurements of the same rows X.
 
@@ -154,7 +165,7 @@ def learn(
     the noise variance of each row is multiplied by.
     """
     if prior is None:
-        prior = Hyperprior()
+        prior = Hyperprior(categories=() if columns is None else columns.categories)
     elif not isinstance(prior, Hyperprior):
         raise TypeError(f"prior must be a cloakgp.Hyperprior; got {type(prior).__name__}.")
     spans, width = prior.spans(X), bounds[1] - bounds[0]
@@ -175,7 +186,8 @@ def learn(
     kept = tuple(settings[i] for i in best)
     models = [GP(setting.kernel, setting.noise, bounds, middle) for setting in kept]
     posteriors = tuple(Posterior(model, X, released, inputs=_weighed(model, X, factor)) for model in models)
-    return Learned(kept, checks.frozen(weights / weights.sum()), checks.frozen(scores[best]), posteriors)
+    shares = checks.frozen(weights / weights.sum())
+    return Learned(kept, shares, checks.frozen(scores[best]), posteriors, columns)
 
 
 def _weighed(gp: GP, X: FloatArray, factor: float | FloatArray) -> Inputs | None:

@@ -43,7 +43,7 @@ def about_the_best(
     if not len(drawn):
         return [], np.empty(0)
     uniform = -np.log(ends[:, 1] - ends[:, 0]).sum()
-    given = np.where(spans > 0, spans, 1.0), width, prior.categories
+    given = np.where(spans > 0, spans, 1.0), width, prior.categories, prior.seasons
     more = [Setting.of(family, np.exp(row - offset), *given) for row in drawn]
     density: FloatArray = np.atleast_1d(uniform - law.logpdf(drawn))
     return more, density

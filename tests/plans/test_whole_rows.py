@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from functools import cache
 
@@ -64,6 +65,18 @@ def test_a_density_comes_along(learned):
     assert 0.3 < np.mean((found.counts - counts) ** 2 / found.std**2) < 2
 
 
+def test_a_density_is_told_in_a_line(learned):
+    assert re.fullmatch(r"<Density: about \d+ rows in \d+ cells, std .* a cell; .*>", repr(learned.density))
+
+
+def test_inputs_in_the_place_of_their_number_are_not_quoted():
+    secret = np.array([63.0625, 41.3125])
+    for n_rows in (secret, secret.tolist(), "63.0625"):
+        with pytest.raises(ArgumentError, match="n_rows must be a whole number above 0; got") as refusal:
+            AutoGP(bounds=(0, 1)).plan_rows(Grid({"x": (0, 90)}), n_rows, epsilon=1.0, delta=1e-3)
+        assert "63" not in str(refusal.value)
+
+
 def test_a_known_model_has_windows_too_and_no_noise_level():
     kernel = EQ(2.0, variance=400, active_dims=[0]) * Category(0.7, active_dims=[1]) + Constant(400)
     plan = GP(kernel, 16.0, (0, 100)).plan_rows(GRID, N, TEST, **PROMISE)
@@ -102,7 +115,7 @@ def test_the_ledger_pays_once_and_gives_answers_back(tmp_path):
     X, y = data()
     plan = AutoGP((0, 100), stages=3).plan_rows(GRID, N, TEST, **PROMISE)
     ledger = Ledger(f"sqlite:///{tmp_path / 'book.db'}", who="me")
-    ledger.create("d", epsilon=3.0, delta=0.01)
+    ledger.create("d", epsilon=2.1, delta=1e-3)
     release = plan.release(X, y, ledger=ledger, dataset="d", why="test")
     paid = next(entry for entry in ledger.entries() if entry.kind == "spent")
     again = plan.recover(ledger, paid.number)

@@ -308,10 +308,11 @@ def test_the_source_keeps_y_behind_its_door(check):
 def test_the_private_room_stays_small_enough_to_be_read_at_a_sitting():
     """A mechanism that makes it longer is a decision: this limit is moved with its reason.
 
-    It was moved from 450 when X came to be read here too, where inputs are private.
+    It was moved from 450 when X came to be read here too, where inputs are private; and from 600 when labels
+    of y came to be compared with those of X, and rows with missing inputs to be left out.
     """
     files = sources()
-    assert sum(len(files[path].splitlines()) for path in files if path.startswith("private/")) < 600
+    assert sum(len(files[path].splitlines()) for path in files if path.startswith("private/")) < 640
 
 
 def test_the_tables_have_no_idle_lines_and_none_for_what_must_not_know_y():
@@ -347,7 +348,7 @@ passed on | plans/predictions.py _measure | _measure calls
 passed on | plans/predictions.py _measure | redefined
     measure = other
 passed on | plans/predictions.py _measure | does not use y
-    measure(self.measurement, y, missing) => 0
+    measure(self.measurement, y, missing, self.rows) => 0
 passed on | plans/predictions.py _measure | not private/room.py's
     from cloakgp.private.room import measure => from cloakgp.other import measure
 passed on | plans/base.py release | more with y than pass it on

@@ -17,6 +17,7 @@ from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.learning import Learned
+from cloakgp.rows.columns import common
 
 
 @overload
@@ -64,7 +65,12 @@ def combine(
         raise ArgumentError("releases", "must hold at least one release")
     if not all(isinstance(release, (Release, FunctionRelease)) for release in releases):
         in_stages = any(isinstance(release, StagedRelease) for release in releases)
-        remedy = "Those in stages cannot be combined; plan another one with given=." if in_stages else ""
+        remedy = (
+            "Those in stages cannot be combined if they are of the same data: plan another one with given=. "
+            "If each is about other people, say same_data=False."
+            if in_stages
+            else ""
+        )
         raise ArgumentTypeError("releases", "must hold nothing but releases", remedy=remedy)
     first = releases[0].plan
     if len({isinstance(release.plan.measurement, Measurement) for release in releases}) > 1:
@@ -96,7 +102,8 @@ def combine(
                 "releases",
                 "must all have the same kernel, noise, mean, bounds and inducing inputs; these differ",
             )
-    return Posterior(first.gp, first.X, [(release.plan.measurement, release.z) for release in releases])
+    released = [(release.plan.measurement, release.z) for release in releases]
+    return Posterior(first.gp, first.X, released, columns=common(r.plan.columns for r in releases))
 
 
 def _same(one: Release | FunctionRelease, other: Release | FunctionRelease) -> bool:

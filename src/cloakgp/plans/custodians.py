@@ -26,10 +26,12 @@ from cloakgp.plans.predictions import Release
 from cloakgp.plans.remodelling import LARGEST, written_out
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.stages import Stage, StagePlan
+from cloakgp.plans.whole_rows import RowsRelease
 from cloakgp.posterior.conditioning import Line, Posterior
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import Mixture, SpreadReading
 from cloakgp.posterior.support import support_points
+from cloakgp.rows.columns import Columns, common
 from cloakgp.rows.merging import Groups, Inputs, take
 from cloakgp.rows.people import times_noise
 
@@ -43,9 +45,11 @@ def pooled(releases: Sequence[AnyRelease], model: Any = None) -> Posterior | Lea
     if len(releases) < 2:
         raise ArgumentError("releases", "must hold at least two releases, of different data sets")
     sets = [_as_set(release, f"releases[{i}]") for i, release in enumerate(releases)]
+    _check_boxes(releases)
     _check_apart(sets)
+    columns = common(release.plan.columns for release in releases)
     model = _chosen(model, releases)
-    joint = _Joint(sets)
+    joint = _Joint(sets, columns)
     return joint.given(joint.model(model)) if isinstance(model, GP) else joint.learned(model)
 
 
@@ -99,6 +103,21 @@ def _as_set(release: Any, name: str) -> _Set:
     return _Set(inputs.X, inputs.counts, release.plan.gp.limits, (stage,), factor, paid)
 
 
+def _check_boxes(releases: Sequence[AnyRelease]) -> None:
+    """Raise where boxes over private inputs differ in names or levels: a column would be two things."""
+    columns = [
+        [(axis.name, axis.levels) for axis in release.plan.grid.axes]
+        for release in releases
+        if isinstance(release, RowsRelease)
+    ]
+    if any(other != columns[0] for other in columns):
+        raise ArgumentError(
+            "releases",
+            "must have grids with the same inputs, and the same levels, in one order",
+            remedy="Ranges and cells may differ. Ask a custodian to plan again with the others' names.",
+        )
+
+
 def _check_apart(sets: Sequence[_Set]) -> None:
     """Raise where two sets are seen to be the same people's, or cannot be about one f."""
     for (i, one), (j, other) in combinations(enumerate(sets), 2):
@@ -134,7 +153,8 @@ def _chosen(model: Any, releases: Sequence[AnyRelease]) -> GP | Hyperprior:
         return model
     learn = isinstance(model, str) and model == LEARN
     if learn and not open_ones:
-        return Hyperprior()
+        columns = releases[0].plan.columns
+        return Hyperprior(categories=() if columns is None else columns.categories)
     if learn or (model is None and open_ones):
         if any(one != open_ones[0] for one in open_ones):
             raise ArgumentError(
@@ -197,7 +217,8 @@ def _common(models: Sequence[GP]) -> GP:
 class _Joint:
     """The rows of all sets, one set after the other, and all that was measured of them."""
 
-    def __init__(self, sets: Sequence[_Set]) -> None:
+    def __init__(self, sets: Sequence[_Set], columns: Columns | None = None) -> None:
+        self.columns = columns
         self.X = np.vstack([one.X for one in sets])
         self.counts = np.concatenate([one.counts for one in sets])
         self.factor = np.concatenate([one.factor for one in sets])
@@ -260,13 +281,14 @@ class _Joint:
         """A GP given all that was measured."""
         released = [(stage.plan.measurement, stage.z) for stage in self.stages]
         lines = [stage.plan.line for stage in self.stages]
-        return Posterior(gp, self.X, released, lines, Inputs(self.X, gp.noise * self.factor, self.groups))
+        inputs = Inputs(self.X, gp.noise * self.factor, self.groups)
+        return Posterior(gp, self.X, released, lines, inputs, self.columns)
 
     def learned(self, prior: Hyperprior) -> Learned:
         """The mixture over a hyperprior's models, each given all that was measured."""
         low, high = self.bounds
         middle, counts = low + (high - low) / 2, self.counts
-        support = support_points(self.X, None)
+        support = support_points(self.X, None, prior.categories)
         mixture = Mixture(prior, self.X, counts, self.X[:1], high - low, support, self.factor)
         readings = [stage.reading(middle) for stage in self.stages]
         looked_at = mixture.support.looked_at
@@ -279,7 +301,7 @@ class _Joint:
         with np.errstate(divide="ignore"):
             odds = np.log(state.weights / state.weights[0])
         weights, posteriors = frozen(state.weights), tuple(map(self.given, models))
-        return Learned(settings, weights, frozen(odds), posteriors)
+        return Learned(settings, weights, frozen(odds), posteriors, self.columns)
 
     def _spread_reading(self, stage: Stage, own: slice, middle: float) -> SpreadReading:
         """What a stage says of the noise level, of its own set's rows only."""

@@ -50,7 +50,7 @@ def make_rows_plan(
     _check_grid(grid)
     if len(grid.axes) > MOST_COLUMNS:
         raise ArgumentError("grid", f"must have at most {MOST_COLUMNS} inputs", str(len(grid.axes)))
-    prior = replace(model.prior, categories=grid.category_columns)
+    prior = replace(model.prior_for(grid.columns, len(grid.axes)), categories=grid.columns.categories)
     asked = epsilon, delta, weights, max_rows
     return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages)
 
@@ -68,6 +68,7 @@ def make_known_rows_plan(
 ) -> RowsPlan:
     """A plan for a model that is known, as :meth:`GP.plan_rows` makes it."""
     _check_grid(grid)
+    gp = gp.for_columns(grid.columns)
     bounds = gp.one_pair("a plan of whole rows")
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         remedy = "Noise of each row, and downweight, which looks at X, would tell of private inputs."
@@ -120,11 +121,12 @@ def _planned(
         X=None,
         X_star=points,
         weights=frozen(weights),
-        support=support_points(grid.centres, inducing),
+        support=support_points(grid.centres, inducing, prior.category_columns(len(grid.axes))),
         promise=Promise(epsilon, delta, mu, most, shares),
         kappa=kappa,
         grid=grid,
         population=population,
+        columns=grid.columns,
     )
     with one_blas_thread():
         walk = rule.walk()
@@ -139,7 +141,9 @@ def _population(n: Any, max_rows: Any) -> Population:
     for value, name in ((n, "n_rows"), (max_rows, "max_rows")):
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value < _MOST
         if not whole and not (name == "max_rows" and value is None):
-            raise ArgumentError(name, "must be a whole number above 0", repr(value)[:100])
+            # Only a number is quoted: somebody may have put the private X here.
+            got = str(value) if isinstance(value, (int, float, np.number)) else type(value).__name__
+            raise ArgumentError(name, "must be a whole number above 0", got)
     return Population(int(n), None if max_rows is None else int(max_rows))
 
 

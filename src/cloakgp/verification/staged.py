@@ -154,7 +154,7 @@ def _row_lattices(manifest: dict[str, Any], arrays: dict[str, Any], number: int,
     words = manifest["stages"][number]
     if number == 0:
         matrix = arrays["matrix_0"]
-        near = -MOST_COUNTED < int(matrix.min()) and int(matrix.max()) < MOST_COUNTED
+        near = int(matrix.min()) > -MOST_COUNTED and int(matrix.max()) < MOST_COUNTED
         counts = near and words["y_bits"] == 0 and 1 <= words["matrix_bits"] <= COUNT_BITS
         reasons.refuse(not counts, Reason.RANGE, where)
     else:

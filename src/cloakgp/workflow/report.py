@@ -25,6 +25,7 @@ from cloakgp.plans.whole_rows import RowsRelease
 from cloakgp.verification import Verification, verify
 from cloakgp.workflow import pictures, words
 from cloakgp.workflow.releases import (
+    box_of,
     default_points,
     hides_inputs,
     input_names,
@@ -60,7 +61,7 @@ h2 { font-size: 1.2rem; margin: 2.4rem 0 .7rem; }
 .warning { border-left: .3rem solid var(--bad); background: var(--card); padding: .7rem 1rem;
   color: var(--bad); font-weight: 600; }
 figure { margin: 1rem 0 1.6rem; }
-figure img { display: block; width: 100%; height: auto; background: #fff; border: 1px solid var(--line);
+figure img { display: block; max-width: 100%; height: auto; background: #fff; border: 1px solid var(--line);
   border-radius: .6rem; padding: .5rem; }
 figcaption { color: var(--soft); font-size: .9rem; margin-top: .5rem; }
 .promise { background: var(--card); border: 1px solid var(--line); border-left: .3rem solid var(--accent);
@@ -98,6 +99,8 @@ def html(
     path = Path(path)
     release, checked = load(path), _checked(path)
     names = input_names(release, inputs)
+    if box_of(release) is not None:
+        inputs = names  # which a box has, whatever was given
     what = output or "outcome"
     heading = title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
     body = [
@@ -211,10 +214,14 @@ def _learned(release: AnyRelease, names: list[str]) -> str:
     """Which models hold the weight, where the model was learned."""
     if not isinstance(release, StagedRelease) or not (settings := plots.learned_settings(release)):
         return ""
-    lengths = [f"lengthscale of {name}" for name in names] if len(names) > 1 else ["lengthscale"]
-    rows = [["kernel", *lengths, "signal std", "noise std", "weight"]]
+    best = settings[0]
+    lengths = [
+        f"lengthscale of {names[column]}" if len(names) > 1 else "lengthscale" for column in best.numeric
+    ]
+    shares = [f"share of {part}" for part in best.parts(names)]
+    rows = [["kernel", *lengths, *shares, "signal std", "noise std", "weight"]]
     for one, weight in zip(settings, release.weights.tolist(), strict=True):
-        numbers = (*one.lengthscale, one.signal**0.5, one.noise**0.5)
+        numbers = (*one.lengthscale, *one.shares, one.signal**0.5, one.noise**0.5)
         rows.append([one.family, *(f"{number:.3g}" for number in numbers), f"{weight:.1%}"])
     return (
         f"<h2>What was learned</h2>{_grid(rows[: _MODELS + 1])}<p>The models that explain best what came "

@@ -97,6 +97,8 @@ class Secrets:
         """Whether one object holds a secret by itself."""
         if isinstance(thing, (bool, type(None))):
             return False
+        if isinstance(thing, np.timedelta64):  # an integer to numpy
+            thing = thing.astype(np.int64)
         if isinstance(thing, (int, np.integer)):
             return int(thing) in self.integers
         if isinstance(thing, (float, np.floating)):

@@ -267,8 +267,8 @@ def everything_public(most, table, monkeypatch, tmp_path, caplog, capfd):
     """All that a release leaves anywhere, for answers that are given."""
     plan, random, times = a_plan(most), np.random.default_rng(0), room._times
 
-    def answered(part, y, missing):
-        times(part, y, missing)
+    def answered(part, y, missing, *public):
+        times(part, y, missing, *public)
         return np.rint(random.normal(size=part.n_measurements) * part.sigma).astype(np.int64)
 
     with monkeypatch.context() as patch:

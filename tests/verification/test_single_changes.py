@@ -303,6 +303,7 @@ def test_every_place_that_is_documented_is_one():
     known |= {"model.kernel", "model.noise", "model.bounds", "model.mean"}
     known |= {f"measurement.{name}" for name in ("extent", "inputs_sha256", "factor_bits")}
     known |= {"people.sha256", "people.within", "rows_each", "grid.axes"}
+    known |= {"columns.inputs", "columns.response", "columns.people", "table_rows.rows", "table_rows.dropped"}
     known |= {"function.reach", "function.prior_seed", "model.prior", "kappa", "inputs_sha256"}
     known |= {f"{name}_j" for name in STAGE_ARRAYS} | {f"certificate.{name}" for name in staged_names}
     known |= {f"stages.{name}" for name in ("y_bits", "matrix_bits", "sigma", "spread")}

@@ -365,3 +365,11 @@ def test_counts_are_refused_that_do_not_count_one_for_each_row():
     ):
         with pytest.raises(AssertionError):
             replace(counts, **change).check()
+
+
+def test_sums_of_outcomes_without_a_middle_are_refused():
+    """With no bits, an outcome would count as 0 or 1, uncentred, and a row that moves as two."""
+    sums = next(part for part in parts_of() if type(part) is whole_rows.RowSums)
+    flat = replace(sums, y_bits=0, sigma=sums.sigma)
+    with pytest.raises(AssertionError, match="no middle"):
+        flat.check()

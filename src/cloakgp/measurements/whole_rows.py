@@ -131,6 +131,8 @@ class RowSums(Measurement):
             raise AssertionError("nobody is protected")
         if self.matrix.shape[1] != len(self.grid):
             raise AssertionError("columns are not for the grid's cells")
+        if self.y_bits < 1 and not isinstance(self, Counts):
+            raise AssertionError("outcomes have no middle to be counted from")
         super().check()
 
 

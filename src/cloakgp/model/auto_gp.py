@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cloakgp.checks import FloatArray
@@ -11,6 +12,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.gp import check_bounds
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.model.inducing import check_inducing
+from cloakgp.model.outcome import LINKS, REAL, as_outcome, bounds_for
 from cloakgp.rows.sources import as_source
 
 if TYPE_CHECKING:
@@ -32,11 +34,17 @@ class AutoGP:
     ----------
     bounds : (lo, hi)
         Where outcomes are known to lie, from public knowledge; generous ones will do. Values outside are
-        clipped.
+        clipped. For yes/no outcomes they are (0, 1), and can be left out.
+    outcome : {"real", "yes/no", "count"}
+        What outcomes are. For yes/no (True and False, or 1 and 0) the model is of a probability, for counts
+        (0, 1, 2, ...) of a rate: predictions and their intervals stay within what these can be. See
+        ``docs/outcomes.md``.
     kernels : names out of {"EQ", "Matern32", "Matern52"}, optional
         Families of the smooth part; "EQ" if absent.
     prior : Hyperprior, optional
-        What is believed beforehand of lengthscales, signal and noise, instead of `kernels`; public.
+        What is believed beforehand of lengthscales, signal and noise, instead of `kernels`; public. Other
+        outcomes than real ones have no noise of their own: its `noise` is not looked at, and `signal` is in
+        shares of the range of f, which is 7 for yes/no, and 6.9 for counts with bounds from 0.
     stages : int, optional
         How many; chosen by a public rule if absent.
     inducing : int or (m, D) array, optional
@@ -53,11 +61,13 @@ class AutoGP:
     prior: Hyperprior
     stages: int | None
     inducing: int | FloatArray | None
+    outcome: str
 
     def __init__(
         self,
-        bounds: Any,
+        bounds: Any = None,
         *,
+        outcome: str = REAL,
         kernels: Any = None,
         prior: Hyperprior | None = None,
         stages: int | None = None,
@@ -67,15 +77,16 @@ class AutoGP:
             raise ArgumentTypeError("prior", "must be a cloakgp.Hyperprior", type(prior).__name__)
         if prior is not None and kernels is not None:
             raise ArgumentError("kernels", "must be left out where prior is given, which names them too")
-        if prior is None:
-            prior = Hyperprior() if kernels is None else Hyperprior(kernels=kernels)
+        bounds = check_bounds(bounds_for(as_outcome(outcome), bounds))
+        prior = _prior(prior, kernels, outcome, bounds)
         if stages is not None and (type(stages) is not int or not 1 <= stages <= MOST_STAGES):
             raise ArgumentError("stages", f"must be a whole number from 1 to {MOST_STAGES}", repr(stages))
         values = {
-            "bounds": check_bounds(bounds),
+            "bounds": bounds,
             "prior": prior,
             "stages": stages,
             "inducing": check_inducing(inducing),
+            "outcome": outcome,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -177,6 +188,22 @@ class AutoGP:
 
     def __repr__(self) -> str:
         shown = f"bounds={self.bounds}, kernels={self.prior.kernels}"
+        if self.outcome != REAL:
+            shown += f", outcome={self.outcome!r}"
         if self.stages is not None:
             shown += f", stages={self.stages}"
         return f"AutoGP({shown})"
+
+
+def _prior(prior: Hyperprior | None, kernels: Any, outcome: str, bounds: tuple[float, float]) -> Hyperprior:
+    """What is believed beforehand; of the noise of yes/no and counts, what they allow."""
+    given = prior is not None
+    if prior is None:
+        prior = Hyperprior() if kernels is None else Hyperprior(kernels=kernels)
+    if outcome not in LINKS:
+        return prior
+    link = LINKS[outcome]
+    low, high = link.latent(bounds)
+    least, most = (math.sqrt(factor) / (high - low) for factor in link.noise)
+    signal = prior.signal if given else (link.signal[0] / (high - low), link.signal[1] / (high - low))
+    return replace(prior, signal=signal, noise=(least, most))

@@ -13,6 +13,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, choose_inducing
+from cloakgp.model.outcome import LINKS, REAL, as_outcome, bounds_for, of_outcome
 from cloakgp.model.windows import (
     Given,
     Middle,
@@ -90,19 +91,22 @@ class GP:
     approximation: str
     downweight: str | None
     noise_function: Callable[[FloatArray], Any] | None
+    outcome: str
 
     def __init__(
         self,
         kernel: Any,
-        noise: Any,
-        bounds: Any,
+        noise: Any = None,
+        bounds: Any = None,
         mean: Any = None,
         inducing: Any = None,
         approximation: str = "dtc",
         downweight: str | None = None,
         noise_function: Callable[[FloatArray], Any] | None = None,
+        outcome: str = REAL,
     ) -> None:
-        low, high = as_bounds(bounds)
+        low, high = as_bounds(bounds_for(as_outcome(outcome), bounds))
+        noise, mean = of_outcome(outcome, noise, mean, (low, high))
         if mean is not None:
             mean = as_given(mean, "mean")
         elif isinstance(low, float) and isinstance(high, float):
@@ -118,6 +122,7 @@ class GP:
             "approximation": checks.choice(approximation, "approximation", APPROXIMATIONS),
             "downweight": _downweight(downweight),
             "noise_function": _noise_function(noise_function, noise),
+            "outcome": outcome,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)

@@ -29,12 +29,14 @@ from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior
 from cloakgp.plans import staged_encoding as encoding
+from cloakgp.plans.linked import linked_posteriors
 from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.forecast import forecast
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import State
+from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
 from cloakgp.rows.chunks import one_blas_thread
@@ -91,7 +93,7 @@ class StagedPlan:
     @cached_property
     def gp(self) -> GP:
         """The one GP with the mean and covariances of all that is believed beforehand."""
-        return self.rule.prior.model(self.rule.inputs.X, self.rule.bounds)
+        return self.rule.prior.model(self.rule.inputs.X, self.rule.latent)
 
     @cached_property
     def start(self) -> State:
@@ -524,11 +526,13 @@ def learned_from(
     """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
     stages = rule.all_stages(own)
     inducing = () if rule.support is None else (rule.support, "fitc")
-    models = [GP(one.kernel, one.noise, rule.bounds, rule.middle, *inducing) for one in settings]
-    posteriors = tuple(conditioned(model, rule, stages) for model in models)
+    models = [GP(one.kernel, one.noise, rule.latent, rule.middle, *inducing) for one in settings]
     with np.errstate(divide="ignore"):
-        odds = np.log(weights / weights[0])
-    return Learned(settings, weights, frozen(odds), posteriors)
+        odds = frozen(np.log(weights / weights[0]))
+    if rule.link is None:
+        return Learned(settings, weights, odds, tuple(conditioned(model, rule, stages) for model in models))
+    posteriors = linked_posteriors(rule, own, settings, weights, models)
+    return LinkedLearned(settings, weights, odds, posteriors, rule.link)
 
 
 def conditioned(gp: GP, rule: Rule, stages: Sequence[Stage]) -> Posterior:

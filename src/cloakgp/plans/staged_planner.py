@@ -62,7 +62,7 @@ def make_staged_plan(
             Message("Leave out columns that matter little, or ", Phrase.SET_MODEL, "."),
         )
     epsilon, delta = calibrate.promise(epsilon, delta)
-    shares, kappa = staging.schedule(model.stages)
+    shares, kappa = staging.schedule(model.stages, model.outcome)
     return _planned(
         model.prior,
         model.bounds,
@@ -77,6 +77,7 @@ def make_staged_plan(
         kappa,
         people,
         within,
+        model.outcome,
     )
 
 
@@ -117,6 +118,7 @@ def make_given_plan(
         windows,
         people,
         within,
+        gp.outcome,
     )
 
 
@@ -134,6 +136,7 @@ def _planned(
     kappa: float | None,
     people: Any,
     within: float,
+    outcome: str,
 ) -> StagedPlan:
     X_star = points_covering(X) if X_star is None else checks.matrix(X_star, "X_star", columns=X.shape[1])
     if weights is None:
@@ -175,6 +178,7 @@ def _planned(
         people=shared,
         within=within,
         partition=partition,
+        outcome=outcome,
     )
     with one_blas_thread():
         walk = Walk(rule)

@@ -29,8 +29,11 @@ _MANY = 192  # numbers, beyond which only directions that tell of f are looked a
 _FAINT = 1e-3  # of the noise variance: directions with less signal tell nothing
 _BROAD = 16  # settings that stand for all that might be
 _ENTRIES = 2**21  # of a stack of matrices
-_SETTLED = 1e-9  # of the prior's width: readings are linearised again until f moves no further
-_PATIENCE = 60  # times that they are, at most
+_SETTLED = 1e-8  # of the prior's width: readings are linearised again until f moves no further
+_PATIENCE = 40  # times that they are, at most
+_ON_THE_WAY = 8  # the same where models are still weighed
+_MEMORY, _BOLD = 4, 20.0  # of the acceleration: steps, and the largest sum of shares
+_FEW = 32  # settings that predictions are made with, at most, where readings are linearised
 _REFERENCE = (0.2, 0.2, 0.1)  # shares of a first setting to interpolate by: lengthscales, signal, noise
 
 
@@ -145,7 +148,7 @@ class Mixture:
         self.log_prior = self.log_prior[go_on]
         weights = np.exp(total[go_on] - total[order[0]])
         held = np.cumsum(weights) / weights.sum()
-        n = min(_KEPT, 1 + int(np.searchsorted(held, _WEIGHT)))
+        n = min(_KEPT if self.link is None else _FEW, 1 + int(np.searchsorted(held, _WEIGHT)))
         kept = tuple(self.settings[:n])
         return self.state(kept, weights[:n] / weights[:n].sum(), readings, spreads)
 
@@ -160,10 +163,11 @@ class Mixture:
         Lines are drawn anew about what they say, until that stays: a fixed point, which does not depend on
         where it began. Models are weighed again there.
         """
-        state = self._settled(readings, spreads, state)
-        for _ in range(1 if isinstance(self.prior, Known) else 2):
-            state = self._settled(readings, spreads, self.fit(readings(state), spreads))
-        return state
+        state = self._settled(readings, spreads, state, rounds=_ON_THE_WAY)
+        if not isinstance(self.prior, Known):
+            state = self.fit(readings(state), spreads)
+            state = self._settled(readings, spreads, state, rounds=_ON_THE_WAY)
+        return self._settled(readings, spreads, self.fit(readings(state), spreads))
 
     def settled(
         self,
@@ -182,24 +186,21 @@ class Mixture:
         spreads: Sequence[SpreadReading],
         state: State,
         known: FloatArray | None = None,
+        rounds: int | None = None,
     ) -> State:
         """The fixed point for the models of a state, their weights included unless they are known."""
         broad = None if state.settings else state
-        step, least = 1.0, np.inf
-        for _ in range(_PATIENCE):
+        faster = _Acceleration()
+        for _ in range(_PATIENCE if rounds is None else rounds):
             lines = readings(state)
             if broad is not None:
                 new = self._conditioned(broad, lines)
             else:
                 weights = self._weights(state.settings, lines, spreads) if known is None else known
                 new = self.state(state.settings, weights, lines, spreads)
-            moved = float(np.max(np.abs(new.support_mean - state.support_mean)))
-            if moved > 0.9 * least:  # to and fro: half way
-                step = max(step / 2, 1 / 16)
-            least = min(least, moved)
-            state = new if step == 1.0 else _between(state, new, step)
-            if moved <= _SETTLED * self.width:
-                break
+            if np.max(np.abs(new.support_mean - state.support_mean)) <= _SETTLED * self.width:
+                return new
+            state = faster.next(state, new)
         return state
 
     def _weights(
@@ -439,11 +440,33 @@ class _Stacked:
         return np.asarray(variance * self.own + left_out * self.blurred + self.rest)
 
 
-def _between(old: State, new: State, step: float) -> State:
-    """A state so far from one to another."""
-    mean = old.support_mean + step * (new.support_mean - old.support_mean)
-    covariance = old.support_covariance + step * (new.support_covariance - old.support_covariance)
-    return replace(new, support_mean=mean, support_covariance=covariance)
+class _Acceleration:
+    """Anderson's: the next guess at a fixed point from the last few, by what they were wrong by."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+
+    def next(self, old: State, new: State) -> State:
+        wrong = np.concatenate(
+            [
+                new.support_mean - old.support_mean,
+                np.diag(new.support_covariance) - np.diag(old.support_covariance),
+            ]
+        )
+        self._steps = [*self._steps[-_MEMORY:], (wrong, new.support_mean, new.support_covariance)]
+        wrongs = np.array([step[0] for step in self._steps])
+        shares = np.zeros(len(wrongs))
+        shares[-1] = 1.0
+        if len(wrongs) > 1:
+            apart = np.diff(wrongs, axis=0)
+            found = np.linalg.lstsq(apart.T, wrong, rcond=1e-8)[0]
+            shares[1:] -= found
+            shares[:-1] += found
+        if np.abs(shares).sum() > _BOLD:  # a guess too far beyond what was seen
+            return new
+        mean = sum(share * step[1] for share, step in zip(shares, self._steps, strict=True))
+        covariance = sum(share * step[2] for share, step in zip(shares, self._steps, strict=True))
+        return replace(new, support_mean=np.asarray(mean), support_covariance=np.asarray(covariance))
 
 
 def _by_shape(settings: Sequence[Candidate]) -> list[list[int]]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -19,7 +18,8 @@ from cloakgp.posterior.conditioning import Uncertainty
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.linking import Linked
 
-_HALVINGS = 60  # of an interval, for a quantile: to the last bits
+_POINTS = 161  # of the grid of f at each input
+_FAR = 4.0  # standard deviations of the prior that it covers
 
 
 def check_level(level: Any) -> float:
@@ -30,18 +30,45 @@ def check_level(level: Any) -> float:
     return level
 
 
-def quantiles(weights: FloatArray, means: FloatArray, stds: FloatArray, level: float) -> FloatArray:
-    """(2, n) ends of the middle `level` of mixtures of normals: (S,) weights, (S, n) means and stds."""
-    ends = []
-    for p in ((1 - level) / 2, (1 + level) / 2):
-        low = (means + ndtri(p) * stds).min(axis=0)  # a mixture's quantile is between its parts'
-        high = (means + ndtri(p) * stds).max(axis=0)
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            below = weights @ ndtr((middle - means) / np.maximum(stds, 1e-300)) < p
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        ends.append((low + high) / 2)
-    return np.array(ends)
+class Laws:
+    """The law of f at each of n inputs, on a grid: a mixture over models, each Gaussian but for its tails.
+
+    What was measured tells of probabilities or rates, not of f: that f is -3 and not -5 nobody sees, since
+    both are hardly ever yes. So a model's law of f is not its Gaussian approximation, but the prior's times
+    the likelihood of the probability or rate that the approximation stands for.
+    """
+
+    def __init__(
+        self, link: Linked, weights: FloatArray, means: FloatArray, variances: FloatArray, priors: FloatArray
+    ) -> None:
+        mean = weights @ means
+        std = np.sqrt(weights @ (variances + (means - mean) ** 2))
+        far = _FAR * np.sqrt(priors.max(axis=0))
+        # Dense where the weight is, and out to where the prior ends.
+        t = np.linspace(-1, 1, _POINTS)
+        steep = np.arcsinh((far + np.abs(mean)) / std)
+        self.f: FloatArray = mean[:, None] + std[:, None] * np.sinh(steep[:, None] * t)
+        steps = np.gradient(self.f, axis=1)
+        self.rates = link.mean(self.f)
+        self.masses = np.zeros_like(self.f)
+        bounds = np.broadcast_to(-np.inf, len(mean)), np.broadcast_to(np.inf, len(mean))
+        for weight, m, v, k in zip(weights, means, variances, priors, strict=True):
+            precision = np.maximum(1 / v - 1 / k, 1e-12 / k)
+            line, scatter = link.linearise(m, v, 1.0, bounds)
+            bent = line.left - scatter
+            told = line.centre + line.slope * (m / v / precision - m)
+            noise = line.slope**2 / precision
+            noise = np.maximum(noise - bent, noise / 4)
+            log = -((told[:, None] - self.rates) ** 2) / noise[:, None] - self.f**2 / k[:, None]
+            density = np.exp((log - log.max(axis=1, keepdims=True)) / 2) * steps
+            self.masses += weight * density / density.sum(axis=1, keepdims=True)
+
+    def interval(self, level: float) -> FloatArray:
+        """(n, 2) ends of the middle `level` of the law of the probability or rate."""
+        below = np.cumsum(self.masses, axis=1) - self.masses / 2
+        ends = [(1 - level) / 2, (1 + level) / 2]
+        rows = zip(below, self.f, self.rates, strict=True)
+        return np.array([np.interp(np.interp(ends, b, f), f, rate) for b, f, rate in rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,19 +82,21 @@ class LinkedLearned(Learned):
         """The same mixture, of f itself."""
         return Learned(self.settings, self.weights, self.evidence, self.posteriors)
 
-    def _laws(self, X: Any) -> tuple[FloatArray, FloatArray]:
-        """(S, n) means, less what f is counted from, and variances of f under each model."""
+    def _laws(self, X: Any) -> Laws:
+        """What is known of f at each of X."""
+        X = checks.matrix(X, "X")
         found = [posterior.predict(X, return_std=True) for posterior in self.posteriors]
         means, stds = (np.array(each) for each in zip(*found, strict=True))
-        return means - self.link.middle, stds**2
+        priors = np.array([np.asarray(one.gp.kernel.diag(X), dtype=np.float64) for one in self.posteriors])
+        return Laws(self.link, self.weights, means - self.link.middle, stds**2, priors)
 
     def _moments(self, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(n,) mean, variance of the probability or rate, and variance of an outcome about it."""
-        means, variances = self._laws(X)
-        noise = np.array([setting.noise for setting in self.settings])[:, None]
-        centre, apart, scatter = self.link.moments(means, variances, noise)
-        mean = self.weights @ centre
-        return mean, self.weights @ (apart + (centre - mean) ** 2), self.weights @ scatter
+        laws, noise = self._laws(X), self.noise
+        rates = laws.rates
+        mean = (laws.masses * rates).sum(axis=1)
+        variance = (laws.masses * (rates - mean[:, None]) ** 2).sum(axis=1)
+        return mean, variance, (laws.masses * self.link.link.variance(rates, noise)).sum(axis=1)
 
     def predict(
         self,
@@ -107,9 +136,7 @@ class LinkedLearned(Learned):
         if _noisy(include_noise):
             remedy = "An interval is for the probability or the rate."
             raise ArgumentError("include_noise", f"must be False for {self.link.link.name} outcomes", remedy=remedy)
-        means, variances = self._laws(X)
-        ends = quantiles(self.weights, means, np.sqrt(variances), check_level(level))
-        return self.link.mean(ends).T
+        return self._laws(X).interval(check_level(level))
 
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of probabilities or rates, by public randomness."""

@@ -13,7 +13,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, choose_inducing
-from cloakgp.model.outcome import LINKS, REAL, as_outcome, bounds_for, of_outcome
+from cloakgp.model.outcome import REAL, as_outcome, bounds_for, check_options, of_outcome
 from cloakgp.model.windows import (
     Given,
     Middle,
@@ -72,6 +72,10 @@ class GP:
         With "leverage", a plan gives rows that stand alone up to 50 times the noise variance, going by X
         only, so that predictions near them need less privacy noise. The plan's model has one variance per
         row then: give `include_noise` this `noise`. See ``docs/designs.md``.
+    outcome : {"real", "yes/no", "count"}
+        What outcomes are. For yes/no, `kernel` and `mean` are of f with Pr[yes] = Phi(f), and `noise` and
+        `bounds` are left out; for counts, of f with rate exp(f), and `noise` is the variance of a count over
+        its rate, 1 if absent. See ``docs/outcomes.md``.
     noise_function : callable, optional
         With one `noise` per row: the function of X that gives the variance elsewhere, if there is one. Where
         `noise` is a function, that.
@@ -221,6 +225,9 @@ class GP:
         Plan
             Says how much noise there will be and where; ``plan.release(y)`` is the private step.
         """
+        if self.outcome != REAL:
+            check_options(self.outcome, design=design, calibration=calibration, device=device)
+            given = () if given is None else given
         if given is not None:
             return self._plan_after(X, X_star, given, windows, epsilon, delta, weights, people, within)
         if windows is not None:
@@ -294,6 +301,7 @@ class GP:
         """
         from cloakgp.plans.planner import Planner
 
+        self._check_real("a planner")
         return Planner(self, X, X_star, weights, device, people, within)
 
     def plan_function(
@@ -338,6 +346,7 @@ class GP:
         """
         from cloakgp.plans.function_planner import make_function_plan
 
+        self._check_real("a function release")
         if self.inducing is not None:
             raise ValueError(
                 "inducing: a function release needs an exact GP. Leave inducing out, or use plan(), whose "
@@ -356,6 +365,11 @@ class GP:
             people=people,
             within=within,
         )
+
+    def _check_real(self, what: str) -> None:
+        if self.outcome != REAL:
+            remedy = "Use plan, plan_rows or AutoGP, whose releases take account of it."
+            raise ArgumentError("outcome", f"must be {REAL!r} for {what}", repr(self.outcome), remedy)
 
     def with_inducing(self, X: Any) -> GP:
         """The same model with its inducing inputs, if it has any, chosen and checked for X."""

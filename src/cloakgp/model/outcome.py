@@ -41,14 +41,14 @@ class Link(Protocol):
         """E[y | f]: the probability, or the rate."""
         ...
 
-    def variance(self, mean: FloatArray, noise: float) -> FloatArray:
+    def variance(self, mean: FloatArray, noise: float | FloatArray) -> FloatArray:
         """Var[y | f], from the mean given f."""
         ...
 
     def clipped(
         self, mean: FloatArray, noise: float, lower: FloatArray, upper: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance, given f, of an outcome that is clipped to [lower, upper]; infinite if it is not."""
+        """Mean and variance, given f, of an outcome clipped to [lower, upper]; infinite where it is not."""
         ...
 
     def distance(
@@ -70,7 +70,7 @@ class YesNo:
     def mean(self, f: FloatArray, bounds: tuple[float, float]) -> FloatArray:
         return np.asarray(ndtr(f))
 
-    def variance(self, mean: FloatArray, noise: float) -> FloatArray:
+    def variance(self, mean: FloatArray, noise: float | FloatArray) -> FloatArray:
         return np.asarray(noise * mean * (1 - mean))
 
     def clipped(
@@ -101,7 +101,7 @@ class Count:
     def mean(self, f: FloatArray, bounds: tuple[float, float]) -> FloatArray:
         return np.exp(np.minimum(f, math.log(bounds[1])))
 
-    def variance(self, mean: FloatArray, noise: float) -> FloatArray:
+    def variance(self, mean: FloatArray, noise: float | FloatArray) -> FloatArray:
         return np.asarray(noise * mean)
 
     def clipped(
@@ -110,9 +110,7 @@ class Count:
         law = _Gamma(mean, noise * mean)
         below, above = law.up_to(lower), law.up_to(upper)
         low, high = np.where(np.isfinite(lower), lower, 0.0), np.where(np.isfinite(upper), upper, 0.0)
-        moments = [
-            low**k * below[0] + (above[k] - below[k]) + high**k * (1 - above[0]) for k in (1, 2)
-        ]
+        moments = [low**k * below[0] + (above[k] - below[k]) + high**k * (1 - above[0]) for k in (1, 2)]
         return moments[0], np.maximum(moments[1] - moments[0] ** 2, 0.0)
 
     def distance(
@@ -175,8 +173,6 @@ def bounds_for(outcome: str, bounds: Any) -> Any:
     return bounds
 
 
-
-
 def of_outcome(outcome: str, noise: Any, mean: Any, bounds: tuple[Any, Any]) -> tuple[Any, Any]:
     """A known model's noise and mean: of f, where outcomes are yes or no, or counts."""
     if outcome not in LINKS:
@@ -195,3 +191,16 @@ def of_outcome(outcome: str, noise: Any, mean: Any, bounds: tuple[Any, Any]) -> 
         remedy = "It is f's: of yes/no the probit of the probability, of counts the logarithm of the rate."
         raise ArgumentError("mean", "must be one number", remedy=remedy)
     return noise, mean
+
+
+def check_options(outcome: str, **given: Any) -> None:
+    """Raise for what a plan cannot be asked for where outcomes are not real numbers."""
+    allowed: dict[str, tuple[Any, ...]] = {
+        "design": ("mse", "posterior"),  # the first is what is there if nobody says anything
+        "calibration": ("analytic",),
+        "device": (None,),
+    }
+    for name, value in given.items():
+        if value not in allowed[name]:
+            remedy = "Such a release is made for its denoised predictions, as those in stages are."
+            raise ArgumentError(name, f"must be left out for {outcome} outcomes", repr(value), remedy)

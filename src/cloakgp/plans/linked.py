@@ -45,7 +45,8 @@ def linked_posteriors(
         lines = []
         for stage, reading in zip(stages, readings, strict=True):
             m, rows, slope = stage.plan.measurement, reading.rows, reading.slope
-            assert reading.own is not None and isinstance(model.noise, float)
+            assert reading.own is not None
+            assert isinstance(model.noise, float)
             edge = m.lower + (m.upper - m.lower) / 2
             value = (stage.z - m.midpoint).astype(np.float64) * m.step
             shift = value + rows @ (m.counts * (edge - slope * rule.middle)) - reading.value

@@ -306,9 +306,7 @@ class Rule:
     def stage_plan(self, words: dict[str, Any], arrays: dict[str, Array], number: int) -> StagePlan:
         """What a stage's plan describes itself as."""
         groups = self.inputs.groups
-        return StagePlan.from_described(
-            words, arrays, self.promise, self.bounds, groups, number, self.people
-        )
+        return StagePlan.from_described(words, arrays, self.promise, self.bounds, groups, number, self.people)
 
     @property
     def middle(self) -> float:

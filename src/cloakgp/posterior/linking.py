@@ -60,7 +60,7 @@ class Linked:
         noise: float,
         window: tuple[FloatArray, FloatArray],
     ) -> tuple[Clipping, FloatArray]:
-        """The line for outcomes given f ~ N(mean, variance), clipped to the window, and their scatter about it.
+        """The line for outcomes given f ~ N(mean, variance), clipped to the window, and their scatter.
 
         The scatter is the variance of one outcome given f, on average; `left` has that in it, too. Where an
         edge of the window is the bound itself, nothing is clipped on that side.

@@ -462,10 +462,11 @@ class _Acceleration:
             found = np.linalg.lstsq(apart.T, wrong, rcond=1e-8)[0]
             shares[1:] -= found
             shares[:-1] += found
-        if np.abs(shares).sum() > _BOLD:  # a guess too far beyond what was seen
-            return new
         mean = sum(share * step[1] for share, step in zip(shares, self._steps, strict=True))
         covariance = sum(share * step[2] for share, step in zip(shares, self._steps, strict=True))
+        least = np.diag(new.support_covariance) / _BOLD
+        if np.abs(shares).sum() > _BOLD or not (np.diag(covariance) >= least).all():
+            return new  # a guess too far beyond what was seen
         return replace(new, support_mean=np.asarray(mean), support_covariance=np.asarray(covariance))
 
 

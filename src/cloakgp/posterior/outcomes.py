@@ -1,4 +1,4 @@
-"""Predictions where outcomes are yes or no, or counts: of probabilities or rates, and within what these can be.
+"""Predictions where outcomes are yes or no, or counts: probabilities or rates, within what these can be.
 
 The models are of f; a probability or a rate is a function of it. So its mean and variance are integrals over
 the mixture's law of f, and its quantiles are those of f, carried over.
@@ -15,19 +15,11 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.posterior.conditioning import Uncertainty
-from cloakgp.posterior.learning import Learned
+from cloakgp.posterior.learning import Learned, check_level
 from cloakgp.posterior.linking import Linked
 
 _POINTS = 161  # of the grid of f at each input
 _FAR = 4.0  # standard deviations of the prior that it covers
-
-
-def check_level(level: Any) -> float:
-    """The share that an interval is to hold."""
-    level = checks.positive(level, "level", "Such as 0.95.")
-    if not level < 1:
-        raise ArgumentError("level", "must be below 1", repr(level), "Such as 0.95.")
-    return level
 
 
 class Laws:
@@ -135,7 +127,9 @@ class LinkedLearned(Learned):
         """(n, 2) within which the probability or rate lies, with this probability."""
         if _noisy(include_noise):
             remedy = "An interval is for the probability or the rate."
-            raise ArgumentError("include_noise", f"must be False for {self.link.link.name} outcomes", remedy=remedy)
+            raise ArgumentError(
+                "include_noise", f"must be False for {self.link.link.name} outcomes", remedy=remedy
+            )
         return self._laws(X).interval(check_level(level))
 
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:

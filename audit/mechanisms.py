@@ -18,7 +18,7 @@ from unittest import mock
 
 import numpy as np
 
-from cloakgp import GP, AutoGP, accounting, binning, plan_selection
+from cloakgp import GP, AutoGP, Grid, accounting, binning, plan_selection
 from cloakgp.calibration import calibrate
 from cloakgp.designs import DESIGNS
 from cloakgp.kernels import EQ
@@ -135,6 +135,28 @@ def stages() -> Mechanism:
     return Mechanism(plan, pair=pair, fewer=2)
 
 
+def whole_rows(max_rows: int | None = None) -> Mechanism:
+    """Three rows, or one person with up to two and two with one, in two cells: the first goes to the other.
+
+    Counts and sums both show that, and how far its outcome is from one end of the bounds to the other.
+    """
+    grid, model = Grid({"x": (0.0, 1.0)}, cells=2), AutoGP(bounds=(LOW, HIGH), stages=2)
+    plan = model.plan_rows(grid, 3, [0.25, 0.75], epsilon=EPSILON, delta=DELTA, max_rows=max_rows)
+    people = None if max_rows is None else [0, 0, 1, 2]
+    own, middle = (1 if max_rows is None else 2), (LOW + HIGH) / 2
+    pair = tuple(
+        room.PrivateRows([place] * own + [0.1, 0.9], [value] * own + [middle] * 2, people)
+        for place, value in ((0.1, BELOW), (0.9, ABOVE))
+    )
+    released = SimpleNamespace(
+        certificate=plan.certificate,
+        cost=plan.cost,
+        stages=plan.stages,
+        release=lambda rows: plan.release(rows.X, rows.y, people=rows.people),
+    )
+    return Mechanism(released, pair=(pair[0], pair[1]), kept=lambda rows: rows, fewer=4)
+
+
 def distances() -> Mechanism:
     """The noise level's measurement with all of the promise to itself."""
     mu, centre = calibrate(EPSILON, DELTA), np.array([100.0, 110.0, 120.0])
@@ -171,5 +193,7 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
     **{f"selection, {loss} loss": partial(selection, loss) for loss in LOSSES},
     "AutoGP, all stages": stages,
     "AutoGP, noise level alone": distances,
+    "AutoGP, whole rows": whole_rows,
+    "AutoGP, whole rows of people": partial(whole_rows, 2),
 }
 """By the name that the table shows. A mechanism that is added to the library is added here."""

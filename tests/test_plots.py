@@ -10,7 +10,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from cloakgp import GP, ArgumentError, AutoGP, plots, testing
+from cloakgp import GP, ArgumentError, AutoGP, Grid, plots, testing
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
 
@@ -487,3 +487,66 @@ def test_pictures_of_stages_need_stages(plan, release, staged):
     known = GP_MODEL.plan(X, AGES, epsilon=1.0, delta=0.01, given=[release]).release(Y)
     with pytest.raises(ArgumentError, match="must have learned a model"):
         plots.plot_learned(known)
+
+
+@pytest.fixture(scope="module")
+def whole_rows():
+    """Releases whose inputs are private: of one range, of two, and of a range and a category."""
+    boxes = [{"age": (0, 90)}, {"age": (0, 90), "year": (0, 1)}, {"age": (0, 90), "sex": ["f", "m"]}]
+    found = []
+    for box in boxes:
+        inputs = {"age": X[:, 0], "year": np.arange(60) / 60, "sex": np.array(["f", "m"] * 30)}
+        plan = AutoGP(bounds=(50, 170), stages=3).plan_rows(Grid(box, cells=6), 60, epsilon=1.0, delta=0.01)
+        found.append(plan.release({name: inputs[name] for name in box}, Y))
+    return found
+
+
+def test_no_private_input_is_drawn(whole_rows):
+    curve, chart, _ = whole_rows
+    drawn = [plots.plot_plan(curve.plan), plots.plot_release(curve)]
+    drawn += [plots.plot_map(chart), plots.plot_noise_map(chart), plots.plot_map(chart.plan)]
+    for ax in drawn:
+        assert "inputs" not in _words(ax)
+        assert "unit: one whole row" in _words(ax)
+        assert not [line for line in ax.get_lines() if line.get_marker() in ("|", ".")]
+
+
+def test_stages_that_measure_outcomes_are_drawn_and_the_counts_are_not(whole_rows):
+    figure = plots.plot_stages(whole_rows[0])
+    shown = [ax for ax in figure.axes if ax.get_visible()]
+    assert [ax.get_title(loc="left").split(":")[0] for ax in shown] == ["Stage 2", "Stage 3"]
+    after = _line(shown[-1], "prediction so far")
+    expected = whole_rows[0].predict(after[:, :1])
+    assert np.allclose(after[:, 1], expected, atol=1e-6)
+
+
+def test_a_density_is_drawn_with_its_uncertainty(whole_rows):
+    curve, chart, category = whole_rows
+    (ax,) = plots.plot_density(curve).axes
+    line, band = ax.patches
+    assert np.allclose(line.get_data().values, curve.density.counts)
+    upper = curve.density.counts + 1.959964 * curve.density.std
+    assert np.allclose(band.get_data().values, upper)
+    assert ax.get_xlabel() == "age"
+    meshes = [ax.collections[0].get_array() for ax in plots.plot_density(chart, labels=["a", "b"]).axes[:2]]
+    assert np.allclose(meshes[0].T.ravel(), chart.density.counts)
+    assert np.allclose(meshes[1].T.ravel(), chart.density.std)
+    ages, sexes = plots.plot_density(category).axes
+    assert [label.get_text() for label in sexes.get_xticklabels()] == ["f", "m"]
+    assert np.isclose(ages.patches[0].get_data().values.sum(), 60)
+    with pytest.raises(TypeError, match="must be a RowsRelease"):
+        plots.plot_density(curve.plan)
+
+
+def test_a_density_along_an_input_is_summed_over_the_others(whole_rows):
+    density, grid = whole_rows[2].density, whole_rows[2].plan.grid
+    errors = density.errors
+    covariance = errors.G @ errors.S @ errors.G.T + errors.rough * np.eye(len(grid))
+    for place in (0, 1):
+        counts, std = density.along(grid, place)
+        axes = tuple({0, 1} - {place})
+        assert np.allclose(counts, density.counts.reshape(grid.shape).sum(axis=axes))
+        labels = np.unravel_index(np.arange(len(grid)), grid.shape)[place]
+        for code in range(grid.shape[place]):
+            of_it = (labels == code).astype(float)
+            assert np.isclose(std[code] ** 2, max(of_it @ covariance @ of_it, 0.0), rtol=1e-6)

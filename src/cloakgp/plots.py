@@ -22,10 +22,11 @@ from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
-from cloakgp.plans.stages import Walk
+from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
 from cloakgp.posterior.learning import Learned
 from cloakgp.private.room import custodian_view
 from cloakgp.rows.chunks import spread_evenly
+from cloakgp.rows.grid import Axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -296,7 +297,8 @@ def plot_stages(
 
     Outcomes count only within a stage's window, the shaded band, which was chosen from what came out of the
     stages before: the narrower it is, the less noise is needed. The line is the prediction after the stage,
-    at the training inputs.
+    at the training inputs; at the cells' centres where inputs are private. A stage that counts rows is not
+    drawn: see :func:`plot_density`.
 
     Parameters
     ----------
@@ -315,15 +317,18 @@ def plot_stages(
     """
     if not isinstance(release, StagedRelease):
         raise ArgumentTypeError("release", "must be a StagedRelease, made by AutoGP", type(release).__name__)
-    rule, n = release.plan.rule, len(release.stages)
+    counting = int(isinstance(release, RowsRelease))  # such a release begins with counts, not outcomes
+    rule, n = release.plan.rule, len(release.stages) - counting
     _expect_columns(rule.X_star, 1, "plot_stages")
     across = 2 if n == 4 else min(n, 3 if n <= 6 else 4)
     down = -(-n // across)
     figure = _new_figure(figure, (3.1 * across + 0.4, 2.4 * down + 0.9))
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
     order = np.argsort(rule.inputs.X[:, 0], kind="stable")
-    x, walk = rule.inputs.X[order, 0], Walk(rule, release.plan.start)
-    for number, (ax, stage) in enumerate(zip(axes, release.stages, strict=False)):
+    x, walk = rule.inputs.X[order, 0], rule.walk(release.plan.start)
+    for stage in release.stages[:counting]:
+        walk.take(stage)
+    for number, (ax, stage) in enumerate(zip(axes, release.stages[counting:], strict=False), start=counting):
         walk.take(stage)
         lower, upper = (np.broadcast_to(edge, x.shape)[order] for edge in (stage.lower, stage.upper))
         ax.fill_between(
@@ -349,6 +354,71 @@ def plot_stages(
     keys = axes[0].get_legend_handles_labels()
     figure.legend(*keys, loc="outside lower right", ncols=3, frameon=False, fontsize="small")
     return figure
+
+
+def plot_density(
+    release: RowsRelease, figure: Figure | None = None, labels: Sequence[str] | None = None
+) -> Figure:
+    """Draw how many rows there are, where inputs are private: estimates, with their uncertainty.
+
+    For inputs of two ranges a map of the cells, beside it the std of what each estimate may be wrong by. For
+    others one panel for each input, summed over the rest: the line, or the dots of a category, with 95 %
+    bands. All of it comes from noisy counts, and may be published.
+
+    Parameters
+    ----------
+    release : RowsRelease
+        Made from a plan of :meth:`AutoGP.plan_rows` or :meth:`GP.plan_rows`.
+    figure : matplotlib Figure, optional
+        Where to draw; a new one if absent.
+    labels : names of the inputs, optional
+        The grid's if absent.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    if not isinstance(release, RowsRelease):
+        raise ArgumentTypeError("release", "must be a RowsRelease, made by plan_rows", type(release).__name__)
+    grid, density = release.plan.grid, release.density
+    names = list(grid.names if labels is None else labels)
+    if len(grid.axes) == 2 and not any(axis.category for axis in grid.axes):
+        figure = _new_figure(figure, (8.6, 3.9))
+        east, north = (np.linspace(axis.low, axis.high, axis.cells + 1) for axis in grid.axes)
+        drawn = ((density.counts, "rows in a cell, estimated"), (density.std, "std of the estimate"))
+        for ax, (values, words) in zip(figure.subplots(1, 2, sharex=True, sharey=True), drawn, strict=True):
+            mesh = ax.pcolormesh(east, north, values.reshape(grid.shape).T, cmap="Blues", vmin=0)
+            figure.colorbar(mesh, ax=ax, label=words)
+            ax.set(xlabel=names[0], ylabel=names[1])
+    else:
+        across = min(len(names), 3)
+        down = -(-len(names) // across)
+        figure = _new_figure(figure, (3.3 * across + 0.6, 2.6 * down + 0.7))
+        axes = figure.subplots(down, across, squeeze=False).ravel()
+        for place, (ax, axis) in enumerate(zip(axes, grid.axes, strict=False)):
+            _draw_counts(ax, axis, *density.along(grid, place))
+            ax.set_xlabel(names[place])
+        axes[0].set_ylabel("rows, estimated")
+        for ax in axes[len(names) :]:
+            ax.set_visible(False)
+    _finish_panels(figure, release, False)
+    return figure
+
+
+def _draw_counts(ax: Axes, axis: Axis, counts: FloatArray, std: FloatArray) -> None:
+    """How many rows each cell along one input has, with 95 % bands."""
+    if axis.category:
+        ax.errorbar(axis.centres, counts, _TWO_SIDED_95 * std, fmt="o", color=_BLUE, capsize=4)
+        ax.set_xticks(axis.centres, [str(level) for level in axis.levels])
+        ax.margins(x=0.15)
+    else:
+        edges = np.linspace(axis.low, axis.high, axis.cells + 1)
+        lower, upper = counts - _TWO_SIDED_95 * std, counts + _TWO_SIDED_95 * std
+        ax.stairs(counts, edges, color=_BLUE, linewidth=2)
+        ax.stairs(upper, edges, baseline=np.maximum(lower, 0), fill=True, color=_BLUE, alpha=0.18)
+    ax.set_ylim(0, None)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
 
 
 def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | None = None) -> Figure:
@@ -505,6 +575,8 @@ def _areas(shares: Any) -> Any:
 
 
 def _draw_dots(ax: Axes, plan: Plan | StagedPlan) -> None:
+    if isinstance(plan, RowsPlan):
+        return  # its inputs are private
     inputs, words = _shown_inputs(plan)
     ax.plot(*inputs.T, ".", color=_BLACK, markersize=3.5, markeredgewidth=0, zorder=4, label=words)
 
@@ -549,6 +621,13 @@ def _finish_map(ax: Axes, plan: Plan | StagedPlan, **legend: Any) -> None:
 
 
 def _finish_curve(ax: Axes, plan: AnyPlan) -> None:
+    ax.set_xlabel("x")
+    if not isinstance(plan, RowsPlan):  # whose inputs are private
+        _draw_rug(ax, plan)
+    _finish(ax, plan)
+
+
+def _draw_rug(ax: Axes, plan: AnyPlan) -> None:
     drawn, words = _shown_inputs(plan)
     inputs = np.unique(drawn[:, 0])
     ax.plot(
@@ -563,8 +642,6 @@ def _finish_curve(ax: Axes, plan: AnyPlan) -> None:
         transform=ax.get_xaxis_transform(),
         label=words,
     )
-    ax.set_xlabel("x")
-    _finish(ax, plan)
 
 
 def _finish(ax: Axes, plan: AnyPlan, **legend: Any) -> None:
@@ -572,8 +649,9 @@ def _finish(ax: Axes, plan: AnyPlan, **legend: Any) -> None:
     ax.set_title(title(plan), loc="left", fontsize="medium")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
-    # Clear of the axes' edges, where the ticks of the training inputs stand.
-    ax.legend(frameon=False, fontsize="small", **{"borderaxespad": 1.6, **legend})
+    if ax.get_legend_handles_labels()[1]:
+        # Clear of the axes' edges, where the ticks of the training inputs stand.
+        ax.legend(frameon=False, fontsize="small", **{"borderaxespad": 1.6, **legend})
     if plan.certificate.insecure:
         _stamp(ax, 0.5, 0.5, INSECURE, fontsize=30, ha="center", va="center", rotation=15)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from dataclasses import dataclass, field
@@ -101,6 +102,21 @@ def make_plan(client: Client, **changes: Any) -> str:
     made = client.post("/api/plans", json={"settings": {**SETTINGS, **changes}, "name": "growth"})
     assert made.status_code in (200, 201), made.text
     return str(made.json()["id"])
+
+
+def redone(world: World, release_id: str, folder: Path) -> bytes:
+    """The file that a custodian's script makes of a release, run in a folder."""
+    text = world.client().get(f"/api/releases/{release_id}/script").text
+    text = text.replace("PATH/TO/ledger.db", str(world.state.folder.path / "ledger.db"))
+    text = text.replace("PATH/TO/", f"{world.state.folder.uploads}/")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(text, "script", "exec"), {})
+    return (folder / f"{release_id}.cloak").read_bytes()
+
+
+def spends(world: World) -> int:
+    """How often something was paid for."""
+    return sum(entry["kind"] == "spent" for entry in world.client().get("/api/ledger").json()["entries"])
 
 
 def release(client: Client, plan: str, **changes: Any) -> Any:

@@ -196,7 +196,7 @@ def next_step(page: Page, heading: str) -> None:
 
 def choose_roles(page: Page, inputs: list[str], output: str) -> None:
     for name in inputs:
-        page.get_by_role("group", name=f"Role of {name}").get_by_label("public input").check()
+        page.get_by_role("group", name=f"Role of {name}").get_by_label("input", exact=True).check()
     page.get_by_role("group", name=f"Role of {output}").get_by_label("private outcome").check()
 
 
@@ -224,6 +224,8 @@ def describe(page: Page, inputs: list[str], output: str) -> None:
     """From an uploaded table to the model."""
     choose_roles(page, inputs, output)
     page.get_by_text("is protected. It is read once").wait_for()
+    next_step(page, "Who is protected?")
+    page.get_by_label("One outcome per row").check()
     next_step(page, "Bounds of the outcome")
     page.get_by_label(f"Smallest possible {output}").fill("50")
     page.get_by_label(f"Largest possible {output}").fill("170")

@@ -119,7 +119,7 @@ def test_a_data_set_has_one_unit(world: World) -> None:
     assert units == {"kung": "one row", "patients": "one person"}
     quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "patients"})
     for answer in (quote, release(client, plan, dataset="patients", confirm="patients")):
-        assert (answer.status_code, answer.json()["code"]) == (409, "conflict")
+        assert (answer.status_code, answer.json()["code"]) == (409, "other_unit")
         assert "has the unit 'one person', and this is for 'one row'" in answer.json()["error"]
     entries = client.get("/api/ledger").json()["entries"]
     assert [entry["dataset"] for entry in entries if entry["kind"] == "spent"] == ["kung"]

@@ -30,6 +30,7 @@ def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
         "columns": ["age", "height"],
         "rows": 40,
         "bytes": listed["bytes"],
+        "who": [],
     }
     facts = client.post(
         "/api/data/heights.csv/inputs", json={"inputs": ["age"], "bounds": [50.0, 170.0]}

@@ -34,6 +34,7 @@ CUSTODIANS = {
     ("put", "/api/data/{name}"),
     ("delete", "/api/data/{name}"),
     ("post", "/api/data/{name}/inputs"),
+    ("post", "/api/data/{name}/people"),
     ("post", "/api/preview"),
     ("post", "/api/preview/curve"),
     ("post", "/api/plans"),

@@ -57,6 +57,7 @@ def test_every_option_on_the_page_exists():
             ["release"],
             ["select"],
             ["predict"],
+            ["combine"],
             ["export"],
             ["verify"],
             ["ledger", "show"],

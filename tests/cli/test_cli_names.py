@@ -13,6 +13,7 @@ MODELS = "select data.csv --inputs age --output height --bounds 50 170 --kernel 
 SELECT = f"{MODELS} --epsilon 1 {LEDGER} --dataset kung --yes"
 THEN = f"{SELECT} --then-at grid:5 --then-epsilon 1 --then-delta 0.1"
 LEARN = "plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 --delta 0.1"
+ROWS = f"{LEARN} --protect rows"
 CREATE = f"ledger create {LEDGER} --dataset mine --epsilon 1 --delta 0.1"
 
 REFUSED = {
@@ -31,6 +32,14 @@ REFUSED = {
         "device": f"{PLAN} --inducing 3 --device cpu",
         "kernels": f"{LEARN} --kernels best",
         "stages": f"{LEARN} --stages 0",
+        "protect": f"{PLAN} --protect people",
+        "within": f"{PLAN} --people name --within 2",
+        "box": f"{ROWS} --box age 90 0",
+        "levels": f"{ROWS} --levels age 7",
+        "cells": f"{ROWS} --box age 0 90 --cells 0",
+        "rows": f"{ROWS} --box age 0 90 --rows 0",
+        "max_rows": f"{ROWS} --box age 0 90 --people name --max-rows 0",
+        "n_people": f"{ROWS} --box age 0 90 --people name --max-rows 1 --n-people 0",
     },
     "release": {
         "ledger": f"{RELEASE} --yes --ledger nonsense",
@@ -56,8 +65,10 @@ REFUSED = {
         "why": f"{SELECT} --why ' because'",
         "who": f"{SELECT} --who ' me'",
         "again": f"{SELECT} --again ' 2'",
+        "within": f"{SELECT} --people name --within 2",
     },
     "predict": {"level": "predict heights.cloak grid:5 --level 2"},
+    "combine": {"level": "combine heights.cloak heights.cloak --at grid:5 --level 2"},
     "verify": {"signed_by": "verify heights.cloak --signed-by abc"},
     "serve": {"data": "serve --data .", "ledger": "serve --ledger nonsense"},
     "ledger create": {
@@ -87,6 +98,7 @@ OWN = {
     "missing",
     "out",
     "output",
+    "people",
     "picture",
     "port",
 }
@@ -108,7 +120,7 @@ def test_no_option_is_left_out():
             for parameter in command.params
             if parameter.param_type_name == "option" and not parameter.is_flag
         }
-        own = OWN | {"at"} if name == "export" else OWN
+        own = OWN | {"at"} if name in ("export", "combine") else OWN
         assert takes - own == set(REFUSED.get(name, {})), name
 
 

@@ -171,7 +171,7 @@ def test_the_kept_plan_is_released_without_planning_anew(monkeypatch):
     good(f"{PLAN} -o plan.json")
     planned = []
     right = Settings.plan
-    monkeypatch.setattr(Settings, "plan", lambda self, X: planned.append(1) or right(self, X))
+    monkeypatch.setattr(Settings, "plan", lambda self, *given: planned.append(1) or right(self, *given))
     good("release plan.json data.csv --no-ledger --yes -o a.cloak")
     assert planned == []
     assert good("verify a.cloak").out.startswith("verified: ")

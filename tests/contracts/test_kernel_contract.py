@@ -22,6 +22,7 @@ from sklearn.gaussian_process import kernels as sk
 from cloakgp import kernels
 from cloakgp.kernels import (
     EQ,
+    Category,
     Constant,
     Gibbs,
     Integral,
@@ -95,6 +96,10 @@ CASES: list[tuple[Kernel, Callable[..., Any]]] = [
     (
         Polynomial(SCALES, degree=3, offset=0.4, variance=3.0),
         pointwise(lambda x, z: 3.0 * (dot(x, z) + 0.4) ** 3),
+    ),
+    (
+        Category(0.3, variance=3.0),
+        pointwise(lambda x, z: 3.0 * 0.3 ** sum(a != b for a, b in zip(x, z, strict=True))),
     ),
     (Constant(3.0), sk.ConstantKernel(3.0)),
     (Integral(EQ(0.7, variance=3.0)), pointwise(lambda x, z: 3.0 * mean_over_sides(x, z))),

@@ -415,3 +415,30 @@ class TestRefusals:
         monkeypatch.setattr(custodians, "LARGEST", 10)
         with pytest.raises(ArgumentError, match="few enough for one matrix"):
             combine(two, same_data=False)
+
+
+def test_whole_rows_of_one_custodian_and_outcomes_of_others_make_one_map():
+    """Sets whose inputs nobody sees count as measured: with estimated counts, and what these may be wrong by."""
+    rng = np.random.default_rng(5)
+    X = rng.uniform(0, 10, 900)
+    y = 50 + 30 * np.sin(X / 2) + rng.normal(0, 5, 900)
+    hidden, hidden_too, shown = np.split(np.arange(900), 3)
+    grid = cloakgp.Grid({"x": (0, 10)}, cells=20)
+    asked = {"epsilon": 2.0, "delta": 1e-4}
+    model = cloakgp.AutoGP(bounds=(0, 100), stages=3)
+    releases = [
+        model.plan_rows(grid, 300, **asked).release(X[rows], y[rows]) for rows in (hidden, hidden_too)
+    ]
+    releases.append(model.plan(X[shown], **asked).release(y[shown]))
+    at = np.linspace(0.5, 9.5, 19)
+    truth = 50 + 30 * np.sin(at / 2)
+    together = cloakgp.combine(releases, same_data=False)
+    mean, std = together.predict(at, return_std=True)
+    alone = [release.predict(at, return_std=True)[1].mean() for release in releases]
+    assert std.mean() < 0.9 * min(alone)
+    assert np.mean(np.abs(mean - truth) < 3 * std) > 0.9
+    assert np.sqrt(np.mean((mean - truth) ** 2)) < 6
+    fixed = cloakgp.combine(
+        releases, same_data=False, model=cloakgp.GP(EQ(2.0, variance=900.0), 25.0, (0, 100))
+    )
+    assert np.sqrt(np.mean((fixed.predict(at) - truth) ** 2)) < 6

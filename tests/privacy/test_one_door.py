@@ -33,13 +33,19 @@ PASSED_ON = [
     ("selection.py", "select", "self.release"),
     ("selection.py", "custodian_probabilities", "custodian_scores"),
     ("estimators.py", "fit", "plan.release"),
-    ("plans/staged.py", "release", "self._check_usable or self._all_stages"),
+    ("plans/staged.py", "release", "self._release"),
+    ("plans/staged.py", "_release", "self._check_usable or self._all_stages"),
     ("plans/staged.py", "recover", "self._all_stages"),
     ("plans/staged.py", "_all_stages", "self._measure_stage"),
     ("plans/staged.py", "_check_usable", "check_usable"),
     ("plans/staged.py", "_measure_stage", "measure"),
+    ("plans/whole_rows.py", "release", "PrivateRows"),
+    ("plans/whole_rows.py", "recover", "PrivateRows"),
 ]
-MAY_MISS = {("estimators.py", "fit"), ("plans/staged.py", "_all_stages")}  # these ask whether y was given
+# Where inputs and ids are private, too: the same rules hold for them.
+WHOLE_ROWS = {("plans/whole_rows.py", "release"), ("plans/whole_rows.py", "recover")}
+# These ask whether y was given.
+MAY_MISS = {("estimators.py", "fit"), ("plans/staged.py", "_all_stages"), ("plans/whole_rows.py", "recover")}
 # (file, function), or a whole file as (file, ""): why it may use y's names
 ALLOWED = {(path, function): f"passes y on to {door}" for path, function, door in PASSED_ON} | {
     ("plans/base.py", "_measure"): "says what each kind of plan has",
@@ -54,6 +60,7 @@ DOORS = {  # what may be imported of private/room.py, and where
     "plans/predictions.py": {"measure"},
     "plans/functions.py": {"measure"},
     "plans/staged.py": {"measure", "check_usable"},
+    "plans/whole_rows.py": {"PrivateRows"},
     "binning.py": {"measure_sums"},
     "plots.py": {"custodian_view"},
     "selection.py": {"choose", "custodian_scores"},
@@ -168,9 +175,11 @@ def y_is_only_passed_on(files):
         (tree,) = (node for node in found if isinstance(node, FUNCTIONS))
         called = [call for name, call in calls(tree) if name in door.split(" or ")]
         passed = {id(argument) for call in called for argument in call.args}
+        private = {"y", "X", "people"} if (path, function) in WHOLE_ROWS else {"y"}
         if (path, function) in MAY_MISS:
-            passed |= {id(node.left) for node in ast.walk(tree) if ast.unparse(node) == "y is None"}
-        uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == "y"]
+            asked = {f"{name} is None" for name in private - {"people"}}
+            passed |= {id(node.left) for node in ast.walk(tree) if ast.unparse(node) in asked}
+        uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in private]
         assert uses, f"{path}: {function} does not use y"
         assert {id(use) for use in uses} <= passed, f"{path}: {function} does more with y than pass it on"
         bare = {name for name, _ in calls(tree)} & {"locals", "vars", "eval", "exec"}
@@ -297,9 +306,12 @@ def test_the_source_keeps_y_behind_its_door(check):
 
 
 def test_the_private_room_stays_small_enough_to_be_read_at_a_sitting():
-    """A mechanism that makes it longer is a decision: this limit is moved with its reason."""
+    """A mechanism that makes it longer is a decision: this limit is moved with its reason.
+
+    It was moved from 450 when X came to be read here too, where inputs are private.
+    """
     files = sources()
-    assert sum(len(files[path].splitlines()) for path in files if path.startswith("private/")) < 450
+    assert sum(len(files[path].splitlines()) for path in files if path.startswith("private/")) < 600
 
 
 def test_the_tables_have_no_idle_lines_and_none_for_what_must_not_know_y():
@@ -327,6 +339,9 @@ named | model/gp.py | outside of private/
 passed on | plans/predictions.py _measure | more with y than pass it on
     self.y = y // measure(self, y - y.mean()) // measure(self, y[ok]) // print(y) // len(y) // y = clean(y)
     if y is None: pass // other.measure(self, y) // choose(self, y) // measure(folds(y), y) // measure(y=y)
+passed on | plans/whole_rows.py release | more with y than pass it on
+    self.X = X // len(X) // X = X[:9] // print(people) // PrivateRows(X - 1, y, people) // y.sum()
+    set(people) // if X is None: pass // sorted(people) // PrivateRows(*X)
 passed on | plans/predictions.py _measure | _measure calls
     log(locals()) // eval('y')
 passed on | plans/predictions.py _measure | redefined

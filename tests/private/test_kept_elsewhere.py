@@ -65,7 +65,7 @@ def parquet_column(y, folder):
 
 def parquet_columns(y, folder):
     column = parquet_column(y, folder)
-    return ParquetColumns(column._path, ["y"])
+    return ParquetColumns(column.place[0], ["y"])
 
 
 def dask_array(y, folder):

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloakgp import GP, AutoGP
+from cloakgp import GP, AutoGP, Grid
 from cloakgp.calibration import delta_slack
 from cloakgp.files import container
-from cloakgp.kernels import EQ, Constant
+from cloakgp.kernels import EQ, Category, Constant
 from cloakgp.measurements.certificate import DIGITS, short
 from cloakgp.plans import out_of_core
 from cloakgp.testing import InsecureWarning, insecure_seed
@@ -25,6 +25,7 @@ X_STAR = np.linspace(0, 10, 4)[:, None]
 BASIS = np.linspace(0.0, 10.0, 5)[:, None]
 REPEATED = X[[0, 1, 2, 3, 4, 0, 1, 2, 8, 9, 10, 0]]
 PER_ROW = np.resize([0.4, 0.4, 0.9], 12)
+IDS = list("abcabcddeebb")
 PROMISE = {"epsilon": 1.0, "delta": 0.01}
 SETTING = GP(EQ(2.0, variance=1.5), noise=0.4, bounds=(-1.0, 4.0), mean=0.7)
 SPARSE = GP(EQ(2.0, variance=1.5), 0.4, (-1.0, 4.0), 0.7, X_STAR + 0.1, "fitc")
@@ -53,10 +54,10 @@ WINDOWED = GP(
 SPARSE_WINDOWED = GP(WINDOWED.kernel, 0.4, WINDOWED.bounds, curve, X_STAR + 0.1, "fitc")
 
 
-def recipe(gp: GP = SPARSE) -> Any:
+def recipe(gp: GP = SPARSE, **options: Any) -> Any:
     kept, out_of_core.DENSE = out_of_core.DENSE, 1
     try:
-        return gp.plan(X, X_STAR, **PROMISE)
+        return gp.plan(X, X_STAR, **PROMISE, **options)
     finally:
         out_of_core.DENSE = kept
 
@@ -79,9 +80,14 @@ PLANS = {
     "after another": lambda: SETTING.plan(
         X, X_STAR, given=[design("mse")().release(Y)], windows=2.0, **PROMISE
     ),
+    "people": lambda: SETTING.plan(REPEATED, X_STAR, people=IDS, **PROMISE),
+    "recipe for people": lambda: recipe(people=IDS, within=0.5),
+    "function for people": lambda: function(people=IDS)(),
+    "people in stages": lambda: AutoGP((-1.0, 4.0), stages=3).plan(X, X_STAR, people=IDS, **PROMISE),
 }
+FOR_PEOPLE = ("people", "function for people", "recipe for people", "people in stages")
 WITH_WINDOWS = ("windows", "recipe with windows")
-STAGED = ("staged", "after another")
+STAGED = ("staged", "after another", "people in stages")
 PREDICTIONS = ("mse", "max", "posterior", "volume", "shared columns", "inducing", "recipe")
 FUNCTIONS = ("function", "paper", "hidden")
 SHOWN = tuple(kind for kind in PLANS if kind not in ("hidden", *STAGED))
@@ -107,6 +113,27 @@ def save_staged(plan: Any, path: Path, y: Any = Y) -> None:
     with pytest.warns(InsecureWarning), insecure_seed(5):
         plan.release(y).save(path)
     rewrite(path, certificate(insecure=False))
+
+
+ROWS_GRID = Grid({"a": (0, 10), "k": ["x", "y"]}, cells=5)
+
+
+def honest_rows(folder: Path, *, max_rows: int | None = None, known: bool = False) -> Path:
+    """A file of whole rows: of twelve, or of six people with at most so many each."""
+    path = folder / "rows.cloak"
+    name = f"rows {max_rows} {known}"
+    if name not in _made:
+        kernel = EQ(2.0, variance=1.5, active_dims=[0]) * Category(0.5, active_dims=[1])
+        gp: Any = GP(kernel, 0.4, (-1.0, 4.0)) if known else AutoGP((-1.0, 4.0), stages=4)
+        points = {"a": [1, 5, 9, 5], "k": ["x", "x", "y", "y"]}
+        plan = gp.plan_rows(ROWS_GRID, 12 if max_rows is None else 6, points, max_rows=max_rows, **PROMISE)
+        table = {"a": X[:, 0], "k": np.resize(["x", "y", "y"], 12)}
+        with pytest.warns(InsecureWarning), insecure_seed(5):
+            plan.release(table, Y, people=None if max_rows is None else np.arange(12) % 6).save(path)
+        rewrite(path, certificate(insecure=False))
+        _made[name] = path.read_bytes()
+    path.write_bytes(_made[name])
+    return path
 
 
 def opened(path: Path) -> tuple[dict[str, Any], dict[str, Any], Any]:

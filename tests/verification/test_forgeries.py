@@ -6,6 +6,7 @@ the verifier to that list.
 
 from __future__ import annotations
 
+import hashlib
 import math
 from dataclasses import replace
 
@@ -40,6 +41,7 @@ from cloakgp.measurements import lattice
 from cloakgp.measurements.certificate import DIGITS, short
 from cloakgp.measurements.lattice import exact_product
 from cloakgp.measurements.recipes import bias
+from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.inducing import SparseGP
 from cloakgp.plans import function_planner, opening, out_of_core, stages
 from cloakgp.plans.reconstruction import offset
@@ -64,6 +66,38 @@ def hide(manifest, arrays):
     del arrays["X"], arrays["matrix"]
     manifest["measurement"]["kind"] = "withheld"
     manifest["certificate"]["bound"] = "input-free"
+
+
+def other_people(change):
+    """Who has which rows changed, and their digest put right."""
+
+    def edit(manifest, arrays):
+        arrays["people"] = np.ascontiguousarray(change(arrays["people"]), dtype="<i8")
+        manifest["people"]["sha256"] = hashlib.sha256(arrays["people"].tobytes()).hexdigest()
+
+    return edit
+
+
+def promised_to_rows(manifest, arrays):
+    unit("one row")(manifest, arrays)
+    manifest["certificate"]["neighbours"] = OUTCOME.neighbours
+
+
+def promised_to_people(manifest, arrays):
+    unit("one person")(manifest, arrays)
+    manifest["certificate"]["neighbours"] = PERSON.neighbours
+
+
+def nobody_named(manifest, arrays):
+    del manifest["people"], arrays["people"]
+
+
+def for_rows(manifest, arrays):
+    """The noise that would do for one row: what a library writes that forgets to add up a person's."""
+    c, matrix = manifest["certificate"], arrays["matrix"].astype(object)
+    steps = math.isqrt(int((matrix**2).sum(axis=0).max()) * 4 ** c["y_bits"] - 1) + 1
+    scale_noise(manifest, steps / c["sensitivity_steps"])
+    settle(manifest, sensitivity_steps=steps)
 
 
 LIES = {  # what is changed; the reason it must meet; in which kinds of file
@@ -224,6 +258,38 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "extent": (part("measurement", "extent", lambda v: v // 2), Reason.EXTENT, ("recipe",)),
     "inducing": (array("inducing", lambda a: a[::-1]), Reason.SENSITIVITY, ("recipe",)),
     "approximation": (model(approximation="dtc"), Reason.SENSITIVITY, ("recipe",)),
+    "noise for one row": (for_rows, Reason.SENSITIVITY, ("people", "function for people")),
+    "a person for each row": (
+        other_people(lambda v: np.arange(12)),
+        Reason.SENSITIVITY,
+        ("people", "function for people", "recipe for people", "people in stages"),
+    ),
+    "all rows one person's": (
+        other_people(lambda v: v * 0),
+        Reason.SENSITIVITY,
+        ("people", "function for people", "recipe for people"),
+    ),
+    "people in another order": (
+        other_people(lambda v: v.max() - v),
+        FILE,
+        ("people", "recipe for people", "people in stages"),
+    ),
+    "somebody else's row": (entry("people", 5, lambda v: 0), Reason.PEOPLE, forging.FOR_PEOPLE),
+    "a digest of other people": (
+        part("people", "sha256", lambda v: v[::-1]),
+        Reason.PEOPLE,
+        forging.FOR_PEOPLE,
+    ),
+    "a correlation above 1": (part("people", "within", lambda v: 1.5), FILE, forging.FOR_PEOPLE),
+    "a promise to rows": (promised_to_rows, Reason.UNIT, forging.FOR_PEOPLE),
+    "a promise to people who are not named": (promised_to_people, Reason.UNIT, (*EVERY, "staged")),
+    "people taken out": (nobody_named, Reason.UNIT, forging.FOR_PEOPLE),
+    "a bound on rows": (certificate(bound="paper"), Reason.BOUND, ("function for people",)),
+    "another correlation": (
+        part("people", "within", lambda v: 0.3),
+        Reason.WINDOWS,
+        ("people in stages",),
+    ),
     "a digest's digit": (part("measurement", "inputs_sha256", lambda v: v[::-1]), Reason.DIGEST, ("recipe",)),
 }
 
@@ -415,7 +481,7 @@ def windows_about_y(tmp_path, monkeypatch):
     """The worst of all: who looks at the windows knows y, whatever the noise."""
     centred = np.clip(Y, -1.0, 4.0) - 1.5
 
-    def windows(state, bounds, kappa):
+    def windows(state, bounds, kappa, link):
         lower = np.clip(centred - 0.05, bounds[0], bounds[1] - 0.1)
         return lower, lower + 0.1
 
@@ -438,7 +504,7 @@ def another_line(tmp_path, monkeypatch):
 
 def other_distances(tmp_path, monkeypatch):
     right = staging.scale_limit
-    limit = lambda state, width: right(state, width) * 0.9  # noqa: E731
+    limit = lambda state, width, link: right(state, width, link) * 0.9  # noqa: E731
     return staged_by_another_library(tmp_path / "file", scale_limit=(staging, limit))
 
 
@@ -447,9 +513,22 @@ def other_weights(manifest, arrays):
     manifest["learned"][1]["weight"] -= 1e-4
 
 
+def other_counts(folder, monkeypatch):
+    """Of the last stage of whole rows, by so little that nothing else shows it."""
+    path = forging.honest_rows(folder, known=True)
+    verify(path)
+    rewrite(path, lambda manifest, arrays: _a_little_more(arrays["counts_6"]))
+    return path
+
+
+def _a_little_more(counts):
+    counts[np.argmax(counts)] *= 1 + 3e-6
+
+
 ALONE = {
+    Reason.COUNTS: other_counts,
     Reason.INSECURE: ("mse", certificate(insecure=True)),
-    Reason.UNIT: ("mse", unit("one household")),
+    Reason.UNIT: ("mse", promised_to_people),
     Reason.NEIGHBOURS: ("mse", certificate(neighbours="nothing is changed")),
     Reason.SPEND: ("mse", certificate(spend="release as often as you like")),
     Reason.DESIGN: ("function", certificate(design="mse")),
@@ -467,6 +546,7 @@ ALONE = {
     Reason.FIGURE: ("mse", scaled("noise_scale", 1 + 1e-15)),
     Reason.BELOW_BOUND: ("mse", lower_bound_above),
     Reason.WEIGHTS: ("mse", weights_and_objective),
+    Reason.PEOPLE: ("people", part("people", "sha256", lambda v: v[::-1])),
     Reason.LABELS: ("shared columns", split_group),
     Reason.PREDICTIONS: ("mse", certificate(bias=1e9)),
     Reason.UNBIASED: ("mse", flipped("unbiased")),
@@ -492,12 +572,16 @@ ALONE = {
     Reason.DISTANCES: other_distances,
     Reason.LEARNED: ("staged", other_weights),
 }
-ELSEWHERE = {Reason.OTHER_INPUTS, Reason.MODEL}  # not for what is in a file: see test_verification.py
+ELSEWHERE = {
+    Reason.OTHER_INPUTS,
+    Reason.OTHER_PEOPLE,
+    Reason.MODEL,
+}  # not for what is in a file: see test_verification.py
 
 
 def test_every_reason_has_a_forgery_of_its_own():
     assert set(ALONE) | ELSEWHERE == set(Reason)
-    assert {reason for _, reason, _ in LIES.values()} >= ELSEWHERE - {Reason.OTHER_INPUTS}
+    assert {reason for _, reason, _ in LIES.values()} >= {Reason.MODEL}
 
 
 @pytest.mark.parametrize("reason", ALONE, ids=lambda reason: reason.name)

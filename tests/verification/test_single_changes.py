@@ -7,6 +7,7 @@ and the guarantee must still follow from the contents, by a few lines that share
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 import re
 from pathlib import Path
@@ -44,6 +45,23 @@ def delta_of(epsilon, mu):
         return float(mp.ncdf(a) - mp.exp(epsilon) * mp.ncdf(b))
 
 
+def longest(columns, labels, people):
+    """The longest sum of one person's columns with any signs; of one column, if there are no people."""
+    owned = columns if labels is None else [columns[label] for label in labels]
+    people = range(len(owned)) if people is None else people.tolist()
+    found = 0.0
+    for person in set(people):
+        own = np.array([c for c, one in zip(owned, people, strict=True) if one == person], dtype=float)
+        for signs in itertools.product((1.0, -1.0), repeat=len(own)):
+            found = max(found, float(np.linalg.norm(np.array(signs) @ own)))
+    return found
+
+
+def unit_of(manifest):
+    """What the contents can protect."""
+    return "one person" if "people" in manifest else "one row"
+
+
 def stages_follow(manifest, arrays):
     """Whether the guarantee of all stages together follows, and each earlier release's own."""
     c, at, promises = manifest["certificate"], 0, []
@@ -53,16 +71,17 @@ def stages_follow(manifest, arrays):
         for number in range(at, at + n):
             words = manifest["stages"][number]
             columns = arrays[f"matrix_{number}"].T.tolist()
-            steps = max(math.sqrt(sum(v * v for v in column)) * 2 ** words["y_bits"] for column in columns)
+            steps = longest(columns, None, arrays.get("people")) * 2 ** words["y_bits"]
             squared += (steps / words["sigma"]) ** 2
             spread = words["spread"]
             if spread is not None:
-                squared += (2 ** (spread["y_bits"] + spread["matrix_bits"]) / spread["sigma"]) ** 2
+                most = np.bincount(arrays["people"]).max() if "people" in arrays else 1
+                squared += (most * 2.0 ** (spread["y_bits"] + spread["matrix_bits"]) / spread["sigma"]) ** 2
             least = min(words["sigma"], 2**62 if spread is None else spread["sigma"])
             promises.append(least >= 2**30)
         at += n
         promises.append(delta_of(claim["epsilon"], math.sqrt(squared)) <= claim["delta"] * (1 - 5e-8))
-    return all(promises) and not c["insecure"] and c["unit"] == manifest["unit"] == "one row"
+    return all(promises) and not c["insecure"] and c["unit"] == manifest["unit"] == unit_of(manifest)
 
 
 def follows(manifest, arrays, complete):
@@ -76,9 +95,10 @@ def follows(manifest, arrays, complete):
         columns = recipe_columns(manifest, arrays)
     else:
         columns = []  # verified in part: the promise is for the sensitivity that is claimed
-    steps = max([math.sqrt(sum(v * v for v in column)) * 2 ** c["y_bits"] for column in columns], default=0.0)
+    labels = arrays.get("labels") if "matrix" in arrays else None
+    steps = longest(columns, labels, arrays.get("people")) * 2 ** c["y_bits"] if columns else 0.0
     mu = max(steps, c["sensitivity_steps"]) / c["sigma"]
-    words = not c["insecure"] and c["unit"] == manifest["unit"] == "one row" and c["sigma"] >= 2**30
+    words = not c["insecure"] and c["unit"] == manifest["unit"] == unit_of(manifest) and c["sigma"] >= 2**30
     return words and delta_of(c["epsilon"], mu) <= c["delta"] * (1 - 5e-8)
 
 
@@ -90,7 +110,8 @@ def recipe_columns(manifest, arrays):
     K = kernel["variance"] * np.exp(-((D / kernel["lengthscale"]) ** 2) / 2)
     rest = kernel["variance"] - ((arrays["features"] @ K.T) ** 2).sum(axis=0)
     bits = c["matrix_bits"] - manifest["measurement"]["factor_bits"]
-    scaled = arrays["factors"] @ K.T * 2.0**bits / (manifest["model"]["noise"] + np.maximum(rest, 0))
+    noise = arrays.get("noise", manifest["model"]["noise"])
+    scaled = arrays["factors"] @ K.T * 2.0**bits / (noise + np.maximum(rest, 0))
     if "lower" in arrays:
         width = arrays["upper"] - arrays["lower"]
         scaled = scaled * width / width.max()
@@ -245,6 +266,7 @@ def test_every_place_that_is_documented_is_one():
     known = set(container_names()) | {f"certificate.{name}" for name in certificate_names()}
     known |= {"model.kernel", "model.noise", "model.bounds", "model.mean"}
     known |= {f"measurement.{name}" for name in ("extent", "inputs_sha256", "factor_bits")}
+    known |= {"people.sha256", "people.within", "rows_each"}
     known |= {"function.reach", "function.prior_seed", "model.prior", "kappa", "inputs_sha256"}
     known |= {f"{name}_j" for name in STAGE_ARRAYS} | {f"certificate.{name}" for name in staged_names}
     known |= {f"stages.{name}" for name in ("y_bits", "matrix_bits", "sigma", "spread")}

@@ -14,6 +14,13 @@ SOURCES = [*sorted((ROOT / "cli").glob("*.py")), *sorted((ROOT / "workflow").glo
 DOORS = ("PrivateColumn", "private_dask_column")
 
 
+def handed_on(node):
+    """What an argument is: itself, the values of a dict made for it, or what stands behind a condition."""
+    if isinstance(node, ast.DictComp):
+        return [node.value]
+    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
+
+
 def check_private_step(source):
     """Private columns are made as an argument of plan.release or plan.select, and nowhere else."""
     tree = ast.parse(source)
@@ -21,7 +28,8 @@ def check_private_step(source):
         id(argument.func)
         for call in ast.walk(tree)
         if isinstance(call, ast.Call) and ast.unparse(call.func) in ("plan.release", "plan.select")
-        for argument in call.args
+        for given in [*call.args, *(keyword.value for keyword in call.keywords)]
+        for argument in handed_on(given)
         if isinstance(argument, ast.Call)
     }
     uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id in DOORS]
@@ -47,6 +55,9 @@ def test_no_other_file_names_it():
         "values = PrivateColumn(p, c)\nplan.release(values)",
         "plan.release(np.asarray(PrivateColumn(p, c)))",
         "len(PrivateColumn(p, c))",
+        "plan.release({c: list(PrivateColumn(p, c)) for c in names}, y)",
+        "plan.release({c: 1 for c in PrivateColumn(p, c)}, y)",
+        "plan.release(X, people=PrivateColumn(p, c) if len(PrivateColumn(p, c)) else None)",
         "look = PrivateColumn",
         "private_dask_column(p, c).compute()",
         "plan.release(private_dask_column(p, c).compute())",

@@ -3,6 +3,7 @@
 import base64
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import cloakgp
 from cloakgp.errors import InputError
 from cloakgp.kernels import EQ
 from cloakgp.ledger.charge import Receipt
+from cloakgp.measurements.unit import UNITS
 from cloakgp.workflow import pictures, report, words
 
 GP = cloakgp.GP(EQ(3.0, variance=1.0), noise=0.5, bounds=(0.0, 4.0))
@@ -183,3 +185,16 @@ def test_the_chance_of_a_right_guess_is_that_of_the_noise():
     guessed = (np.mean(z < certificate.mu / 2) + np.mean(z + certificate.mu > certificate.mu / 2)) / 2
     assert said == pytest.approx(100 * guessed, abs=0.4)
     assert said >= 100 * guessed - 0.3
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_the_words_are_about_the_unit(unit):
+    certificate = SimpleNamespace(unit=unit, insecure=False, mu=0.5, epsilon=1.0, delta=1e-3, delta_slack=0.0)
+    promised, left = " ".join(words.promise(certificate)), " ".join(words.limits(unit=unit))
+    people, hidden = "person" in unit, "whole" in unit
+    assert ("one person" in promised) == people
+    assert ("inputs and outcome" in promised) == hidden
+    assert ("The inputs are public" in left) == (not hidden)
+    assert ("is not protected with all of them" in left) == (not people)
+    assert ("names the column of people" in left) == (not people)
+    assert "protected less" not in left

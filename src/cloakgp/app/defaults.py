@@ -18,3 +18,5 @@ POINTS_PER_AXIS = (100, 15, 6, 3)
 """Of a grid over one, two, three, or more inputs."""
 INDUCING = 200
 """Inducing inputs, for tables that need them."""
+CELLS = 40
+"""Of a private input's range."""

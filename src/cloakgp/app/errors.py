@@ -34,8 +34,13 @@ _NO_LEDGER = (
     "nothing is paid for twice."
 )
 _LONGEST = 2000
-LABELS = {"X": "the inputs", "X_star": "the points"}
-"""Arguments that people meet under another name here; the others are fields of the same name."""
+LABELS = {
+    "X": "the inputs",
+    "X_star": "the points",
+    Phrase.CREATE_LEDGER: "on the page Budget",
+    Phrase.NOT_READ: "what is private was not read",
+}
+"""Arguments and phrases that people meet under another name here; the others are fields of the same name."""
 
 
 class Problem(HTTPException):
@@ -100,7 +105,9 @@ def spending() -> Iterator[None]:
         raise Problem(409, "budget_exceeded", str(error)) from None
     except ReadOnly as error:
         raise read_only(str(error)) from None
-    except (LedgerTampered, UnitMismatch) as error:
+    except UnitMismatch as error:
+        raise Problem(409, "other_unit", told(error, _on_pages)) from None
+    except LedgerTampered as error:
         raise conflict(str(error)) from None
     except LedgerError as error:
         raise busy(str(error)) from None
@@ -159,4 +166,9 @@ def _said(each: dict[str, Any]) -> str:
     what = str(each["msg"]).removeprefix("Value error, ")
     if "at" in each["loc"]:  # one of two forms, of which pydantic would tell both stories
         return 'at: must be "grid:n", or {"points": [[...], ...]} with at most 2500 rows of numbers'
+    if "box" in each["loc"] and {"Range", "Levels"} & set(each["loc"]):
+        return (
+            'box: each input needs {"low": ..., "high": ..., "cells": ...} of numbers, or {"levels": [...]} '
+            "with 2 to 200 texts or whole numbers"
+        )
     return f"{where}: {what}" if where else what

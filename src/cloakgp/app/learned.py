@@ -2,29 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from cloakgp.checks import FloatArray
+from cloakgp.measurements.whole_rows import Counts
+from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
+from cloakgp.plans.whole_rows import RowsRelease
 
 _LIKELY = 0.9  # of the weight, which the range given for a number holds
 
 
 def learned_tables(release: AnyRelease, inputs: Sequence[str], output: str) -> dict[str, Any]:
-    """What was learned and the stages; None for a release whose model was given."""
+    """What was learned, None for a release whose model was given; and the stages, where there are any."""
     if not isinstance(release, StagedRelease):
         return {"learned": None, "stages": None}
-    return {"learned": _learned(release, inputs, output), "stages": _stages(release)}
+    prior = release.plan.rule.prior
+    learned = _learned(release, prior, inputs, output) if isinstance(prior, Hyperprior) else None
+    return {"learned": learned, "stages": _stages(release)}
 
 
-def _learned(release: StagedRelease, inputs: Sequence[str], output: str) -> list[dict[str, Any]]:
+def density_of(release: AnyRelease) -> dict[str, Any] | None:
+    """How many rows each cell has, about, where inputs are private; None elsewhere."""
+    if not isinstance(release, RowsRelease):
+        return None
+    found = release.density
+    cells = {"points": release.plan.grid.centres, "rows": found.counts, "std": found.std}
+    return {name: values.tolist() for name, values in cells.items()}
+
+
+def _learned(
+    release: StagedRelease, prior: Hyperprior, inputs: Sequence[str], output: str
+) -> list[dict[str, Any]]:
     settings = release.settings
     found = [("size of the signal", output, [one.signal**0.5 for one in settings])]
     for place, name in enumerate(inputs):
+        if place in prior.categories:  # two levels are at distance 1
+            alike = [math.exp(-1 / (2 * one.lengthscale[place] ** 2)) for one in settings]
+            found.append((f"likeness of the levels of {name}", "", alike))
+            continue
         what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {name}"
         found.append((what, name, [one.lengthscale[place] for one in settings]))
     found.append(("noise", output, [one.noise**0.5 for one in settings]))
@@ -43,10 +64,14 @@ def _range(values: FloatArray, weights: FloatArray) -> dict[str, float]:
     return {"about": float(about), "low": float(likely.min()), "high": float(likely.max())}
 
 
-def _stages(release: StagedRelease) -> list[dict[str, float]]:
-    counts = release.plan.rule.inputs.counts
-    rows = []
+def _stages(release: StagedRelease) -> list[dict[str, float | None]]:
+    rule = release.rule if isinstance(release, RowsRelease) else release.plan.rule
+    counts = rule.inputs.counts
+    rows: list[dict[str, float | None]] = []
     for stage, share in zip(release.stages, release.plan.shares, strict=False):  # it may have stopped early
+        if isinstance(stage.plan.measurement, Counts):
+            rows.append({"share": share, "width": None})
+            continue
         widths = np.broadcast_to(np.asarray(stage.upper) - np.asarray(stage.lower), counts.shape)
         rows.append({"share": share, "width": float(np.average(widths, weights=counts))})
     return rows

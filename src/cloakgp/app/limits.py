@@ -29,6 +29,10 @@ MANY_ROWS, POINTS_OF_MANY_ROWS = 100_000, 500
 """Test points of a plan for more rows than that."""
 QUERY_POINTS = 10_000
 """Points of one request for predictions."""
+CELLS = 5000
+"""Cells of a box, where inputs are private: its work grows with their cube."""
+LEVELS = 200
+PERSON_ROWS = 1000
 EPSILONS = 40
 SAMPLE = 2000
 """Rows of inputs that are sent for drawing."""

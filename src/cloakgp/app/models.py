@@ -22,6 +22,7 @@ Row = Annotated[list[Number], Field(min_length=1, max_length=COLUMNS, fail_fast=
 Words = Annotated[str, Field(min_length=1, max_length=80, pattern=_PRINTABLE)]
 Why = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 Id = Annotated[str, Field(pattern=ID)]
+Level = Annotated[str, Field(min_length=1, max_length=100, pattern=_PRINTABLE)] | int
 Token = Annotated[str, Field(min_length=16, max_length=200, pattern=r"^[A-Za-z0-9_\-]+$")]
 
 LEARNED: dict[str, Any] = {
@@ -43,6 +44,10 @@ SETTINGS: dict[str, Any] = {
     "kind": "predictions",
     "inducing": None,
 }
+PEOPLE: dict[str, Any] = {**LEARNED, "protect": "people", "people": "person"}
+ROWS: dict[str, Any] = {**LEARNED, "protect": "rows", "box": {"age": {"low": 0.0, "high": 90.0, "cells": 45}}}
+_LATER = ("given", "protect", "people", "within", "box", "n_people", "max_rows")
+"""Settings that there were not always: unsaid, a plan is the one that it was before."""
 _OF_A_KERNEL = ("kernel", "noise", "mean", "design", "inducing")
 
 
@@ -60,14 +65,32 @@ class Points(_Asked):
     points: Annotated[list[Row], Field(min_length=1, max_length=limits.POINTS, fail_fast=True)]
 
 
+class Range(_Asked):
+    """Where a private input lies, from public knowledge, and how many cells that is cut into."""
+
+    low: Number
+    high: Number
+    cells: Annotated[int, Field(ge=1, le=limits.CELLS)] = defaults.CELLS
+
+
+class Levels(_Asked):
+    """What a private input can be, from public knowledge, if it is a category."""
+
+    levels: Annotated[list[Level], Field(min_length=2, max_length=limits.LEVELS, fail_fast=True)]
+
+
 class Settings(_Asked):
     """Everything that decides a plan but the data themselves; all of it public.
 
     The model is learned, privately, unless `kernel` and `noise` say what it is. `mean`, `design`, `kind` and
     `inducing` are for those only.
+
+    `protect` says who is protected. `"outcomes"`: the outcome of each row. `"people"`: all outcomes of each
+    person; the column `people` says whose a row is, and is public. `"rows"`: whole rows, inputs included; all
+    that is known of inputs is the `box`. With `people`, `n_people` and `max_rows`: all rows of each person.
     """
 
-    model_config = _example(LEARNED, **SETTINGS)
+    model_config = _example(LEARNED, PEOPLE, ROWS, **SETTINGS)
 
     data: Annotated[str, Field(pattern=UPLOAD_NAME, max_length=100)]
     inputs: Inputs
@@ -85,6 +108,50 @@ class Settings(_Asked):
     inducing: Annotated[int, Field(ge=1, le=limits.INDUCING)] | None = None
     given: Annotated[list[Id], Field(min_length=1, max_length=limits.GIVEN)] | None = None
     """Earlier releases of the same column, to be taken into account; for a model that is learned."""
+    protect: Literal["outcomes", "people", "rows"] = "outcomes"
+    people: Column | None = None
+    within: Annotated[float, Field(allow_inf_nan=False, ge=0, le=1)] = 1.0
+    """How alike the outcomes of one person are: a correlation, from public knowledge."""
+    box: Annotated[dict[Column, Range | Levels], Field(min_length=1, max_length=COLUMNS)] | None = None
+    n_people: Annotated[int, Field(ge=2, le=limits.INDUCING_ROWS)] | None = None
+    """How many people there are, which is public; their rows are not counted."""
+    max_rows: Annotated[int, Field(ge=1, le=limits.PERSON_ROWS)] | None = None
+    """Rows of each person that count, at most; others are left out by a rule that looks at no one else."""
+
+    @model_validator(mode="after")
+    def _one_unit(self) -> Settings:
+        """What is said must be enough for the protection, and not more: nothing is ignored in silence."""
+        needed = {"outcomes": set(), "people": {"people"}, "rows": {"box"}}[self.protect]
+        if self.protect == "rows" and self.people is not None:
+            needed |= {"people", "n_people", "max_rows"}
+        allowed = needed | ({"within"} if self.protect == "people" else set())
+        for name in ("people", "within", "box", "n_people", "max_rows"):
+            there = getattr(self, name) != type(self).model_fields[name].default
+            if there and name not in allowed:
+                raise ValueError(f"{name}: must be left out where this is protected: {self.protect}")
+            if not there and name in needed:
+                raise ValueError(f"{name}: must be given where this is protected: {self.protect}")
+        if self.people == self.output:
+            raise ValueError("people: must be another column than the private outcome")
+        return self if self.box is None else self._checked_box(self.box)
+
+    def _checked_box(self, box: dict[str, Range | Levels]) -> Settings:
+        if set(box) != set(self.inputs):
+            raise ValueError("box: must have a range, or levels, for each input and for nothing else")
+        if self.people in self.inputs:
+            raise ValueError("people: must not be an input where whole rows are protected")
+        for name in ("inducing", "given"):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{name}: must be left out where whole rows are protected")
+        for name in ("design", "kind"):
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name}: must be left out where whole rows are protected")
+        return self
+
+    @property
+    def hides_inputs(self) -> bool:
+        """Whether nothing of the table but its header and its size may be looked at before the release."""
+        return self.protect == "rows"
 
     @model_validator(mode="after")
     def _one_model(self) -> Settings:
@@ -106,7 +173,9 @@ class Settings(_Asked):
     def plain(self) -> dict[str, Any]:
         """What decides the plan, for JSON; with a kernel as it was before a model could be learned."""
         left_out = set(_OF_A_KERNEL) if self.model == "learn" else {"model"}
-        return self.model_dump(exclude=left_out if self.given else left_out | {"given"})
+        fresh = type(self).model_fields
+        unsaid = {name for name in _LATER if getattr(self, name) == fresh[name].default}
+        return self.model_dump(exclude=left_out | unsaid)
 
 
 class SignIn(_Asked):
@@ -123,6 +192,14 @@ class AskInputs(_Asked):
     inputs: Inputs
     output: Column | None = None
     bounds: Bounds | None = None
+
+
+class AskPeople(_Asked):
+    """Which column says whose a row is: public."""
+
+    model_config = _example(people="person")
+
+    people: Column
 
 
 class AskCurve(_Asked):
@@ -228,6 +305,8 @@ class Me(BaseModel):
     most_inducing: int
     learned_inputs: int
     """Input columns of which a model can be learned."""
+    most_cells: int
+    """Of a box, where inputs are private."""
 
 
 class Defaults(BaseModel):
@@ -243,12 +322,16 @@ class Defaults(BaseModel):
     scatter_share: float = defaults.SCATTER
     points_per_axis: tuple[int, ...] = defaults.POINTS_PER_AXIS
     inducing: int = defaults.INDUCING
+    cells: int = defaults.CELLS
 
 
 class Table(BaseModel):
     name: str
     columns: list[str]
-    rows: int
+    rows: int | None
+    """None where a plan says that the number of people is public, and that of their rows is not."""
+    who: list[str]
+    """Columns that tell whose a row is, going by their names."""
     bytes: int
 
 
@@ -264,6 +347,13 @@ class InputFacts(BaseModel):
     ranges: dict[str, list[float]]
     suggested: Suggested | None
     sample: list[list[float]]
+
+
+class PeopleFacts(BaseModel):
+    people: int
+    rows: int
+    most_rows: int
+    """Of the person who has most."""
 
 
 class NoiseSummary(BaseModel):
@@ -322,6 +412,14 @@ class Quote(BaseModel):
     words: str
 
 
+class Density(BaseModel):
+    """How many rows there are where, about: of inputs that are private."""
+
+    points: list[list[float]]
+    rows: list[float]
+    std: list[float]
+
+
 class Receipt(BaseModel):
     dataset: str
     entry: int
@@ -339,7 +437,7 @@ class LearnedRow(BaseModel):
 
     what: str
     unit: str
-    """Whose unit it has: a column."""
+    """Whose unit it has: a column; empty if it is a share."""
     about: float
     low: float
     high: float
@@ -348,8 +446,8 @@ class LearnedRow(BaseModel):
 class StageRow(BaseModel):
     share: float
     """Of the budget."""
-    width: float
-    """Mean width of its windows, in the outcome's unit."""
+    width: float | None
+    """Mean width of its windows, in the outcome's unit; None of one that counts rows."""
 
 
 class Release(BaseModel):
@@ -375,6 +473,8 @@ class Release(BaseModel):
     learned: list[LearnedRow] | None = None
     """Where the model was learned."""
     stages: list[StageRow] | None = None
+    density: Density | None = None
+    """Where whole rows are protected."""
 
 
 class Released(BaseModel):

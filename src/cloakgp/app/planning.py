@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
+from cloakgp.app.protection import as_rows
 from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.work_queue import WorkQueue
@@ -28,7 +29,9 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plots import FADED
 from cloakgp.rows.chunks import spread_evenly
+from cloakgp.rows.people import People
 from cloakgp.workflow import points, settings, words
+from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.learned_settings import LearnedSettings
 
 _AT_ONCE, _WAITING, _EACH, _PATIENCE = 3, 21, 8, 60.0
@@ -54,12 +57,27 @@ class Planning:
         """The input columns of a table that is not too large for these settings."""
         return self._uploads.inputs(asked.data, asked.inputs, _most_rows(asked))
 
+    def asked_of(self, asked: models.Settings) -> dict[str, Any]:
+        """Of whom the settings ask: digests of the inputs and of who has which rows; or how many they are."""
+        if asked.hides_inputs:
+            return {"inputs": "", "size": self._size(asked)}
+        inputs = {"inputs": digest_of(self.inputs(asked))}
+        people = self._people(asked)
+        return inputs if people is None else {**inputs, "people": people.digest}
+
+    def _size(self, asked: models.Settings) -> int:
+        """How many rows there are, or people: public where inputs are private."""
+        return asked.n_people or int(self._uploads.facts(asked.data)["rows"])
+
+    def _people(self, asked: models.Settings) -> People | None:
+        return None if asked.people is None else self._uploads.people(asked.data, asked.people)
+
     def plan(self, asked: models.Settings) -> tuple[AnyPlan, FloatArray]:
         """The plan for these settings, and how noisy it is at its test points."""
-        if asked.model == "learn":
-            learned = self._learned(asked)
+        if is_staged(asked):
+            staged = self._staged(asked)
             with public_work():
-                return learned, noise_of(learned, learned.X_star)
+                return staged, noise_of(staged, staged.X_star)
         plan, planner = self._given(asked)
         with public_work():
             return plan, noise_of(plan, planner.X_star)
@@ -81,7 +99,7 @@ class Planning:
         """How much noise there will be, and where: public, free, and exact unless there are many rows."""
         start = time.perf_counter()
         with self.heavy():
-            found = self._learned_preview(asked) if asked.model == "learn" else self._given_preview(asked)
+            found = self._staged_preview(asked) if is_staged(asked) else self._given_preview(asked)
         low, high = asked.bounds
         return {
             **found,
@@ -105,8 +123,8 @@ class Planning:
             "exact": share == 1,
         }
 
-    def _learned_preview(self, asked: models.Settings) -> dict[str, Any]:
-        plan = self._learned(asked)
+    def _staged_preview(self, asked: models.Settings) -> dict[str, Any]:
+        plan = self._staged(asked)
         with public_work():
             error = noise_of(plan, plan.X_star)
             return {
@@ -123,8 +141,8 @@ class Planning:
     def curve(self, asked: models.Settings, epsilons: list[float]) -> list[dict[str, Any]]:
         """Noise against epsilon, and the paper's beside it; or the error to be expected."""
         with self.heavy():
-            if asked.model == "learn":
-                return [self._learned_point(epsilon, asked) for epsilon in epsilons]
+            if is_staged(asked):
+                return [self._staged_point(epsilon, asked) for epsilon in epsilons]
             plan, planner, share = self._sketch(asked)
             with public_work():
                 papers = None
@@ -133,7 +151,7 @@ class Planning:
                 points = [self._point(epsilon, asked, plan, planner, papers) for epsilon in epsilons]
         return [_times(point, share) for point in points]
 
-    def _learned_point(self, epsilon: float, asked: models.Settings) -> dict[str, Any]:
+    def _staged_point(self, epsilon: float, asked: models.Settings) -> dict[str, Any]:
         error = self.plan(asked.model_copy(update={"epsilon": epsilon}))[1]
         return {"epsilon": epsilon, "rms": _rms(error), "largest": float(error.max()), "paper_rms": None}
 
@@ -146,11 +164,10 @@ class Planning:
         rows = self._uploads.facts(asked.data)["rows"]
         if asked.inducing is None or rows <= limits.SKETCHED:
             return *self._given(asked), 1.0
-        share = limits.SKETCHED / rows
         planner = self._planner(asked, limits.SKETCHED)
         with public_work():
             plan = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
-        return plan, planner, share
+        return plan, planner, len(planner.X) / rows
 
     def _point(
         self,
@@ -173,34 +190,50 @@ class Planning:
         """For the whole table, or for so many of its rows, which stand for all."""
         with public_work():
             wanted = as_workflow(asked)
-        X = self.inputs(asked)
+        X, people = self.inputs(asked), self._people(asked)
 
         def make() -> Planner:
             with public_work():
-                where = points_of(wanted, X)
+                where, of = points_of(wanted, X), _of_people(people, asked.within)
                 if rows is None:
-                    return wanted.gp().planner(X, where)
-                fewer = replace(wanted, noise=wanted.noise * rows / len(X))
-                return fewer.gp().planner(spread_evenly(X, rows), where)
+                    return wanted.gp().planner(X, where, **of)
+                some, of = _some_rows(X, people, asked.within, rows)
+                fewer = replace(wanted, noise=wanted.noise * len(some) / len(X))
+                return fewer.gp().planner(some, where, **of)
 
         return self._planners.get((rows, *self._key(asked)), make)
 
     def _function(self, asked: models.Settings, planner: Planner) -> FunctionPlan:
         def make() -> FunctionPlan:
-            return planner.gp.plan_function(planner.X, epsilon=asked.epsilon, delta=asked.delta)
+            of = _of_people(self._people(asked), asked.within)
+            gp = as_workflow(asked).gp()
+            return gp.plan_function(planner.X, epsilon=asked.epsilon, delta=asked.delta, **of)
 
         return self._functions.get((*self._key(asked)[:-1], asked.epsilon, asked.delta), make)
 
+    def _staged(self, asked: models.Settings) -> StagedPlan:
+        return self._rows(asked) if asked.hides_inputs else self._learned(asked)
+
+    def _rows(self, asked: models.Settings) -> StagedPlan:
+        """The plan for private inputs: from the box and a number, and from nothing else of the table."""
+        size = self._size(asked)
+
+        def make() -> StagedPlan:
+            with public_work():
+                return as_rows(asked, size).plan()
+
+        return self._learned_plans.get((size, asked.model_dump_json()), make)
+
     def _learned(self, asked: models.Settings) -> StagedPlan:
-        X = self.inputs(asked)
-        whose = (*self._uploads.version(asked.data), *asked.inputs)
+        X, of = self.inputs(asked), _of_people(self._people(asked), asked.within)
+        whose = (*self._uploads.version(asked.data), tuple(asked.inputs), asked.people, asked.within)
 
         def plan(support: FloatArray | None) -> StagedPlan:
             given = self._releases.given(asked)
             with public_work(), threadpool_limits(1, user_api="blas"):  # the same to the last bit anywhere
                 wanted = as_learned(asked, support)
                 where, promise = points_of(wanted, X), {"epsilon": asked.epsilon, "delta": asked.delta}
-                return wanted.gp().plan(X, where, given=given, **promise)
+                return wanted.gp().plan(X, where, given=given, **promise, **of)
 
         def make() -> StagedPlan:
             # Inputs that stand for many rows take long to choose, and are the same for all promises.
@@ -221,7 +254,7 @@ class Planning:
         """Everything but the promise and the design; the test points last."""
         model = (
             *(tuple(asked.inputs), asked.kernel, asked.noise, tuple(asked.bounds)),
-            *(asked.mean, asked.inducing),
+            *(asked.mean, asked.inducing, asked.people, asked.within),
         )
         at = asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
         return (*self._uploads.version(asked.data), *model, at)
@@ -258,6 +291,27 @@ def as_workflow(asked: models.Settings) -> settings.Settings:
         design=asked.design,
         inducing=asked.inducing,
     )
+
+
+def is_staged(asked: models.Settings) -> bool:
+    """Whether the release is made in stages, so that its error can be forecast and not more."""
+    return asked.model == "learn" or asked.hides_inputs
+
+
+def _of_people(people: People | None, within: float) -> dict[str, Any]:
+    return {} if people is None else {"people": people.labels, "within": within}
+
+
+def _some_rows(
+    X: FloatArray, people: People | None, within: float, rows: int
+) -> tuple[FloatArray, dict[str, Any]]:
+    """About so many rows, spread evenly; all of a person's or none where people are protected."""
+    if people is None:
+        return spread_evenly(X, rows), {}
+    share = min(1.0, rows / len(X))
+    chosen = np.floor(np.arange(people.n_people + 1) * share)
+    kept = (np.diff(chosen) > 0)[people.labels]
+    return X[kept], {"people": people.labels[kept], "within": within}
 
 
 def _most_rows(asked: models.Settings) -> int:

@@ -20,6 +20,7 @@ from cloakgp.app.errors import bad_input, not_found, public_work
 from cloakgp.app.folder import Folder
 from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.planning import Planning
+from cloakgp.app.protection import columns_of, private_columns
 from cloakgp.app.uploads import Uploads
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.plans import opening
@@ -27,7 +28,6 @@ from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.workflow import tables, words
-from cloakgp.workflow.inputs import digest_of
 
 _SHOWN = ("id", "name", "settings", "certificate", "summary", "created", "by")
 
@@ -52,25 +52,39 @@ class Plans:
             raise not_found("plan")
         return self._plans[plan_id]
 
-    def check_roles(self, data: str, inputs: list[str], output: str | None = None) -> None:
-        """Refuse to show as an input what is, or was planned as, the private output of the same table."""
-        private = {
-            plan["settings"]["output"] for plan in self._plans.values() if plan["settings"]["data"] == data
-        }
-        for name in inputs:
+    def check_settings(self, asked: models.Settings) -> None:
+        """Refuse settings by which something would be shown that is private, or was planned as private."""
+        if not asked.hides_inputs:  # those that are hidden are not looked at
+            public = asked.inputs if asked.people is None else [*asked.inputs, asked.people]
+            self.check_roles(asked.data, public, asked.output)
+        elif asked.output in asked.inputs:
+            raise bad_input(f"column {asked.output!r} is the outcome, so it must not be an input.")
+
+    def check_roles(self, data: str, public: list[str], output: str | None = None) -> None:
+        """Refuse to show what is, or was planned as, private in the same table."""
+        private = set().union(*(private_columns(settings) for settings in self._settings_of(data)))
+        for name in public:
             if name == output or name in private:
                 raise bad_input(
-                    f"column {name!r} is a private output, so it must not be an input: inputs are published."
+                    f"column {name!r} is private, so it must not be an input or an id that is published."
                 )
+
+    def told(self, table: dict[str, Any]) -> dict[str, Any]:
+        """What is told of a table: not how many rows there are, where that was planned as private."""
+        hidden = any(settings.get("n_people") for settings in self._settings_of(table["name"]))
+        return {**table, "rows": None} if hidden else table
+
+    def _settings_of(self, data: str) -> list[dict[str, Any]]:
+        return [plan["settings"] for plan in self._plans.values() if plan["settings"]["data"] == data]
 
     def make(self, asked: models.Settings, name: str, person: Person) -> tuple[dict[str, Any], bool]:
         """Keep the plan for these settings, and whether it is new: one question, one plan."""
-        self.check_roles(asked.data, asked.inputs, asked.output)
+        self.check_settings(asked)
         with public_work():
             checks.text(name, "name")
-            tables.check_columns(self._uploads.path(asked.data), [*asked.inputs, asked.output])
-        settings, inputs = asked.plain(), digest_of(self._planning.inputs(asked))
-        plan_id = _digest({"settings": settings, "inputs": inputs})[:16]
+            tables.check_columns(self._uploads.path(asked.data), columns_of(asked.plain()))
+        settings, asked_of = asked.plain(), self._planning.asked_of(asked)
+        plan_id = _digest({"settings": settings, **asked_of})[:16]
         if plan_id in self._plans:
             return self._plans[plan_id], False
         with self._planning.heavy():
@@ -83,7 +97,8 @@ class Plans:
             "summary": words.noise_summary(noise, plan.gp.limits),
             "created": stamp(utc_now()),
             "by": person.name,
-            "inputs_sha256": inputs,
+            "inputs_sha256": asked_of["inputs"],
+            "partition": asked_of.get("people", ""),
             "plan_sha256": plan.digest,
             "payer": self._planning.payer(asked),
         }

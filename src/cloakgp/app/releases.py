@@ -17,7 +17,7 @@ from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, conflict, not_found, public_work
 from cloakgp.app.folder import Folder
-from cloakgp.app.learned import learned_tables
+from cloakgp.app.learned import density_of, learned_tables
 from cloakgp.app.receipts import receipt_of
 from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import opening
@@ -187,7 +187,7 @@ class Releases:
         with public_work():
             where = release_files.default_points(release)
             columns = release_files.released_table(release, record["settings"]["inputs"], where)
-            X = release_files.inputs_of(release)
+            X = where[:0] if release_files.hides_inputs(release) else release_files.inputs_of(release)
             learned = learned_tables(release, record["settings"]["inputs"], record["settings"]["output"])
         picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
         numbers = {name: columns[name].tolist() for name in ("released", "noise_std")}
@@ -201,6 +201,7 @@ class Releases:
             "fades_at": FADED * (high - low),
             "points": where.tolist(),
             "inputs_sample": X[picked].tolist(),
+            "density": density_of(release),
         }
 
     def predict(

@@ -12,6 +12,7 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from cloakgp import checks
@@ -22,6 +23,7 @@ from cloakgp.app.checked_ledger import CheckedLedger, check_dataset, datasets_of
 from cloakgp.app.errors import Problem, bad_input, busy, conflict, public_work, read_only, spending
 from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.plans import Plans
+from cloakgp.app.protection import columns_of
 from cloakgp.app.receipts import REMEDY, Receipts
 from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
@@ -29,12 +31,16 @@ from cloakgp.ledger import Entry, Ledger, LedgerError
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.units import Protected, protected_by
 from cloakgp.measurements.unit import OUTCOME
+from cloakgp.plans.opening import AnyPlan
+from cloakgp.plans.whole_rows import RowsPlan
+from cloakgp.rows.file_cells import n_rows
+from cloakgp.rows.people import as_people
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.spending import is_unfinished, quote, request_name
 
 log = logging.getLogger("cloakgp.app")
-_NOT_PAID = ("unusable_output", "budget_exceeded", "conflict", "bad_input", "not_found")
+_NOT_PAID = ("unusable_output", "budget_exceeded", "other_unit", "conflict", "bad_input", "not_found")
 """Why a release was refused before it was paid for; one in stages, maybe, afterwards."""
 _UNFINISHED = (
     "This release is paid for, and some of its stages are not answered yet: put the table back as it was and "
@@ -188,25 +194,47 @@ class Releasing:
         if entry is not None and settings["data"] not in self._uploads.names():
             raise conflict(f"{settings['data']} is not here any more. {_UNFINISHED}")
         with self._uploads.snapshot(settings["data"]) as path:
-            with public_work():
-                tables.check_columns(path, [*settings["inputs"], settings["output"]])
-                X = tables.read_columns(path, settings["inputs"])
-            if digest_of(X) != plan["inputs_sha256"]:
-                after = "Plan again. The output column was not read, and nothing was spent."
-                raise conflict(
-                    f"the input columns of {settings['data']} are not those that the plan was made for. "
-                    f"{after if entry is None else _UNFINISHED}"
-                )
             account = Account(ledger, record["dataset"], record["why"], record["request"])
-            with spending():
-                release = private_step.release(
-                    made.with_inputs(X),
-                    str(path),
-                    settings["output"],
-                    record["missing"],
-                    account,
-                )
+            table, paid = (str(path), settings["output"]), (record["missing"], account)
+            if isinstance(made, RowsPlan):
+                self._check_size(made, settings, path, entry)
+                with spending():
+                    release = private_step.release_rows(made, *table, settings.get("people"), *paid)
+            else:
+                ready = self._ready(made, plan, path, entry)
+                with spending():
+                    release = private_step.release(ready, *table, *paid)
         return self._releases.finish(record, release)
+
+    def _check_size(self, made: RowsPlan, settings: dict[str, Any], path: Path, entry: Entry | None) -> None:
+        """Refuse a table that lost a column or has another number of rows, where that is public."""
+        with public_work():
+            tables.check_columns(path, columns_of(settings))
+            rows = None if settings.get("people") else n_rows(path)
+        if rows not in (None, made.certificate.n_rows):
+            after = "Plan again. Nothing private was read, and nothing was spent."
+            raise conflict(
+                f"{settings['data']} has {rows} rows, and the plan was made for {made.certificate.n_rows}. "
+                f"{after if entry is None else _UNFINISHED}"
+            )
+
+    def _ready(self, made: AnyPlan, plan: dict[str, Any], path: Path, entry: Entry | None) -> AnyPlan:
+        """The plan with what is public of the table, which must be as it was when it was made."""
+        settings = plan["settings"]
+        with public_work():
+            tables.check_columns(path, columns_of(settings))
+            X = tables.read_columns(path, settings["inputs"])
+            who = settings.get("people")
+            people = None if who is None else tables.read_ids(path, who)
+        same = digest_of(X) == plan["inputs_sha256"]
+        same = same and (people is None or as_people(people, len(X)).digest == plan["partition"])
+        if not same:
+            after = "Plan again. The output column was not read, and nothing was spent."
+            raise conflict(
+                f"the input columns of {settings['data']}, or its people, are not those that the plan was "
+                f"made for. {after if entry is None else _UNFINISHED}"
+            )
+        return made.with_inputs(X, people)
 
     def _request(self, plan: dict[str, Any], number: int) -> str:
         """The request's name in the ledger: the same question of the same column has the same."""

@@ -24,7 +24,7 @@ _BODY = {
 @router.get("", response_model=list[models.Table])
 def tables(person: Custodian, state: Server) -> list[dict[str, Any]]:
     """All tables: names and counts, no cell."""
-    return state.uploads.everything()
+    return [state.plans.told(table) for table in state.uploads.everything()]
 
 
 @router.put("/{name}", response_model=models.Table, status_code=201, openapi_extra={"requestBody": _BODY})
@@ -36,7 +36,7 @@ async def upload(name: TableName, request: Request, person: Custodian, state: Se
             async for chunk in request.stream():
                 await run_in_threadpool(file.write, chunk)
             await run_in_threadpool(atomic.sync, file)
-        return await run_in_threadpool(_kept, state, part, name)
+        return state.plans.told(await run_in_threadpool(_kept, state, part, name))
     finally:
         part.unlink(missing_ok=True)
 
@@ -54,6 +54,14 @@ def inputs(name: TableName, asked: models.AskInputs, person: Custodian, state: S
     state.plans.check_roles(name, asked.inputs, asked.output)
     X = state.uploads.inputs(name, asked.inputs, limits.INPUT_ROWS)
     return facts_of_inputs(X, asked.inputs, asked.bounds)
+
+
+@router.post("/{name}/people", response_model=models.PeopleFacts)
+def people(name: TableName, asked: models.AskPeople, person: Custodian, state: Server) -> dict[str, Any]:
+    """How many people a public column names, and how many rows they have. Ids themselves are not sent."""
+    state.plans.check_roles(name, [asked.people])
+    found = state.uploads.people(name, asked.people)
+    return {"people": found.n_people, "rows": found.n_rows, "most_rows": found.most_rows}
 
 
 def _kept(state: State, part: Any, name: str) -> dict[str, Any]:

@@ -15,14 +15,14 @@ router = APIRouter(prefix="/api", responses=REFUSALS, tags=["plans"])
 @router.post("/preview", response_model=models.Preview)
 def preview(asked: models.Settings, person: Custodian, state: Server) -> dict[str, Any]:
     """The noise of a release, exact unless the model is learned. Free; the output is not read."""
-    state.plans.check_roles(asked.data, asked.inputs, asked.output)
+    state.plans.check_settings(asked)
     return state.planning.preview(asked)
 
 
 @router.post("/preview/curve", response_model=list[models.CurvePoint])
 def curve(asked: models.AskCurve, person: Custodian, state: Server) -> list[dict[str, Any]]:
     """Noise against epsilon, other settings alike; beside it that of the paper's method, up to epsilon 1."""
-    state.plans.check_roles(asked.settings.data, asked.settings.inputs, asked.settings.output)
+    state.plans.check_settings(asked.settings)
     return state.planning.curve(asked.settings, asked.epsilons)
 
 

@@ -85,6 +85,7 @@ def _me(person: Someone, state: State) -> models.Me:
         most_rows=limits.INDUCING_ROWS,
         most_inducing=limits.INDUCING,
         learned_inputs=MOST_COLUMNS,
+        most_cells=limits.CELLS,
     )
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from cloakgp.app.protection import hides_inputs
+
 _HEAD = '''"""{title}: {what}
 
 Made by cloakgp {version}. Needs its extras cli and ledger (in a clone: pip install '.[cli,ledger]')
@@ -18,24 +20,25 @@ Made by cloakgp {version}. Needs its extras cli and ledger (in a clone: pip inst
 _PLAN = """
 # 1. Plan: public, free, and without a look at the private column.
 import cloakgp
-{imports}from cloakgp.workflow import points, tables
+{imports}from cloakgp.workflow import {tools}
 from threadpoolctl import threadpool_limits
 
 DATA = "PATH/TO/{data}"  # fill in
-INPUTS = {inputs!r}
-OUTPUT = {output!r}  # private: read by the release below, and by nothing else
+{columns}OUTPUT = {output!r}  # private: read by the release below, and by nothing else
 
 threadpool_limits(1, user_api="blas")  # as the app does: the plan must be the same to the last bit
 gp = {gp}
-X = tables.read_columns(DATA, INPUTS)
-{plan}
+{read}{plan}
 print(plan.certificate)
 """
 _PREDICTIONS = """X_star = {where}
-plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}, design={design!r})"""
+plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}, design={design!r}{people})"""
 _LEARNED = """X_star = {where}
-plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}{earlier})"""
-_FUNCTION = """plan = gp.plan_function(X, epsilon={epsilon!r}, delta={delta!r})"""
+plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}{people}{earlier})"""
+_FUNCTION = """plan = gp.plan_function(X, epsilon={epsilon!r}, delta={delta!r}{people})"""
+_ROWS = """grid = cloakgp.Grid({box!r}, cells={cells!r})  # all that is public of the inputs
+X_star = {where}
+plan = gp.plan_rows(grid, {size!r}, X_star, epsilon={epsilon!r}, delta={delta!r}, max_rows={max_rows!r})"""
 _RELEASE = """
 # 2. Release: the one private step. The ledger knows this request, so it gives the same answer for nothing;
 #    with another request name it would be a new spend.
@@ -44,7 +47,7 @@ from cloakgp.workflow import private_step
 
 LEDGER = "sqlite:///PATH/TO/ledger.db"  # fill in
 account = Account(cloakgp.Ledger(LEDGER), {dataset!r}, {why!r}, {request!r})
-release = private_step.release(plan, DATA, OUTPUT, {missing!r}, account)
+release = private_step.{release}, {missing!r}, account)
 release.save({file!r})
 """
 _READ = """
@@ -94,23 +97,72 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
     read = _READ.format(file=file, inputs=", ".join(ascii(name) for name in settings["inputs"]))
     if not custodian:
         return [read]
-    is_learned = settings.get("model") == "learn"
-    if settings["kind"] == "function":
-        plan = _FUNCTION.format(**settings)
-    else:
-        at = settings["at"]
-        where = f"points.grid({at!r}, X)" if isinstance(at, str) else repr(at["points"])
-        files = [f"cloakgp.load('PATH/TO/{name}.cloak')" for name in settings.get("given", ())]
-        earlier = f", given=[{', '.join(files)}]" if files else ""
-        plan = (_LEARNED if is_learned else _PREDICTIONS).format(where=where, earlier=earlier, **settings)
-    imports = "" if is_learned else "from cloakgp.kernels import parse\n"
+    is_learned, whole = settings.get("model") == "learn", hides_inputs(settings)
+    asked = {name: record[name] for name in ("dataset", "why", "request", "missing")}
+    who = settings.get("people")
     return [
-        _PLAN.format(plan=plan, gp=_gp(settings, is_learned), imports=imports, **settings),
+        _PLAN.format(
+            plan=_rows_plan(record) if whole else _plan(settings, is_learned),
+            gp=_gp(settings, is_learned),
+            imports="" if is_learned else "from cloakgp.kernels import parse\n",
+            tools="boxes" if whole else "points, tables",
+            columns=_columns(settings),
+            read="" if whole else _inputs(who),
+            **settings,
+        ),
         _RELEASE.format(
-            file=file, **{name: record[name] for name in ("dataset", "why", "request", "missing")}
+            file=file,
+            release=f"release_rows(plan, DATA, OUTPUT, {who!r}" if whole else "release(plan, DATA, OUTPUT",
+            **asked,
         ),
         read,
     ]
+
+
+def _columns(settings: dict[str, Any]) -> str:
+    """The public columns; those of private inputs are in the grid."""
+    if hides_inputs(settings):
+        return ""
+    who = settings.get("people")
+    public = f"PEOPLE = {who!r}  # public: whose each row is\n" if who else ""
+    return f"INPUTS = {settings['inputs']!r}\n{public}"
+
+
+def _inputs(who: str | None) -> str:
+    people = "people = tables.read_ids(DATA, PEOPLE)\n" if who else ""
+    return f"X = tables.read_columns(DATA, INPUTS)\n{people}"
+
+
+def _plan(settings: dict[str, Any], is_learned: bool) -> str:
+    people = f", people=people, within={settings.get('within', 1.0)!r}" if settings.get("people") else ""
+    if settings["kind"] == "function":
+        return _FUNCTION.format(people=people, **{name: settings[name] for name in ("epsilon", "delta")})
+    at = settings["at"]
+    where = f"points.grid({at!r}, X)" if isinstance(at, str) else repr(at["points"])
+    files = [f"cloakgp.load('PATH/TO/{name}.cloak')" for name in settings.get("given", ())]
+    earlier = f", given=[{', '.join(files)}]" if files else ""
+    told = {name: settings.get(name) for name in ("epsilon", "delta", "design")}
+    return (_LEARNED if is_learned else _PREDICTIONS).format(
+        where=where, earlier=earlier, people=people, **told
+    )
+
+
+def _rows_plan(record: dict[str, Any]) -> str:
+    settings = record["settings"]
+    extents, at = settings["box"], settings["at"]
+    ranges = {name: each for name, each in extents.items() if "levels" not in each}
+    return _ROWS.format(
+        box={
+            name: (extents[name]["low"], extents[name]["high"]) if name in ranges else extents[name]["levels"]
+            for name in settings["inputs"]
+        },
+        cells={name: each["cells"] for name, each in ranges.items()},
+        where=f"boxes.over(grid, {at!r})" if isinstance(at, str) else repr(at["points"]),
+        size=settings.get("n_people") or record["certificate"]["n_rows"],
+        max_rows=settings.get("max_rows"),
+        epsilon=settings["epsilon"],
+        delta=settings["delta"],
+    )
 
 
 def _gp(settings: dict[str, Any], is_learned: bool) -> str:

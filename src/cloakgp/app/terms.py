@@ -1,9 +1,9 @@
 """Every term that the app uses, in plain words: the one source, for the pages and for programs."""
 
 TERMS = {
-    "public input": (
-        "What the outcome is predicted from, such as an age or a place. Inputs are treated as public: they "
-        "are written into the release file as they are."
+    "input": (
+        "What the outcome is predicted from, such as an age or a place. Inputs are public, and written into "
+        "the release file as they are; unless whole rows are protected: then nothing of them is shown."
     ),
     "private outcome": (
         "What is protected: one number per row, such as a height or a price. It is read once, at the "
@@ -15,20 +15,45 @@ TERMS = {
         "their width."
     ),
     "epsilon": (
-        "How much one row can change what comes out. Smaller is more private and noisier. At 1, somebody "
-        "who knows everything else and guesses between two values of a row is right in about 60 % of all "
-        "cases; a coin in 50 %. Above 5 the promise is thin."
+        "How much one row, or one person, can change what comes out. Smaller is more private and noisier. At "
+        "1, somebody who knows everything else and guesses between two possibilities is right in about 60 % "
+        "of all cases; a coin in 50 %. Above 5 the promise is thin."
     ),
     "delta": (
         "The small probability with which the promise at epsilon may be exceeded. It should be well below "
         "one divided by the number of rows."
     ),
     "differential privacy": (
-        "A promise about each row: what is released would have come out nearly as likely if that row's "
-        "private value had been another."
+        "A promise about whoever is protected, a row or a person: what is released would have come out "
+        "nearly as likely if what is private about them had been anything else."
     ),
     "one row": (
-        "The unit of protection: the outcome of one row. A person who owns several rows is protected less."
+        "Protects the outcome of one row: whatever it had been, what is released would have come out nearly "
+        "as likely. Right where each person has one row, and inputs are public."
+    ),
+    "one person": (
+        "Protects all outcomes of one person together, however many rows they have. A column tells whose a "
+        "row is; which rows belong together is public."
+    ),
+    "one whole row": (
+        "Protects one row with its inputs: whatever it had been, what is released would have come out nearly "
+        "as likely. Only the number of rows, and the box, are public."
+    ),
+    "one person's whole rows": (
+        "Protects all rows of one person, inputs included. Of somebody who has more rows than you allow, "
+        "some are left out. The number of people is public; how many rows they have is not."
+    ),
+    "box": (
+        "Where private inputs can be: from one number to another, or one of some levels. It comes from "
+        "public knowledge and is published. A row outside counts as if at the edge."
+    ),
+    "cells": (
+        "How finely the box is cut. What the outcome does within one cell is not told apart. More cells show "
+        "finer detail, and take longer; some tens are enough for a smooth curve."
+    ),
+    "density of rows": (
+        "About how many rows there are in each cell of the box, with noise, since inputs are private: a part "
+        "of what was released."
     ),
     "learned model": (
         "How smooth the curve is, how far it moves and how far single outcomes lie from it, found out by the "
@@ -101,7 +126,8 @@ TERMS = {
         "than releasing predictions."
     ),
     "data set": (
-        "A set of people, by a name in the ledger. Everything about them is paid from its one budget."
+        "A set of people, by a name in the ledger. Everything about them is paid from its one budget, and "
+        "all of it protects the same: one row, one person, or whole rows."
     ),
     "budget": "All the epsilon and delta that may ever be spent on a data set. It cannot be raised.",
     "ledger": (

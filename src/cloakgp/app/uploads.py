@@ -25,7 +25,10 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.rows import formats
+from cloakgp.rows.file_cells import check_lines
+from cloakgp.rows.people import People, as_people
 from cloakgp.workflow import tables
+from cloakgp.workflow.protection import looks_like_ids
 
 log = logging.getLogger("cloakgp.app")
 _NO_HEADER = (
@@ -41,6 +44,7 @@ class Uploads:
         self._folder = folder
         self._facts: Cache[dict[str, Any]] = Cache(64)
         self._inputs: Cache[FloatArray] = Cache(4)
+        self._people: Cache[People] = Cache(4)
 
     def names(self) -> list[str]:
         """Of all tables; what was put there by hand under another kind of name is left alone."""
@@ -72,7 +76,9 @@ class Uploads:
         def look() -> dict[str, Any]:
             with public_work():
                 columns, rows = columns_of(path), rows_of(path)
-            return {"name": name, "columns": columns, "rows": rows, "bytes": path.stat().st_size}
+            who = [column for column in columns if looks_like_ids(column)]
+            size = path.stat().st_size
+            return {"name": name, "columns": columns, "rows": rows, "bytes": size, "who": who}
 
         return self._facts.get(_version(path), look)
 
@@ -118,6 +124,17 @@ class Uploads:
 
         return self._inputs.get((*_version(path), tuple(columns)), read)
 
+    def people(self, name: str, column: str) -> People:
+        """Who has which rows of a table, by a public column."""
+        path = self.path(name)
+
+        def read() -> People:
+            with public_work():
+                ids = tables.read_ids(path, column)
+                return as_people(ids, len(ids))
+
+        return self._people.get((*_version(path), column), read)
+
     def version(self, name: str) -> tuple[str, int, int]:
         """Changes whenever the table does."""
         return _version(self.path(name))
@@ -159,7 +176,7 @@ def rows_of(path: Path) -> int:
         options = formats.csv_options(path, [nowhere], pyarrow.string())
         options["convert_options"].include_missing_columns = True
         rows = int(csv.read_csv(str(path), **options).num_rows)
-        tables.check_lines(path, rows)
+        check_lines(path, rows)
         return rows
     except (pyarrow.ArrowException, OSError, ValueError):
         pass  # its message may quote a line of the table

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 import cloakgp
-from cloakgp.cli import extras, inspecting, ledger, planning, predicting, releasing, selecting
+from cloakgp.cli import combining, extras, inspecting, ledger, planning, predicting, releasing, selecting
 from cloakgp.cli.exits import Commands
+from cloakgp.cli.private_inputs import PlanCommand
 
 app = typer.Typer(
     name="cloakgp",
@@ -21,10 +22,11 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("plan")(planning.plan)
+app.command("plan", cls=PlanCommand)(planning.plan)
 app.command("release")(releasing.release)
 app.command("select")(selecting.select)
 app.command("predict")(predicting.predict)
+app.command("combine")(combining.combine)
 app.command("show")(inspecting.show)
 app.command("verify")(inspecting.verify)
 app.command("plot")(inspecting.plot)

@@ -19,10 +19,11 @@ from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plots import inducing_words, learned_settings
-from cloakgp.workflow import pictures, points, releases, report, tables, words
+from cloakgp.workflow import boxes, pictures, points, releases, report, tables, words
 from cloakgp.workflow.inputs import open_ids, open_inputs
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
 from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
 from cloakgp.workflow.shell_words import in_shell_words
 
@@ -103,10 +104,16 @@ def _model(release: AnyRelease) -> dict[str, Any]:
 def _show_plan(file: Path) -> Answer:
     stored = PlanFile.read(file)
     settings = stored.settings
-    model = _learned_rows(settings) if isinstance(settings, LearnedSettings) else _set_rows(settings)
+    model = _set_rows(settings) if isinstance(settings, Settings) else _learned_rows(settings)
+    hidden = isinstance(settings, RowSettings)
     at = f"{len(settings.at)} points" if isinstance(settings.at, np.ndarray) else settings.at
     rows = [
-        ("public inputs", ", ".join(settings.inputs)),
+        ("private inputs" if hidden else "public inputs", ", ".join(settings.inputs)),
+        *(
+            [("box", "; ".join(boxes.range_words(settings.grid)))]
+            if isinstance(settings, RowSettings)
+            else []
+        ),
         ("private output", settings.output),
         *_people_rows(settings),
         (
@@ -115,16 +122,16 @@ def _show_plan(file: Path) -> Answer:
         ),
         ("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}"),
         *model,
-        ("predictions at", at or "points that cover the inputs"),
-        ("rows", str(stored.rows)),
-        ("inputs' SHA-256", stored.inputs_sha256),
+        ("predictions at", at or f"points that cover the {'box' if hidden else 'inputs'}"),
+        ("people" if hidden and settings.people else "rows", str(stored.rows)),
+        *([] if hidden else [("inputs' SHA-256", stored.inputs_sha256)]),
         ("plan's SHA-256", stored.plan_sha256),
     ]
     found = {
         "kind": "plan",
         "settings": settings.to_dict(),
         "rows": stored.rows,
-        "inputs_sha256": stored.inputs_sha256,
+        "inputs_sha256": stored.inputs_sha256 or None,
         "plan_sha256": stored.plan_sha256,
         "certificate": stored.certificate,
         "people_sha256": stored.partition or None,
@@ -135,11 +142,15 @@ def _show_plan(file: Path) -> Answer:
 def _people_rows(settings: AnySettings) -> list[tuple[str, str]]:
     if settings.people is None:
         return []
-    return [("people", f"{settings.people}; outcomes of one go together by {settings.within:g}")]
+    if isinstance(settings, RowSettings):
+        return [("column of people", f"{settings.people}; at most {settings.max_rows} rows of each count")]
+    return [("column of people", f"{settings.people}; outcomes of one go together by {settings.within:g}")]
 
 
-def _learned_rows(settings: LearnedSettings) -> list[tuple[str, str]]:
+def _learned_rows(settings: LearnedSettings | RowSettings) -> list[tuple[str, str]]:
     rows = [("model", words.learned_words(settings.kernels))]
+    if isinstance(settings, RowSettings) and settings.kernel is not None:
+        rows = [("kernel", repr(settings.kernel)), ("observation noise", f"variance {settings.noise:g}")]
     if settings.stages is not None:
         rows.append(("stages", str(settings.stages)))
     if settings.inducing is not None:
@@ -198,9 +209,7 @@ def verify(
         raise InputError("--people names a column of a table: give that with --inputs-from.")
     X = None if inputs_from is None else _inputs(release_file, inputs_from, inputs)
     ids = None if inputs_from is None else open_ids(inputs_from, people)
-    checked = cloakgp.verify(
-        release_file, signed_by=signed_by, X=X, **({} if ids is None else {"people": ids})
-    )
+    checked = cloakgp.verify(release_file, signed_by=signed_by, X=X, people=ids)
     checked = replace(
         checked,
         checks=tuple(map(in_shell_words, checked.checks)),

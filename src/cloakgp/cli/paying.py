@@ -41,11 +41,16 @@ def open_account(
 
 
 def confirm(
-    account: Account, plan: Chargeable, what: str, yes: bool, before: Callable[[], None] = lambda: None
+    account: Account,
+    plan: Chargeable,
+    what: str,
+    yes: bool,
+    before: Callable[[], None] = lambda: None,
+    columns: str = "output column",
 ) -> Entry | None:
     """Show what will be spent and left, and ask. The ledger's entry, if it was paid for before.
 
-    `before` is called once it is clear that something would be spent.
+    `before` is called once it is clear that something would be spent. `columns` are those that would be read.
     """
     if account.ledger is None:
         before()
@@ -53,30 +58,35 @@ def confirm(
     else:
         asked = quote(account.ledger, str(account.dataset), plan.cost, str(account.request))
         if asked.known is not None:
-            note(f"{what}.\n{_known(asked.known, is_unfinished(account.ledger, asked.known, plan))}")
+            note(f"{what}.\n{_known(asked.known, is_unfinished(account.ledger, asked.known, plan), columns)}")
             return asked.known
         before()
         asked.before.check_unit(protected_by(plan))
         if not asked.fits:
             raise BudgetExceeded(
-                "the request does not fit into what is left of the budget. The output column was not read, "
-                f"and nothing was spent.\n{what}.\n{asked.before}"
+                f"the request does not fit into what is left of the budget. The {columns} {_were(columns)} "
+                f"not read, and nothing was spent.\n{what}.\n{asked.before}"
             )
         note(_shown(what, asked, plan.unit))
-    if not yes and not _agreed("Read the output column and spend this? [y/N]"):
-        raise Refused("declined. The output column was not read, and nothing was spent.")
+    if not yes and not _agreed(f"Read the {columns} and spend this? [y/N]"):
+        raise Refused(f"declined. The {columns} {_were(columns)} not read, and nothing was spent.")
     return None
 
 
-def _known(entry: Entry, unfinished: bool) -> str:
+def _were(columns: str) -> str:
+    return "were" if columns.endswith("s") else "was"
+
+
+def _known(entry: Entry, unfinished: bool, columns: str) -> str:
+    read = f"{columns} {'are' if columns.endswith('s') else 'is'}"
     paid = f"entry {entry.number}, {entry.when}, by {entry.who}"
     if unfinished:
         return (
-            f"This was paid for before, and not finished: {paid}. It goes on where it stopped: the output "
-            "column is read, and nothing more is spent. If the outcomes changed since, use --again LABEL."
+            f"This was paid for before, and not finished: {paid}. It goes on where it stopped: the "
+            f"{read} read, and nothing more is spent. If the outcomes changed since, use --again LABEL."
         )
     return (
-        f"This was answered before: {paid}. That answer is given again, the output column is not read, and "
+        f"This was answered before: {paid}. That answer is given again, the {read} not read, and "
         "nothing is spent. If the outcomes changed since, or for a new answer, use --again LABEL."
     )
 

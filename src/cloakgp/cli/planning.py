@@ -8,20 +8,22 @@ from typing import Annotated, Any
 
 import typer
 
-from cloakgp.cli import options
+from cloakgp.cli import options, private_inputs
 from cloakgp.cli.exits import Answer, command, note, table, working
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.kernels.words import parse
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
+from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots import inducing_words
-from cloakgp.workflow import pictures, points, tables, words
+from cloakgp.workflow import boxes, pictures, points, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
 from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
 from cloakgp.workflow.plan_file import PlanFile, beside
 from cloakgp.workflow.protection import Protect, repeated_ids
+from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings, check_output
 
 
@@ -87,6 +89,12 @@ def plan(
     ] = None,
     people: options.People = None,
     within: options.Within = None,
+    box: private_inputs.Box = None,
+    levels: private_inputs.Levels = None,
+    cells: private_inputs.Cells = None,
+    rows: private_inputs.Rows = None,
+    max_rows: private_inputs.MaxRows = None,
+    n_people: private_inputs.NPeople = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Plan file to write (.json).")] = None,
     picture: Annotated[
         Path | None, typer.Option("--plot", help="Picture of the noise to write (.png).")
@@ -117,45 +125,50 @@ def plan(
     columns = options.names(inputs)
     for_set: dict[str, Any] = {"design": design, "calibration": calibration, "mean": mean, "device": device}
     for_set |= {"approximation": approximation, "dask": dask}
+    protect = _protected(protect, people, within)
+    hidden = private_inputs.PrivateInputs(box, levels, cells, rows, max_rows, n_people)
+    if protect is Protect.ROWS:
+        _check_for_rows(for_set)
+    else:
+        hidden.check_absent()
     _check_model(kernel, noise, at, for_set, {"kernels": kernels, "stages": stages})
     model = None if kernel is None else parse(kernel)
     check_output(columns, output, people)
-    protect = _protected(protect, people, within)
     kept = None if out is None else beside(out)
     options.check_writable(out, kept, picture, reads=[data, *(file for file in (at, inducing) if file)])
     check_cluster(dask, inducing is not None)
     check_columns(data, columns, output, dask is not None, people)
-    where = at if at is None or points.is_grid(at) else points.from_file(at, columns)
     if inducing is None and approximation not in (None, "dtc"):
         raise InputError(f"--approximation {approximation} needs --inducing.")
     asked: dict[str, Any] = {
-        "inputs": tuple(columns),
         "output": output,
         "bounds": bounds,
-        "at": where,
         "epsilon": epsilon,
         "delta": delta,
         "inducing": points.inducing_inputs(inducing, columns),
         "people": people,
     }
-    if within is not None:
-        asked["within"] = within
-    settings: AnySettings
     if model is None:
-        if kernels is not None:
-            asked["kernels"] = tuple(options.names(kernels))
-        settings = LearnedSettings(**asked, stages=stages)
+        asked |= {"stages": stages}
+        asked |= {} if kernels is None else {"kernels": tuple(options.names(kernels))}
     else:
         asked |= {name: value for name, value in for_set.items() if value is not None and name != "dask"}
-        settings = Settings(**asked | {"kernel": model, "noise": noise})
+        asked |= {"kernel": model, "noise": noise}
+    settings: AnySettings
+    if protect is Protect.ROWS:
+        settings = _row_settings(asked, hidden, data, columns, at)
+    else:
+        asked["inputs"] = tuple(columns)
+        asked["at"] = at if at is None or points.is_grid(at) else points.from_file(at, columns)
+        asked |= {} if within is None else {"within": within}
+        settings = LearnedSettings(**asked) if model is None else Settings(**asked)
     if picture is not None:
         pictures.check_path(picture)
     with connected(dask), working("planning"):
-        ids = open_ids(data, people)
-        made = settings.plan(open_inputs(data, columns, settings.may_stream, dask is not None), ids)
+        made = _planned(settings, data, dask is not None)
         file = PlanFile.of(settings, made)
         drawn = None if picture is None else pictures.png(pictures.noise_picture(made, columns, output))
-    if protect is Protect.outcomes:
+    if protect is Protect.OUTCOMES:
         _note_people(data, columns, output)
     if out is not None:
         file.write(out, made)
@@ -168,25 +181,53 @@ def plan(
         "certificate": made.certificate.to_dict(),
         "unit": made.unit,
         "plan_sha256": file.plan_sha256,
-        "inputs_sha256": file.inputs_sha256,
+        "inputs_sha256": file.inputs_sha256 or None,
         "plan_file": None if out is None else str(out),
         "picture": None if picture is None else str(picture),
     }
     return Answer(found, _text(made, columns, output, out, picture))
 
 
+def _planned(settings: AnySettings, data: Path, dask: bool) -> Plan | StagedPlan:
+    if isinstance(settings, RowSettings):
+        return settings.plan()
+    X = open_inputs(data, settings.inputs, settings.may_stream, dask)
+    return settings.plan(X, open_ids(data, settings.people))
+
+
+def _row_settings(
+    asked: dict[str, Any], hidden: private_inputs.PrivateInputs, data: Path, inputs: list[str], at: str | None
+) -> RowSettings:
+    """Settings that know nothing of the table but its name and how many rows it has."""
+    grid = hidden.grid(inputs)
+    where = at if at is None or points.is_grid(at) else boxes.from_file(at, grid, points.MOST_POINTS)
+    size = hidden.size(data, asked["people"])
+    return RowSettings(**asked, grid=grid, size=size, max_rows=hidden.max_rows, at=where)
+
+
+def _check_for_rows(for_set: dict[str, Any]) -> None:
+    for name in ("design", "calibration", "device", "approximation", "dask"):
+        if for_set[name] is not None:
+            raise InputError(
+                f"--{name} is for public inputs. Whole rows are released in stages, on this machine: leave "
+                "it out."
+            )
+
+
 def _protected(protect: Protect | None, people: str | None, within: float | None) -> Protect:
     """Who is protected, if the options that say so go together."""
     if protect is None:
-        protect = Protect.outcomes if people is None else Protect.people
-    if protect is Protect.people and people is None:
+        protect = Protect.OUTCOMES if people is None else Protect.PEOPLE
+    if protect is Protect.PEOPLE and people is None:
         raise InputError("--protect people needs --people COLUMN: the column that says whose row each is.")
-    if protect is Protect.outcomes and people is not None:
+    if protect is Protect.OUTCOMES and people is not None:
         raise InputError(
             "--protect outcomes is about each row, and --people about each person. Leave out one of them."
         )
-    if within is not None and people is None:
-        raise InputError("--within is how outcomes of one person go together: it needs --people COLUMN.")
+    if within is not None and (people is None or protect is Protect.ROWS):
+        raise InputError(
+            "--within is how outcomes of one person go together: it needs --people COLUMN, and public inputs."
+        )
     return protect
 
 
@@ -250,7 +291,10 @@ def _text(
     if out is None:
         parts.append("Nothing was written. With -o plan.json this plan can be released.")
     else:
-        parts.append(f"plan file: {out}. Nothing was spent, and {output!r} was not read.")
+        unread = f"{output!r} was not read"
+        if isinstance(plan, RowsPlan):
+            unread = "no input or output column was read"
+        parts.append(f"plan file: {out}. Nothing was spent, and {unread}.")
     if picture is not None:
         parts.append(f"picture: {picture}")
     return "\n".join(parts)
@@ -263,9 +307,7 @@ def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
     rows = [["std of the privacy noise", f"in {output}'s unit", "of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     through = "" if model is None else f" through {model}"
-    text = (
-        f"Over {len(plan.X_star)} test points, from {plan.certificate.n_rows} rows{through}:\n{table(rows)}"
-    )
+    text = f"Over {len(plan.X_star)} test points, from {words.population(plan)}{through}:\n{table(rows)}"
     if len(inputs) == 1 and len(plan.X_star) > 1:
         picked = sorted({round(i * (len(plan.X_star) - 1) / 6) for i in range(7)})
         order = plan.X_star[:, 0].argsort(kind="stable")[picked]

@@ -10,8 +10,9 @@ import typer
 from cloakgp.checks import FloatArray
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note
+from cloakgp.errors import InputError
 from cloakgp.plans.opening import AnyRelease
-from cloakgp.workflow import points, releases, tables
+from cloakgp.workflow import boxes, points, releases, tables
 
 
 @command
@@ -49,7 +50,7 @@ def predict(
         raise ValueError(
             f"an input column must not be called {taken[0]!r}, as a predicted one is. Rename it."
         )
-    columns: dict[str, Any] = dict(zip(names, X.T, strict=True)) | found
+    columns = releases.named_points(release, names, X) | found
     if out is not None:
         tables.write_columns(out, columns)
     data: dict[str, Any] = {"points": len(X), "level": level, "table": None if out is None else str(out)}
@@ -60,6 +61,12 @@ def predict(
 
 
 def _points(release: AnyRelease, where: str, inputs: list[str] | None) -> tuple[list[str], FloatArray]:
+    box = releases.box_of(release)
+    if box is not None:
+        if inputs is not None and tuple(inputs) != box.names:
+            raise InputError(f"--inputs must be the box's: {','.join(box.names)}; or leave it out.")
+        grid = points.is_grid(where)
+        return list(box.names), boxes.over(box, where) if grid else boxes.from_file(where, box)
     if points.is_grid(where):
         return releases.input_names(release, inputs), points.grid(where, releases.inputs_of(release))
     names = points.named_columns(where, releases.n_inputs(release), inputs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -16,10 +18,12 @@ from cloakgp.ledger.charge import Account
 from cloakgp.plans.opening import AnyRelease, encode_release
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
+from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.workflow import private_step, releases, words
 from cloakgp.workflow.cluster import check_cluster, connected
 from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs
 from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
 from cloakgp.workflow.spending import request_name
 
@@ -67,16 +71,21 @@ def release(
     with connected(dask):
         with working("reading the inputs"):
             plan = _planned(stored, plan_file, data, dask is not None)
+        whole_rows = isinstance(plan, RowsPlan)
+        of = f"{', '.join(settings.inputs)} and {settings.output}" if whole_rows else repr(settings.output)
         known = confirm(
             account,
             plan,
-            f"Release {settings.output!r} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP",
+            f"Release {of} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP",
             yes,
+            columns="input and output columns" if whole_rows else "output column",
             before=lambda: None if overwrite else _absent(out),
         )
         column = (str(data), settings.output, missing.value, account)
         with working("releasing"):
-            if dask is None:
+            if isinstance(plan, RowsPlan):
+                made = private_step.release_rows(plan, *column[:2], settings.people, *column[2:])
+            elif dask is None:
                 made = private_step.release(plan, *column)
             else:
                 assert isinstance(plan, Plan)  # checked before: no other kind goes to a cluster
@@ -88,14 +97,21 @@ def release(
 def _planned(stored: PlanFile, plan_file: Path, data: Path, dask: bool) -> Plan | StagedPlan:
     """The plan that was kept, or that of the settings and the data; refused if the inputs or it changed."""
     settings = stored.settings
+    if isinstance(settings, RowSettings):
+        return _again(stored, settings.plan, stored.kept(plan_file))
     X = open_inputs(data, settings.inputs, settings.may_stream, dask)
     people = open_ids(data, settings.people)
     stored.check_inputs(X, data.name, people)
-    plan = stored.kept(plan_file, X, people)
-    if plan is not None:
-        return plan
+    return _again(stored, partial(settings.plan, X, people), stored.kept(plan_file, X, people))
+
+
+def _again(
+    stored: PlanFile, planned: Callable[[], Plan | StagedPlan], kept: Plan | StagedPlan | None
+) -> Plan | StagedPlan:
+    if kept is not None:
+        return kept
     with working("planning anew"):
-        plan = settings.plan(X, people)
+        plan = planned()
     warning = stored.check_plan(plan)
     if warning:
         note(f"warning: {warning}")

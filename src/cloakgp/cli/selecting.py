@@ -18,8 +18,10 @@ from cloakgp.files import atomic, container
 from cloakgp.kernels.words import parse
 from cloakgp.ledger.charge import Account
 from cloakgp.model.gp import GP
+from cloakgp.rows.people import as_people
 from cloakgp.selection import Selection, SelectionPlan, plan_selection
 from cloakgp.workflow import points, private_step, tables
+from cloakgp.workflow.inputs import check_columns, open_ids
 from cloakgp.workflow.settings import check_output
 from cloakgp.workflow.spending import request_name
 
@@ -38,6 +40,8 @@ def select(
     ],
     epsilon: options.Epsilon,
     mean: options.Mean = None,
+    people: options.People = None,
+    within: options.Within = None,
     folds: Annotated[int, typer.Option(help="Cross-validation folds.")] = 5,
     loss: Annotated[str, typer.Option(help="squared or absolute.")] = "squared",
     loss_clip: Annotated[
@@ -76,24 +80,36 @@ def select(
           --ledger sqlite:///budget.db --dataset kung
     """
     columns = options.names(inputs)
-    check_output(columns, output)
-    tables.check_columns(data, [*columns, output])
+    check_output(columns, output, people)
+    if within is not None and people is None:
+        raise InputError("--within is how outcomes of one person go together: it needs --people COLUMN.")
+    check_columns(data, columns, output, dask=False, people=people)
     at = [] if then_at is None else [then_at]
     options.check_writable(out, reads=[data, *at, *options.ledger_file(ledger)])
     kernels = [parse(words) for words in kernel]
     candidates = [GP(model, variance, bounds, mean) for model in kernels for variance in noise]
-    X = tables.read_columns(data, columns)
+    X, ids = tables.read_columns(data, columns), open_ids(data, people)
     plan_for = _plan_for(then_at, then_epsilon, then_delta, then_design, columns, X)
     specs = [model.to_spec() for model in kernels]  # however they were written
     asked = [bounds, folds, loss, loss_clip, candidates[0].mean, specs, noise, epsilon]
     counted = None if plan_for is None else [container.digest(plan_for[0]), *plan_for[1:]]
-    who_asks = {"data": data.name, "inputs": container.digest(X), "output": output}
+    who_asks: dict[str, Any] = {"data": data.name, "inputs": container.digest(X), "output": output}
+    shared: dict[str, Any] = {"people": ids, "within": 1.0 if within is None else within}
+    if ids is not None:
+        who_asks |= {"people": as_people(ids, len(X)).digest, "within": shared["within"]}
     request = request_name("select", again, asked=[asked, counted], **who_asks)
     account = Account() if dry_run else open_account(ledger, dataset, no_ledger, why, who, request, again)
     # With one thread, as in Settings.plan: a paid answer is fetched again by the very same plan only.
     with working("planning the selection"), threadpool_limits(1, user_api="blas"):
         plan = plan_selection(
-            candidates, X, epsilon=epsilon, folds=folds, loss=loss, loss_clip=loss_clip, plan_for=plan_for
+            candidates,
+            X,
+            epsilon=epsilon,
+            folds=folds,
+            loss=loss,
+            loss_clip=loss_clip,
+            plan_for=plan_for,
+            **shared,
         )
     if dry_run:
         text = f"{plan.certificate}\nNothing was spent, and {output!r} was not read."

@@ -20,6 +20,7 @@ from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.kernels.base import Kernel
 from cloakgp.kernels.specs import from_spec
 from cloakgp.measurements.certificate import FIELDS, Certificate, written
+from cloakgp.measurements.unit import PERSON
 from cloakgp.model.inducing import APPROXIMATIONS, MOST_INDUCING
 
 FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-plan", 2
@@ -145,8 +146,8 @@ def _upgraded(manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[
     """A file of schema 1 in today's form: what it had room to hide is cut off."""
     try:
         manifest = {**manifest, "model": dict(manifest["model"]), "schema": SCHEMA}
-        if PER_ROW in (manifest["model"]["bounds"], manifest["model"]["mean"]):
-            raise ValueError
+        if PEOPLE in manifest or PER_ROW in (manifest["model"]["bounds"], manifest["model"]["mean"]):
+            raise ValueError  # which it had no words for
         receipt = manifest["ledger"]
         manifest[CUSTODIANS_WORDS] = {} if receipt is None else {"dataset": receipt["dataset"]}
         if receipt is not None:
@@ -275,6 +276,8 @@ def check_people(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
         or not 0 <= words["within"] <= 1
     ):
         raise ReleaseFileError("release file: its people make no sense.")
+    if manifest["format"] == PLAN_FORMAT and (manifest["unit"] == PERSON.name) != (words is not None):
+        raise ReleaseFileError("file of a plan: a promise to people must name them, and no other may.")
     if (labels is not None) != (words is not None and "X" in arrays):
         raise ReleaseFileError("release file: who has which rows must be shown where X is, and only then.")
     if labels is None:

@@ -90,8 +90,11 @@ def check(manifest: dict[str, Any], arrays: dict[str, Array], plan: bool) -> Non
         1 <= own <= (1 if plan else len(manifest["certificate"]["shares"])),
         "it has too many or too few stages",
     )
-    for words in stages:
+    for number, words in enumerate(stages):
         _check_stage(words)
+        if "grid" in manifest:  # the first counts rows, the others have windows
+            good = words["windows"] is (number > 0) and (number > 1 or words["spread"] is None)
+            _expect(good, "its stages are not those of whole rows")
     if not plan:
         _check_learned(manifest, arrays)
     _check_arrays(manifest, arrays, before if plan else len(stages))

@@ -14,7 +14,7 @@ from array_api_compat import array_namespace, device, is_array_api_obj
 from cloakgp import checks
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels.base import Array, Kernel, full, set_frozen
-from cloakgp.kernels.families import _active_dims, _at_most
+from cloakgp.kernels.families import _active_dims
 
 _MOST_KNOTS = 1000
 _FARTHEST = 1e100  # from 0 that a knot may be, so that no difference of two is infinite
@@ -92,8 +92,8 @@ class Gibbs(Kernel):
         longer = xp.maximum(a, b)
         ratio = xp.minimum(a, b) / longer
         total: Array = 1.0 + ratio * ratio
-        power = X_columns.shape[1] / 2
-        values = _at_most(1.0, 2.0 * ratio / total, xp) ** power  # however it rounds, not above 1
+        # At most 1 however it rounds: where q = ratio > 1/2, 2q − 1 is a float, and q² rounds to no less.
+        values = (2.0 * ratio / total) ** (X_columns.shape[1] / 2)
         for d in range(X_columns.shape[1]):
             gap = (X_columns[:, d][:, None] - Z_columns[:, d][None, :]) / longer
             values = values * xp.exp(-(gap * gap) / total)

@@ -20,7 +20,8 @@ class Certificate:
     Variances and standard deviations are in y's unit. `objective` is what the design
     minimised: the weighted mean noise variance over X* for `mse`, the largest for `max`, the
     weighted mean squared error of denoising for `posterior`, and the geometric mean variance over
-    the measured directions for `volume`.
+    the measured directions for `volume`. `lower_bound` is for any design with the same noise and columns of
+    norm 1 at most, or, where the promise is to people, of norm 1 over the number of a person's rows.
     """
 
     epsilon: float
@@ -33,7 +34,7 @@ class Certificate:
     mu: float
     """Sensitivity over noise std; smaller is more private."""
     sensitivity: float
-    """How far one row of y can move the measurements (L2)."""
+    """How far one row of y, or all of one person's, can move the measurements (L2)."""
     noise_scale: float
     """Std of the noise on each measurement."""
     delta_slack: float

@@ -52,7 +52,7 @@ class Lattice(NamedTuple):
     """If given, what is rounded is how far y, clipped to the bounds, is from it: at most `limit`."""
     limit: float = 0.0
     centred: bool = False
-    """Whether integers are counted from the middle of the bounds: they are in [-2^(y_bits - 1), 2^(y_bits - 1)]."""
+    """Whether integers are counted from the middle of the bounds, and so at most 2^(y_bits - 1) in size."""
 
     def at(self, labels: Labels, windows: FloatArray | None = None) -> Lattice:
         """The same for rows that have these columns; or, if they are given, these limits."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from cloakgp.calibration import delta_slack
 from cloakgp.measurements.certificate import DIGITS, SPEND, Certificate, short
-from cloakgp.measurements.unit import OUTCOME, Unit
+from cloakgp.measurements.unit import OUTCOME, PERSON_ROWS, ROW, Unit
 
 DESIGN = "staged"
 
@@ -45,12 +45,14 @@ class StagedCertificate:
     def __str__(self) -> str:
         lines = ["INSECURE: noise from a seed, not private"] if self.insecure else []
         parts = ", ".join(f"{share:.0%}" for share in self.shares)
+        what = "X and y" if self.unit in (ROW.name, PERSON_ROWS.name) else "y"
+        rows = f"up to {self.n_rows}" if self.unit == PERSON_ROWS.name else f"{self.n_rows}"
         lines += [
-            f"({self.epsilon:g}, {self.delta:g})-differential privacy of y, unit: {self.unit}",
+            f"({self.epsilon:g}, {self.delta:g})-differential privacy of {what}, unit: {self.unit}",
             f"  neighbours    {self.neighbours}",
             f"  spend         {self.spend}",
             f"  calibration   {self.calibration}, mu = {self.mu:.6g}, delta slack {self.delta_slack:.2g}",
-            f"  measurements  at most {self.n_measurements} numbers from {self.n_rows} rows",
+            f"  measurements  at most {self.n_measurements} numbers from {rows} rows",
             f"  stages        {len(self.shares)}, with {parts} of mu squared",
         ]
         if self.before:

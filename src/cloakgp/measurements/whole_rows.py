@@ -1,13 +1,13 @@
 """What is measured of whole rows, inputs and outcomes: one column for each cell of a public grid.
 
-Row i is in cell c(i), and u_i is its outcome, centred in the cell's window, an integer in [-2^(b-1), 2^(b-1)]:
+Row i is in cell c(i), and u_i is its outcome, centred in the cell's window, an integer of at most 2^(b-1):
 
     counts  z_0 = sum_i b0_c(i),      sums  z = sum_i b_c(i) u_i.
 
 Replacing a row by any other moves the sums by at most 2^b max |b_c|, wherever the row goes, and the counts
-by at most the largest distance of two columns. Where people have up to k rows, each k times that, and the zero
-column is one of them for the counts. No number here, the room for sums included, depends on how many rows
-a cell really has: ``docs/proofs.md``, theorems 21 and 22.
+by at most the largest distance of two columns. Where people have up to k rows, each k times that, and the
+zero column is one of them for the counts. No number here, the room for sums included, depends on how many
+rows a cell really has: ``docs/proofs.md``, theorems 20 and 21.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from cloakgp.measurements.lattice import (
 )
 from cloakgp.measurements.spread import Spread
 from cloakgp.measurements.unit import PERSON_ROWS, ROW, Unit
+from cloakgp.rows.grid import Grid
 from cloakgp.rows.merging import Labels
 
 MOST_PAIRED = 5000
@@ -74,11 +75,16 @@ class Population(NamedTuple):
         return ROW if self.max_rows is None else PERSON_ROWS
 
 
+NOBODY = Population(0)
+
+
 @dataclass(frozen=True, eq=False)
 class RowSums(Measurement):
     """Release ``sum of matrix[:, cell] * u + noise`` over all rows."""
 
-    population: Population = Population(0)
+    population: Population = NOBODY
+    grid: Grid = None  # type: ignore[assignment]
+    """Whose cells have the columns."""
     estimated: FloatArray = field(default_factory=lambda: np.zeros(0))
     """(M,) how many rows each cell has, by what was measured of it: public, and only for predictions."""
 
@@ -117,6 +123,8 @@ class RowSums(Measurement):
     def check(self) -> None:
         if self.population.size < 1 or self.population.each < 1:
             raise AssertionError("nobody is protected")
+        if self.matrix.shape[1] != len(self.grid):
+            raise AssertionError("columns are not for the grid's cells")
         super().check()
 
 
@@ -136,7 +144,7 @@ class Counts(RowSums):
 
 
 @dataclass(frozen=True, eq=False)
-class RowSpread(Spread, RowSums):
+class RowSpread(RowSums, Spread):
     """Release the summed distances of outcomes from their cells' `centre`, each at most `limit`."""
 
     @property
@@ -152,7 +160,7 @@ class RowSpread(Spread, RowSums):
 
 
 def make_counts(
-    B: FloatArray, population: Population, epsilon: float, delta: float, mu: float, part: Part
+    B: FloatArray, grid: Grid, population: Population, epsilon: float, delta: float, mu: float, part: Part
 ) -> Counts:
     """Counts on a fine lattice, with noise for this mu; B has columns of norm at most 1."""
     bits = min(_COUNT_BITS, _room(population, 2.0 / mu))
@@ -168,6 +176,7 @@ def make_counts(
             delta=delta,
             part=part,
             population=population,
+            grid=grid,
         ),
         mu,
     )
@@ -177,6 +186,7 @@ def make_sums(
     B: FloatArray,
     windows: tuple[Limits, Limits],
     estimated: FloatArray,
+    grid: Grid,
     population: Population,
     epsilon: float,
     delta: float,
@@ -202,6 +212,7 @@ def make_sums(
             delta=delta,
             part=part,
             population=population,
+            grid=grid,
             estimated=estimated,
         ),
         mu,
@@ -213,6 +224,7 @@ def make_row_spread(
     limit: float,
     bounds: tuple[float, float],
     estimated: FloatArray,
+    grid: Grid,
     population: Population,
     epsilon: float,
     delta: float,
@@ -234,6 +246,7 @@ def make_row_spread(
             delta=delta,
             part=part,
             population=population,
+            grid=grid,
             estimated=estimated,
             centre=frozen(np.array(centre, dtype=np.float64)),
             limit=limit,
@@ -266,8 +279,8 @@ def _with_noise(m: T, mu: float) -> T:
     sigma = integer_float_at_least(Fraction(m.sensitivity()) / Fraction(mu))
     if sigma < SIGMA_FLOOR:
         raise ValueError(
-            f"epsilon={m.epsilon:g} for a population of {m.population.size} leaves too few bits for exact noise; "
-            "use a smaller epsilon, or a larger one if it is tiny."
+            f"epsilon={m.epsilon:g} for a population of {m.population.size} leaves too few bits for exact "
+            "noise; use a smaller epsilon, or a larger one if it is tiny."
         )
     made = replace(m, sigma=sigma)
     made.check()

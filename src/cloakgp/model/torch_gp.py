@@ -71,7 +71,7 @@ class TorchExactGP:
 
     def columns(self, rows: slice | Rows) -> Tensor:
         """Columns of C that belong to these rows of X."""
-        chosen = rows if isinstance(rows, slice) else torch.asarray(rows, device=self._X.device)
+        chosen = rows if isinstance(rows, slice) else torch.asarray(np.array(rows), device=self._X.device)
         return self._transposed[chosen].T
 
     def on_host(self) -> OnHost:

@@ -16,7 +16,8 @@ import numpy as np
 
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
-from cloakgp.measurements.lattice import IntArray, Limits
+from cloakgp.measurements.lattice import Limits
+from cloakgp.measurements.whole_rows import RowSums
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known
 from cloakgp.model.windows import RowMeans
@@ -53,7 +54,7 @@ class _Set:
     """What one custodian published: where rows are, and what was measured of them."""
 
     X: FloatArray  # (U, D)
-    counts: IntArray  # (U,): rows at each
+    counts: FloatArray  # (U,): rows at each; estimates, where whole rows are private
     bounds: tuple[float, float]
     stages: tuple[Stage, ...]
     factor: FloatArray
@@ -74,8 +75,8 @@ def _as_set(release: Any, name: str) -> _Set:
         )
     paid = frozenset() if release.receipt is None else frozenset({release.receipt.dataset})
     if isinstance(release, StagedRelease):
-        rule = release.plan.rule
-        counts = rule.inputs.counts.astype(np.int64)
+        rule = release.rule
+        counts = rule.inputs.counts
         paid |= {given.dataset for given in rule.given if given.dataset is not None}
         stages = tuple(rule.all_stages(release.stages))
         factor = rule.factor * np.ones(len(counts))
@@ -95,7 +96,7 @@ def _as_set(release: Any, name: str) -> _Set:
     if people is not None:
         own = people.own if m.groups is None else people.own[m.groups.first]
         factor = times_noise(own, release.plan.within or 0.0)
-    return _Set(inputs.X, inputs.counts.astype(np.int64), release.plan.gp.limits, (stage,), factor, paid)
+    return _Set(inputs.X, inputs.counts, release.plan.gp.limits, (stage,), factor, paid)
 
 
 def _check_apart(sets: Sequence[_Set]) -> None:
@@ -208,8 +209,11 @@ class _Joint:
                 "must be few enough for one matrix of all that they measured",
                 f"{numbers} numbers about {len(self.X)} distinct rows",
             )
-        # Rows with one label are next to each other: which row of y is which does not matter any more.
-        self.groups = Groups(np.repeat(np.arange(len(self.X)), self.counts), self.counts)
+        # Rows with one label are next to each other: which row of y is which does not matter any more. Where
+        # whole rows are private, counts are estimates, and there are no labels.
+        whole = self.counts.astype(np.int64)
+        labels = np.repeat(np.arange(len(self.X)), whole if np.array_equal(whole, self.counts) else 0)
+        self.groups = Groups(labels, whole if len(labels) else self.counts)
         self.stages: list[Stage] = []
         self._spreads: list[tuple[Stage, slice]] = []
         start = 0
@@ -226,6 +230,8 @@ class _Joint:
         matrix[:, own] = m.matrix
         lower, upper = self._wide(m.lower, own), self._wide(m.upper, own)
         m = replace(m, matrix=matrix, groups=self.groups, lower=lower, upper=upper, people=None)
+        if isinstance(m, RowSums):
+            m = replace(m, estimated=self.counts)
         if line is not None:
             slope = self._wide(line.slope, own)
             assert isinstance(slope, np.ndarray)
@@ -244,6 +250,9 @@ class _Joint:
         """The same model for these rows."""
         gp = gp.with_inducing(self.X)
         if any(callable(one) for one in (gp.mean, *gp.bounds)):
+            if not len(self.groups.labels):
+                said = "must have a mean and bounds that are numbers, where whole rows are protected"
+                raise ArgumentError("model", said, "a function of X")
             return gp.at_rows(self.X[self.groups.labels])
         return gp
 
@@ -256,7 +265,7 @@ class _Joint:
     def learned(self, prior: Hyperprior) -> Learned:
         """The mixture over a hyperprior's models, each given all that was measured."""
         low, high = self.bounds
-        middle, counts = low + (high - low) / 2, self.counts.astype(np.float64)
+        middle, counts = low + (high - low) / 2, self.counts
         support = support_points(self.X, None)
         mixture = Mixture(prior, self.X, counts, self.X[:1], high - low, support, self.factor)
         readings = [stage.reading(middle) for stage in self.stages]

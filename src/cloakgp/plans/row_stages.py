@@ -17,6 +17,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.files.container import Array
 from cloakgp.measurements.lattice import Part
 from cloakgp.measurements.whole_rows import (
+    NOBODY,
     Counts,
     Population,
     RowSpread,
@@ -26,13 +27,14 @@ from cloakgp.measurements.whole_rows import (
     make_row_spread,
     make_sums,
 )
-from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk, lattice_of
+from cloakgp.plans.stages import Rule, Stage, StagePlan, Walk, lattice_of
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.density import Density, DensityPrior, estimate
 from cloakgp.posterior.mixture import State
 from cloakgp.rows.grid import Grid
 from cloakgp.rows.merging import Groups, Inputs
+from cloakgp.rows.people import times_noise
 
 _TWICE = 4.0  # a row leaves one cell and enters another: twice the noise std, for a design
 
@@ -42,7 +44,7 @@ class RowRule(Rule):
     """All that decides how stages follow from each other, where all that is known of rows is a grid."""
 
     grid: Grid = None  # type: ignore[assignment]
-    population: Population = Population(0)
+    population: Population = NOBODY
     counts: FloatArray | None = None
     """(M,) how many rows each cell has, once that is estimated."""
 
@@ -58,6 +60,12 @@ class RowRule(Rule):
         """The cells, with as many rows as is known."""
         counts = np.full(len(self.grid), self.density_prior.level) if self.counts is None else self.counts
         return Inputs(self.grid.centres, 0.0, Groups(np.empty(0, dtype=np.intp), counts))  # type: ignore[arg-type]
+
+    @property
+    def factor(self) -> float:
+        """What the noise variance is multiplied by: rows of a person go together, as many as people have."""
+        each = float(self.inputs.counts.sum()) / self.population.size
+        return float(times_noise(max(each, 1.0), self.within))
 
     def all_stages(self, own: Any) -> list[Stage]:
         """Those that measure outcomes: not the counts."""
@@ -75,34 +83,35 @@ class RowRule(Rule):
 
     def stage_plan(self, words: dict[str, Any], arrays: dict[str, Array], number: int) -> StagePlan:
         """What a stage's plan describes itself as; whatever it says, the private room checks the integers."""
-        return described_stage(words, arrays, self.promise, self.bounds, self.population, number)
+        return _described_stage(self, words, arrays, number)
 
     def counted(self, stages: Sequence[Stage]) -> RowRule:
         """The same with the counts that these stages were made with."""
-        used = [stage.plan.measurement.counts for stage in stages[1:]]
-        return replace(self, counts=used[0] if used else self.density(stages[0]).counts)
+        if len(stages) == 1:
+            return replace(self, counts=self.density(stages[0]).counts)
+        measurement = stages[1].plan.measurement
+        assert isinstance(measurement, RowSums)
+        return replace(self, counts=measurement.estimated)
 
     def density(self, counted: Stage) -> Density:
         """How many rows each cell has, by the first stage's answer."""
         m = counted.plan.measurement
-        return estimate(self.density_prior, m.real_matrix(), counted.z * m.step, m.noise_scale**2)
+        return estimate(
+            self.density_prior, m.real_matrix(), counted.z.astype(np.float64) * m.step, m.noise_scale**2
+        )
 
 
-def described_stage(
-    words: dict[str, Any],
-    arrays: dict[str, Array],
-    promise: Promise,
-    bounds: tuple[float, float],
-    population: Population,
-    number: int,
+def _described_stage(
+    rule: RowRule, words: dict[str, Any], arrays: dict[str, Array], number: int
 ) -> StagePlan:
     """The stage that :meth:`StagePlan.described` describes: the first counts, the others measure outcomes."""
-    shares = promise.shares_of(number, words["spread"] is not None)
+    promise, shares = rule.promise, rule.promise.shares_of(number, words["spread"] is not None)
     kept: dict[str, Any] = {
         "epsilon": promise.epsilon,
         "delta": promise.delta,
         "part": Part(shares[0], promise.most),
-        "population": population,
+        "population": rule.population,
+        "grid": rule.grid,
         **lattice_of(words),
     }
     if number == 0:
@@ -113,8 +122,8 @@ def described_stage(
     if words["spread"] is not None:
         spread = RowSpread(
             matrix=equal_columns(words["spread"]["matrix_bits"], len(arrays["centre"])),
-            lower=bounds[0],
-            upper=bounds[1],
+            lower=rule.bounds[0],
+            upper=rule.bounds[1],
             centre=arrays["centre"],
             limit=words["spread"]["limit"],
             **{**kept, **lattice_of(words["spread"]), "part": Part(shares[1], promise.most)},
@@ -151,17 +160,17 @@ class RowWalk(Walk):
         mu, part = promise.mu_of(share), Part(share, promise.most)
         if number == 0:
             B = rule.density_prior.design(_TWICE * population.each**2 / mu**2)
-            return StagePlan(make_counts(B, population, *kept, mu, part), None, None)
+            return StagePlan(make_counts(B, rule.grid, population, *kept, mu, part), None, None)
         assert rule.counts is not None
         windows = self.windows()
         stage = self.stage(*windows, mu / population.each)
         B = stage.rows() * (stage.window[1] - stage.window[0])
-        m = make_sums(B, windows, rule.counts, population, *kept, mu, part)
+        m = make_sums(B, windows, rule.counts, rule.grid, population, *kept, mu, part)
         line = self.line(stage, m)
         if not spread_share:
             return StagePlan(m, None, line)
         mu, part = promise.mu_of(spread_share), Part(spread_share, promise.most)
-        distances = (*self.distances(), rule.bounds, rule.counts, population)
+        distances = (*self.distances(), rule.bounds, rule.counts, rule.grid, population)
         return StagePlan(m, make_row_spread(*distances, *kept, mu, part), line)
 
     def take(self, stage: Stage) -> None:

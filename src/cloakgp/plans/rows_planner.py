@@ -50,8 +50,7 @@ def make_rows_plan(
     _check_grid(grid)
     if len(grid.axes) > MOST_COLUMNS:
         raise ArgumentError("grid", f"must have at most {MOST_COLUMNS} inputs", str(len(grid.axes)))
-    columns = tuple(column for column, category in enumerate(grid.categories) if category)
-    prior = replace(model.prior, categories=columns)
+    prior = replace(model.prior, categories=grid.category_columns)
     asked = epsilon, delta, weights, max_rows
     return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages, model.outcome)
 
@@ -73,9 +72,6 @@ def make_known_rows_plan(
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         remedy = "Noise of each row, and downweight, which looks at X, would tell of private inputs."
         raise ArgumentError("gp", "must have one noise variance, and no downweight", remedy=remedy)
-    if not isinstance(gp.mean, float):
-        remedy = "Of private inputs there is no list to have means for."
-        raise ArgumentError("gp", "must have one number as its mean", remedy=remedy)
     asked = epsilon, delta, weights, max_rows
     return _planned(Known(gp), bounds, gp.inducing, grid, n, X_star, *asked, None, gp.outcome)
 
@@ -117,8 +113,8 @@ def _planned(
         for part in (share, share * (1 - staging.SCALE_SHARE), share * staging.SCALE_SHARE):
             if not has_room(population, mu * math.sqrt(part)):
                 raise ValueError(
-                    f"epsilon={epsilon:g} with up to {population.most} rows leaves too few bits for exact noise; "
-                    "use a smaller epsilon, or a larger one if it is tiny."
+                    f"epsilon={epsilon:g} with up to {population.most} rows leaves too few bits for exact "
+                    "noise; use a smaller epsilon, or a larger one if it is tiny."
                 )
     rule = RowRule(
         prior=prior,

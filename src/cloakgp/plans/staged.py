@@ -350,9 +350,9 @@ class StagedPlan:
     def __repr__(self) -> str:
         c, error = self.certificate, self.expected_error
         return (
-            f"<{type(self).__name__}: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {_stages(self.stages)}, "
-            f"{c.n_rows} rows, {len(error)} test points, expected error {error.min():.3g} to "
-            f"{error.max():.3g}>"
+            f"<{type(self).__name__}: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, "
+            f"{_stages(self.stages)}, {c.n_rows} rows, {len(error)} test points, "
+            f"expected error {error.min():.3g} to {error.max():.3g}>"
         )
 
 

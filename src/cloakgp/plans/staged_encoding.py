@@ -208,10 +208,13 @@ def _row_parts(
         grid = Grid.from_words(words["axes"])
     except (TypeError, ValueError) as error:
         raise ReleaseFileError(f"release file has a grid that makes no sense: {error}") from None
-    if arrays["matrix_0"].shape[1] != len(grid):
-        raise ReleaseFileError("release file: its matrices do not have a column for each cell of the grid.")
+    if arrays["matrix_0"].shape[1] != len(grid) or arrays["X_star"].shape[1] != len(grid.axes):
+        raise ReleaseFileError("release file: its arrays are not for the cells and inputs of the grid.")
     population = Population(words["size"], words["max_rows"])
     settings = _settings(manifest, arrays, c, kernel)
+    prior = settings["prior"]
+    if isinstance(prior, Hyperprior) and prior.categories != grid.category_columns:
+        raise ReleaseFileError("release file: its model's categories are not those of the grid.")
     rule = RowRule(X=None, grid=grid, population=population, **settings)
     return rule, rule.stage_plan(manifest["stages"][0], _own(arrays, 0), 0)
 

@@ -9,16 +9,12 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any, ClassVar
 
-import numpy as np
-
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.records import check_number
-from cloakgp.measurements.lattice import IntArray
 from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.staged import StagedPlan, StagedRelease
-from cloakgp.plans.stages import StagePlan
 from cloakgp.posterior.conditioning import Uncertainty
 from cloakgp.posterior.density import Density
 from cloakgp.posterior.forecast import forecast, linked_forecast
@@ -47,7 +43,7 @@ class RowsPlan(StagedPlan):
         return True
 
     @property
-    def inputs_digest(self) -> str:  # type: ignore[override]
+    def inputs_digest(self) -> str:
         """Nothing: inputs are private."""
         return ""
 
@@ -84,8 +80,8 @@ class RowsPlan(StagedPlan):
         y : (N,) array
             Private outcomes, one for each row.
         people : one id per row, optional
-            Private: who has which row, for a plan with `max_rows`. Of a person with more rows as many count as
-            the plan allows, spread evenly over the cells that they are in.
+            Private: who has which row, for a plan with `max_rows`. Of a person with more rows as many count
+            as the plan allows, spread evenly over the cells that they are in.
         missing : {"error", "midpoint"}
             What to do if something is missing or a level unknown: refuse, or protect that, too. Then such a
             row counts in one fixed cell, if it is an input, with the middle of the window as its outcome.
@@ -120,22 +116,12 @@ class RowsPlan(StagedPlan):
         assert isinstance(released, RowsRelease)
         return released
 
-    def _check_usable(self, y: Any, missing: str) -> None:
-        from cloakgp.private.room import check_rows_usable
-
-        check_rows_usable(self.first.measurement, self.grid, y, missing)
-
-    def _measure_stage(self, plan: StagePlan, y: Any, missing: str) -> IntArray:
-        from cloakgp.private.room import measure_rows
-
-        return np.concatenate([measure_rows(part, self.grid, y, missing) for part in plan.parts])
-
 
 class RowsRelease(StagedRelease):
     """Predictions anywhere in the box, and a density of rows. Made by :meth:`RowsPlan.release`.
 
-    It holds the public plan, each stage's noisy integers, and what follows from them: nothing in it can give X or
-    y back.
+    It holds the public plan, each stage's noisy integers, and what follows from them: nothing in it can give
+    X or y back.
     """
 
     planned: ClassVar[type[StagedPlan]] = RowsPlan

@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from cloakgp import designs
@@ -84,7 +85,7 @@ class DensityPrior:
         return min(MOST_WANTED, len(self.grid))
 
     def design(self, noise: float) -> FloatArray:
-        """(q, M) what to measure of the counts, with columns of norm 1 at most, for noise of this variance."""
+        """(q, M) what to measure of counts, with columns of norm 1 at most, for noise of this variance."""
         settings = self.settings()
         v = np.mean([variances for variances, _ in settings], axis=0)
         own = np.full(len(self.grid), np.mean([rough for _, rough in settings]))
@@ -113,7 +114,7 @@ def _axis_waves(cells: int, category: bool) -> tuple[FloatArray, FloatArray]:
     return waves, np.exp(-((np.pi * np.outer(_LENGTHS, order)) ** 2) / 2)
 
 
-def _largest(falls: list[FloatArray]) -> FloatArray:
+def _largest(falls: list[FloatArray]) -> NDArray[np.intp]:
     """(r, D) which waves of each input are multiplied: those with most variance, without the constant."""
     total, index = falls[0], np.arange(len(falls[0]))[:, None]
     for fall in falls[1:]:
@@ -122,7 +123,7 @@ def _largest(falls: list[FloatArray]) -> FloatArray:
         index = np.column_stack([index[left], right])
         best = np.argsort(-total, kind="stable")[: 4 * MOST_WAVES]
         total, index = total[best], index[best]
-    chosen = index[np.argsort(-total, kind="stable")]
+    chosen: NDArray[np.intp] = index[np.argsort(-total, kind="stable")]
     chosen = chosen[chosen.any(axis=1)][:MOST_WAVES]
     return chosen if len(chosen) else np.zeros((1, len(falls)), dtype=np.intp)
 
@@ -140,6 +141,15 @@ class Density:
         """(M,) of what the estimates are wrong by."""
         return np.sqrt(self.errors.variance)
 
+    def along(self, grid: Grid, place: int) -> tuple[FloatArray, FloatArray]:
+        """Along one of the grid's inputs, summed over the others: estimates and the std of their errors."""
+        labels = np.unravel_index(np.arange(len(grid)), grid.shape)[place]
+        counts: FloatArray = np.bincount(labels, self.counts).astype(np.float64)
+        summed = np.zeros((len(counts), self.errors.G.shape[1]))
+        np.add.at(summed, labels, self.errors.G)
+        variance = np.einsum("ij,ij->i", summed @ self.errors.S, summed)
+        return counts, np.sqrt(np.maximum(variance + self.errors.rough * np.bincount(labels), 0.0))
+
 
 @dataclass(frozen=True, eq=False)
 class CountErrors:
@@ -153,7 +163,7 @@ class CountErrors:
     def variance(self) -> FloatArray:
         """(M,) of each."""
         own = np.einsum("ij,ij->i", self.G @ self.S, self.G) + self.rough
-        return np.maximum(own, 0.0)
+        return np.asarray(np.maximum(own, 0.0))
 
     def times(self, factors: FloatArray, rest: FloatArray) -> FloatArray:
         """(M, M) covariance of errors times numbers, of second moment factors factors' + diag(rest)."""

@@ -146,10 +146,10 @@ class Learned:
 
 def check_level(level: Any) -> float:
     """The share that an interval is to hold."""
-    level = checks.positive(level, "level", "Such as 0.95.")
-    if not level < 1:
+    share: float = checks.positive(level, "level", "Such as 0.95.")
+    if not share < 1:
         raise ArgumentError("level", "must be below 1", repr(level), "Such as 0.95.")
-    return level
+    return share
 
 
 def mixture_quantiles(weights: FloatArray, means: FloatArray, stds: FloatArray, level: float) -> FloatArray:

@@ -14,7 +14,8 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.measurements.lattice import IntArray, Lattice
 from cloakgp.rows.chunks import is_dask
-from cloakgp.rows.formats import csv_options, is_parquet
+from cloakgp.rows.file_cells import read_numbers
+from cloakgp.rows.formats import is_parquet
 from cloakgp.rows.on_dask import as_array
 from cloakgp.rows.parquet import ParquetColumns
 
@@ -59,8 +60,8 @@ def kept(y: Any, n_rows: int) -> Any:
         array = as_array(y)
     elif isinstance(y, ParquetColumns):
         array = _ParquetRows(y)
-    elif isinstance(y, PrivateColumn) and is_parquet(y._path):
-        array = _ParquetRows(_numbers(lambda: ParquetColumns(y._path, [y._column])))
+    elif isinstance(y, PrivateColumn) and is_parquet(y.place[0]):
+        array = _ParquetRows(_numbers(lambda: ParquetColumns(*y.place)))
     else:
         array = _numbers(lambda: np.asanyarray(y))  # memory maps and masks stay what they are
     if tuple(array.shape) != (n_rows,):
@@ -83,24 +84,19 @@ def _numbers(read: Callable[[], Any]) -> Any:
 
 
 class PrivateColumn:
-    """One column of a CSV or Parquet file, to be given as y: unread until one of the room's doors asks.
+    """One column of a CSV or Parquet file, to be given as y, as people or in X: unread until a door asks.
 
     Whatever goes wrong while it is read becomes the one message that :func:`numeric` has. A ledger's
     refusal comes before that, so a request that does not fit leaves the column unread.
     """
 
-    __slots__ = ("_column", "_path")
+    __slots__ = ("place",)
 
     def __init__(self, path: str, column: str) -> None:
-        self._path, self._column = path, column
+        self.place = (path, column)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
-        """A CSV file's column as float64, NaN where it is missing; called by :func:`kept` alone."""
-        import pyarrow
-        from pyarrow import csv
-
-        table = csv.read_csv(self._path, **csv_options(self._path, [self._column], pyarrow.float64()))
-        return np.asarray(table.column(self._column).to_numpy())
+        return read_numbers(*self.place)  # NaN where one is missing
 
     def __repr__(self) -> str:
         return "<PrivateColumn, unread>"

@@ -2,12 +2,13 @@
 
 y comes in through one of two doors. For a release, :func:`measure` takes it together with a public
 integer measurement: it is clipped to the public bounds, made integer, multiplied by the public integer
-matrix, and noise from OpenDP is added. Only the noisy integers leave. For a selection, :func:`choose`
-takes it together with public integer scores: the clipped losses of each candidate are summed, in
-integers, and OpenDP's noisy maximum picks one. Only its index leaves.
+matrix, and noise from OpenDP is added. Only the noisy integers leave. Where inputs are private, too, X and
+ids come in with y, and all rules for y hold for them. For a selection, :func:`choose` takes y together with
+public integer scores: the clipped losses of each candidate are summed, in integers, and OpenDP's noisy
+maximum picks one. Only its index leaves.
 
-Why that is private (``docs/proofs.md``, theorems 1 and 17, lemma 11): ``y_int`` lies in [0, 2^b] whatever y
-is, so one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm, and each score by at
+Why that is private (``docs/proofs.md``, theorems 1, 17, 21, 22, lemma 11): ``y_int`` is in [0, 2^b] whatever
+y is, so one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm, and each score by at
 most the declared sensitivity, in exact integers; noise is scaled to that, and all else sees what is noisy.
 
 What else could leak, and why it does not: the work done does not depend on y's values (no branch,
@@ -32,17 +33,8 @@ from cloakgp.measurements.scores import Scores
 from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.private.noise import add_laplace, add_noise, drawn, noisy_minimum
 from cloakgp.private.outcomes import INCOMPLETE, PrivateColumn, kept, numeric, to_integers
-from cloakgp.private.rows import (
-    EXPECTED_PEOPLE,
-    EXPECTED_ROWS,
-    EXPECTED_SIZE,
-    INCOMPLETE_ROWS,
-    cells_of,
-    columns_of,
-    kept_rows,
-)
+from cloakgp.private.rows import INCOMPLETE_ROWS, PrivateRows, rows_of
 from cloakgp.rows.chunks import chunks, is_dask
-from cloakgp.rows.grid import Grid
 from cloakgp.rows.merging import Inputs, Labels
 from cloakgp.rows.on_dask import private_dask_column
 from cloakgp.rows.passes import sweep
@@ -50,13 +42,11 @@ from cloakgp.rows.passes import sweep
 __all__ = [
     "PrivateColumn",
     "PrivateRows",
-    "check_rows_usable",
     "check_usable",
     "choose",
     "custodian_scores",
     "custodian_view",
     "measure",
-    "measure_rows",
     "measure_sums",
     "private_dask_column",
 ]
@@ -70,7 +60,7 @@ STAYS = (
 
 
 def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str) -> IntArray:
-    """The noisy measurements of y: the one private step.
+    """The noisy measurements of y, or of whole rows: the one private step.
 
     Parameters
     ----------
@@ -79,10 +69,12 @@ def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str
         before noise is drawn.
     y : (N,) real numbers
         Private. A list, an array, a Series, a memory map, a column of a file (:class:`PrivateColumn`,
-        ``ParquetColumns``) or a Dask array, whose rows stay on its cluster. Clipped to the bounds.
+        ``ParquetColumns``) or a Dask array, whose rows stay on its cluster. Clipped to the bounds. For
+        ``RowSums``, :class:`PrivateRows`: inputs and ids are private, too.
     missing : {"error", "midpoint"}
         What to do about NaN and infinities: refuse, or put the middle of the bounds in their place,
-        row by row, so that being missing is as well protected as any value.
+        row by row, so that being missing is as well protected as any value. A row with a missing input
+        counts in one fixed public cell, with its outcome in the middle.
     """
     return add_noise(_times(measurement, y, missing), measurement.sigma)
 
@@ -90,42 +82,6 @@ def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str
 def check_usable(measurement: Measurement | FactoredMeasurement, y: Any, missing: str) -> None:
     """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
     _times(measurement, y, missing)
-
-
-class PrivateRows(NamedTuple):
-    """Whole rows, unread until :func:`measure_rows` asks."""
-
-    X: Any
-    y: Any
-    people: Any
-
-    def __repr__(self) -> str:
-        return "<PrivateRows, unread>"
-
-
-def measure_rows(m: RowSums, grid: Grid, rows: PrivateRows, missing: str) -> IntArray:
-    """The noisy counts or sums of whole rows: the one private step where inputs are private, too.
-
-    Parameters
-    ----------
-    m : RowSums
-        Public, with a column for each cell of the grid. Checked again here, before a row is looked at.
-    grid : Grid
-        Public.
-    rows : PrivateRows
-        Private. X is a table with the grid's columns, or an array; values beyond a range count as at its
-        edge. y is clipped to its cell's window. `people`, where people are protected, says who has which
-        row: at most so many of each count.
-    missing : {"error", "midpoint"}
-        What to do about rows of which something is missing: refuse, or let them count in one fixed public
-        cell if it is an input, and with the middle of the window as their outcome.
-    """
-    return add_noise(_times_rows(m, grid, rows, missing), m.sigma)
-
-
-def check_rows_usable(m: RowSums, grid: Grid, rows: PrivateRows, missing: str) -> None:
-    """Raise as :func:`measure_rows` would if the rows cannot be measured; nothing of them leaves."""
-    _times_rows(m, grid, rows, missing)
 
 
 def choose(scores: Scores, y: Any, missing: str) -> int:
@@ -221,9 +177,9 @@ def _sums(y: Any, lattice: Lattice, labels: Labels, n_groups: int, missing: str)
     return sums
 
 
-def _check_complete(complete: bool, missing: str) -> None:
+def _check_complete(complete: bool, missing: str, message: str = INCOMPLETE) -> None:
     if missing == "error" and not complete:
-        raise ValueError(INCOMPLETE)
+        raise ValueError(message)
 
 
 def _times(m: Measurement | FactoredMeasurement | BinSums, y: Any, missing: str) -> IntArray:
@@ -232,6 +188,8 @@ def _times(m: Measurement | FactoredMeasurement | BinSums, y: Any, missing: str)
     checks.choice(missing, "missing", MISSING)
     if isinstance(m, FactoredMeasurement):
         return _times_recipe(m, y, missing)
+    if isinstance(m, RowSums):
+        return _times_rows(m, y, missing)
     return _times_matrix(m, y, missing)
 
 
@@ -243,43 +201,17 @@ def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:
     return np.asarray(matrix @ _sums(source, m.lattice, m.labels, matrix.shape[1], missing))
 
 
-def _times_rows(m: RowSums, grid: Grid, table: PrivateRows, missing: str) -> IntArray:
+def _times_rows(m: RowSums, table: Any, missing: str) -> IntArray:
     """Each row's cell's column, times its outcome's integer or 1, summed exactly."""
-    m.check()
-    checks.choice(missing, "missing", MISSING)
-    if m.matrix.shape[1] != len(grid):
-        raise AssertionError("columns are not for the grid's cells")
-    columns, ids = columns_of(grid, table.X), table.people
-    source, n_rows = _rows_of(table.y, len(columns[0])), len(columns[0])
-    if (ids is None) != (m.population.max_rows is None):
-        raise ValueError(EXPECTED_PEOPLE)
-    if ids is None and n_rows != m.population.size:
-        raise ValueError(EXPECTED_SIZE)
-    parts = [cells_of(grid, columns, rows) for rows in chunks(n_rows)]
-    cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
-    counted = np.ones(n_rows, dtype=np.int64)
-    if ids is not None:
-        counted = kept_rows(ids, cells, m.population.size, m.population.each)
-    sums, complete = np.zeros(len(grid), dtype=np.int64), np.count_nonzero(known) == n_rows
-    for rows in chunks(n_rows):
+    (cells, known, counted, source), sums = rows_of(m, table), np.zeros(m.matrix.shape[1], dtype=np.int64)
+    complete = np.count_nonzero(known) == len(known)
+    for rows in chunks(len(cells)):
         values = numeric(source[rows])
         complete &= np.count_nonzero(np.isfinite(values)) == len(values)
-        integers = to_integers(np.where(known[rows], values, np.nan), m.lattice.at(cells[rows]))
-        np.add.at(sums, cells[rows], counted[rows] * (1 if isinstance(m, Counts) else integers))
-    if missing == "error" and not complete:
-        raise ValueError(INCOMPLETE_ROWS)
+        y_int = to_integers(np.where(known[rows], values, np.nan), m.lattice.at(cells[rows]))
+        np.add.at(sums, cells[rows], counted[rows] * (1 if isinstance(m, Counts) else y_int))
+    _check_complete(complete, missing, INCOMPLETE_ROWS)
     return np.asarray(m.matrix @ sums)
-
-
-def _rows_of(y: Any, n_rows: int) -> Any:
-    """y in a form that gives slices of rows, if it has as many as X."""
-    try:
-        source = None if is_dask(y) else kept(y, n_rows)
-    except ValueError:  # which tells how many rows there are
-        source = None
-    if source is None:
-        raise TypeError(EXPECTED_ROWS)
-    return source
 
 
 def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:

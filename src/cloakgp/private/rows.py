@@ -1,77 +1,99 @@
 """How whole rows are read: each becomes the number of a cell of a public grid, by the same rules as for y.
 
-No branch, early exit, message or warning depends on what an input is. Nothing outside of this folder may
-import this file.
+No branch, early exit, message or warning depends on what an input is, or on whose a row is. Whatever goes
+wrong becomes one of two sentences, which quote nothing. Nothing outside of this folder may import this file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.private.outcomes import numeric
-from cloakgp.rows.chunks import is_dask
+from cloakgp.measurements.lattice import IntArray
+from cloakgp.measurements.whole_rows import RowSums
+from cloakgp.private.outcomes import PrivateColumn, kept, numeric
+from cloakgp.rows.chunks import chunks, is_dask
+from cloakgp.rows.file_cells import read_ids, read_texts
 from cloakgp.rows.grid import Axis, Grid
 from cloakgp.rows.people import as_people
 
 EXPECTED_ROWS = (
-    "X and y must be a table with the grid's columns, or an array with as many, and one outcome for each of "
-    "its rows: numbers for a range, the grid's texts or whole numbers for levels. Nothing was spent."
-)
-EXPECTED_SIZE = (
-    "X and y must have as many rows as the plan was made for: that number is public. Nothing was spent."
-)
-EXPECTED_PEOPLE = (
-    "people must hold one id for each row, none missing, of as many people as the plan was made for: that "
-    "number is public. Nothing was spent."
+    "X, y and people must be as the plan says: X a table with the grid's columns, or an array with as many, "
+    "of numbers for ranges and the grid's own levels; y one outcome per row; as many rows as it is for, or "
+    "ids of as many people, none missing: these numbers are public. Nothing was spent."
 )
 INCOMPLETE_ROWS = (
-    "X and y must be complete: something is missing, infinite, or a level that the grid does not name. Do not "
-    "drop rows because of it: that would leak. Use missing='midpoint', which protects missingness too. "
-    "Nothing was spent."
+    "X and y must be complete: something is missing, infinite, or a level unknown to the grid. Do not drop "
+    "such rows: that would leak. Use missing='midpoint', which protects missingness too. Nothing was spent."
 )
 Cells = NDArray[np.intp]
 
 
-def columns_of(grid: Grid, X: Any) -> list[Any]:
-    """Each input's column, unread, in the grid's order; or an error that tells nothing of it."""
+class PrivateRows:
+    """Whole rows, to be given as y: unread until the room asks."""
+
+    __slots__ = ("X", "people", "y")
+
+    def __init__(self, X: Any, y: Any, people: Any) -> None:
+        self.X, self.y, self.people = X, y, people
+
+
+def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], IntArray, Any]:
+    """Each row's cell, whether its inputs are known and whether it counts (1 or 0); and y, still unread."""
+    columns = _tried(lambda: _columns_of(m.grid, table.X) or None)
+    n_rows, people = len(columns[0]), table.people
+    _expect(all(column.shape == (n_rows,) for column in columns) and not is_dask(table.y))
+    _expect((people is None) == (m.population.max_rows is None))
+    _expect(people is not None or n_rows == m.population.size)
+    source = _tried(lambda: kept(table.y, n_rows))
+    parts = _tried(lambda: [_cells_of(m.grid, columns, rows) for rows in chunks(n_rows)])
+    cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
+    counted = np.ones(n_rows, dtype=np.int64)
+    if people is not None:
+        ids = _tried(lambda: read_ids(*people.place) if isinstance(people, PrivateColumn) else people)
+        labels = _tried(lambda: as_people(ids, n_rows).labels)
+        _expect(len(np.bincount(labels)) == m.population.size)
+        counted = evenly_kept(labels, cells, m.population.each)
+    return cells, known, counted, source
+
+
+def _tried(read: Callable[[], Any]) -> Any:
+    """What is read; if that fails, nothing of why: it might quote values."""
     try:
-        found = _columns(grid, X)
-    except Exception:  # whatever it says might quote values, so it is not even kept as the cause
-        found = None
-    if found is None or len({len(column) for column in found}) != 1 or any(column.ndim != 1 for column in found):
-        raise TypeError(EXPECTED_ROWS)
-    return found
+        result = read()
+    except Exception:
+        result = None
+    _expect(result is not None)
+    return result
 
 
-def _columns(grid: Grid, X: Any) -> list[Any] | None:
-    if is_dask(X):
-        return None
+def _expect(fine: bool) -> None:
+    if not fine:
+        raise ValueError(EXPECTED_ROWS)
+
+
+def _columns_of(grid: Grid, X: Any) -> list[Any]:
     if isinstance(X, Mapping) or hasattr(X, "columns"):
-        return [_column(X[name]) for name in grid.names]
-    array = _column(X)
-    array = array[:, None] if array.ndim == 1 else array
-    return [array[:, place] for place in range(array.shape[1])] if array.shape[1] == len(grid.axes) else None
+        return [_column(X[axis.name], axis) for axis in grid.axes]
+    array = _column(X).reshape(len(X), -1)
+    return [array[:, place] for place in range(array.shape[1]) if array.shape[1] == len(grid.axes)]
 
 
-def _column(values: Any) -> Any:
+def _column(values: Any, axis: Axis | None = None) -> Any:
     """As an array; what pandas has for a missing entry becomes None, which equals nothing."""
+    if isinstance(values, PrivateColumn) and axis is not None and axis.has_texts:
+        return read_texts(*values.place)
     if hasattr(values, "to_numpy") and getattr(values.dtype, "kind", "O") not in "biuf":
         return values.to_numpy(dtype=object, na_value=None)
     return np.asanyarray(values)  # masks stay what they are
 
 
-def cells_of(grid: Grid, columns: list[Any], rows: slice) -> tuple[Cells, NDArray[np.bool_]]:
+def _cells_of(grid: Grid, columns: list[Any], rows: slice) -> tuple[Cells, NDArray[np.bool_]]:
     """The cell of each row of a chunk, and whether all of its inputs are known; the spare cell if not."""
-    try:
-        found = [_places(axis, column[rows]) for axis, column in zip(grid.axes, columns, strict=True)]
-    except Exception:
-        found = None
-    if found is None:
-        raise TypeError(EXPECTED_ROWS)
+    found = [_places(axis, column[rows]) for axis, column in zip(grid.axes, columns, strict=True)]
     places = np.ravel_multi_index(tuple(np.maximum(place, 0) for place in found), grid.shape)
     known = np.logical_and.reduce([place >= 0 for place in found])
     return np.where(known, places, grid.spare), known
@@ -83,8 +105,8 @@ def _places(axis: Axis, column: Any) -> Cells:
         values, place = np.asarray(column, dtype=object), np.full(len(column), -1, dtype=np.intp)
         for code, level in enumerate(axis.levels):
             place = np.where(values == level, code, place)
-        return place
-    values = numeric(column)
+        return np.where(np.ma.getmaskarray(column), -1, place)
+    values = numeric(column.astype(np.float64) if column.dtype.kind == "O" else column)
     finite = np.isfinite(values)
     with np.errstate(all="ignore"):
         inside = np.clip(np.where(finite, values, axis.low), axis.low, axis.high)
@@ -93,21 +115,14 @@ def _places(axis: Axis, column: Any) -> Cells:
     return np.where(finite, place, -1)
 
 
-def kept_rows(ids: Any, cells: Cells, people: int, most: int) -> NDArray[np.int64]:
+def evenly_kept(labels: Cells, cells: Cells, most: int) -> IntArray:
     """(N,) 1 for a row that counts, 0 for one that does not: at most `most` of each person.
 
-    A person's rows are put in the order of their cells, and as many as may count are taken from them at even
-    distances. That looks at no one else's rows, and at no outcome.
+    They are taken at even distances from the person's rows in the order of their cells: that looks at no one
+    else's rows, and at no outcome.
     """
-    try:
-        labels: Any = as_people(ids, len(cells)).labels
-    except Exception:
-        labels = None
-    if labels is None or len(np.bincount(labels)) != people:
-        raise ValueError(EXPECTED_PEOPLE)
-    order = np.lexsort((cells, labels))  # stable: rows of a cell stay as they came
-    own = np.bincount(labels)
+    own, order = np.bincount(labels), np.lexsort((cells, labels))  # stable: rows of a cell stay as they came
     rank = np.empty(len(labels), dtype=np.int64)
     rank[order] = np.arange(len(labels)) - np.repeat(np.cumsum(own) - own, own)
     n, k = own[labels], np.minimum(own, most)[labels]
-    return ((rank + 1) * k // n - rank * k // n).astype(np.int64)
+    return np.asarray((rank + 1) * k // n - rank * k // n, dtype=np.int64)

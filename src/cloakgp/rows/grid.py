@@ -40,11 +40,17 @@ class Axis:
         return bool(self.levels)
 
     @property
+    def has_texts(self) -> bool:
+        """Whether a level is a text."""
+        return any(isinstance(level, str) for level in self.levels)
+
+    @property
     def centres(self) -> FloatArray:
         """Where its cells are; levels are numbered from 0."""
         if self.category:
             return np.arange(float(self.cells))
-        return self.low + (np.arange(self.cells) + 0.5) * ((self.high - self.low) / self.cells)
+        steps = np.arange(self.cells, dtype=np.float64) + 0.5
+        return self.low + steps * ((self.high - self.low) / self.cells)
 
     @property
     def span(self) -> float:
@@ -81,7 +87,9 @@ class Grid:
 
     def __init__(self, box: Mapping[str, Any], cells: int | Mapping[str, int] = _CELLS) -> None:
         if not isinstance(box, Mapping) or not box:
-            raise ArgumentTypeError("box", "must say the range or the levels of each input", repr(box)[:100], _REMEDY)
+            raise ArgumentTypeError(
+                "box", "must say the range or the levels of each input", repr(box)[:100], _REMEDY
+            )
         if isinstance(cells, Mapping):
             unknown = [name for name in cells if name not in box or not isinstance(box[name], tuple)]
             if unknown:
@@ -116,8 +124,13 @@ class Grid:
 
     @property
     def categories(self) -> tuple[bool, ...]:
-        """Which inputs have levels."""
+        """Whether each input has levels."""
         return tuple(axis.category for axis in self.axes)
+
+    @property
+    def category_columns(self) -> tuple[int, ...]:
+        """Which inputs have levels."""
+        return tuple(column for column, axis in enumerate(self.axes) if axis.category)
 
     @property
     def spans(self) -> FloatArray:
@@ -178,7 +191,8 @@ class Grid:
     def from_words(cls, words: Sequence[dict[str, Any]]) -> Grid:
         """What :meth:`words` gave."""
         box = {
-            one["name"]: list(one["levels"]) if "levels" in one else (one["low"], one["high"]) for one in words
+            one["name"]: list(one["levels"]) if "levels" in one else (one["low"], one["high"])
+            for one in words
         }
         if len(box) != len(words):
             raise ArgumentError("box", "must name each input once")
@@ -211,7 +225,9 @@ def _axis(name: Any, extent: Any, cells: Any) -> Axis:
         plain = all(isinstance(level, (str, int)) and not isinstance(level, bool) for level in extent)
         if not plain or len(extent) < 2 or len(set(extent)) < len(extent):
             raise ArgumentError(
-                "box", f"must have two or more different texts or whole numbers as levels of {name!r}", remedy=_REMEDY
+                "box",
+                f"must have two or more different texts or whole numbers as levels of {name!r}",
+                remedy=_REMEDY,
             )
         return Axis(name, cells=len(extent), levels=tuple(extent))
     good = isinstance(extent, tuple) and len(extent) == 2

@@ -71,7 +71,7 @@ def times_noise(k: Any, within: float) -> FloatArray:
 
 
 def distinct_rows(X: Any, people: People | None) -> Inputs:
-    """X without its repetitions; with people, equal rows of such as have equally many: that is its `noise`."""
+    """X without its repetitions; with people, equal rows of such as have equally many, told as `noise`."""
     return distinct(X, 0.0 if people is None or people.most_rows == 1 else people.own.astype(np.float64))
 
 

@@ -15,8 +15,8 @@ from numpy.linalg import LinAlgError
 
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.model.hyperprior import Candidate, Known
-from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.row_stages import RowRule, RowWalk
+from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.stages import Rule, StagePlan, Walk
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line

@@ -1,6 +1,6 @@
 """How far a whole row, or one person's rows, can move what was measured: from the file's integers alone.
 
-Arithmetic of its own, and exact. Nothing in such a file tells how many rows a cell has, and nothing here asks.
+Arithmetic of its own, and exact. No such file tells how many rows a cell has, and nothing here asks.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.staged_planner import points_covering
 from cloakgp.rows.people import as_within
 from cloakgp.workflow import points
+from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings, check_description, check_output, inducing_of, without_people
 
 
@@ -106,10 +107,14 @@ class LearnedSettings:
             raise InputError(f"settings: {error}") from None
 
 
-AnySettings = Settings | LearnedSettings
+PublicSettings = Settings | LearnedSettings
+"""Of plans that read the inputs."""
+AnySettings = PublicSettings | RowSettings
 
 
 def settings_from(values: Any) -> AnySettings:
-    """Settings of either kind from their description."""
+    """Settings of whichever kind from their description."""
+    if isinstance(values, dict) and "grid" in values:
+        return RowSettings.from_dict(values)
     learned = isinstance(values, dict) and "kernel" not in values
     return LearnedSettings.from_dict(values) if learned else Settings.from_dict(values)

@@ -17,7 +17,8 @@ from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
-from cloakgp.workflow.releases import can_denoise, inputs_of, n_inputs, predictions
+from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
+from cloakgp.workflow.releases import box_of, can_denoise, inputs_of, n_inputs, predictions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,8 +30,10 @@ _BLUE, _GREY = "#0072B2", "#6E6E6E"
 def noise_picture(predicted: plots.Predicted, inputs: list[str], output: str) -> Figure:
     """How much privacy noise there will be, or is, and where."""
     columns = predicted.X_star.shape[1]
-    figure = _figure()
-    if columns == 1:
+    figure, plan = _figure(), plots.plan_of(predicted)
+    if isinstance(plan, RowsPlan) and any(axis.category for axis in plan.grid.axes):
+        _sorted_noise(figure, predicted)
+    elif columns == 1:
         ax = plots.plot_plan(predicted, figure.subplots())
         ax.set(xlabel=inputs[0], ylabel=f"std, in the unit of {output}")
     elif columns == 2 and _spread(predicted.X_star):
@@ -44,6 +47,8 @@ def noise_picture(predicted: plots.Predicted, inputs: list[str], output: str) ->
 def release_pictures(release: AnyRelease, inputs: list[str], output: str) -> list[tuple[str, Figure]]:
     """(caption, picture) of what was released, for one, two or more input columns."""
     columns = n_inputs(release)
+    if isinstance(release, RowsRelease):
+        return _of_rows(release, inputs, output)
     if columns == 1:
         pictures = [_curve(release, inputs[0], output)]
         return [*pictures, *_of_stages(release, inputs, output)]
@@ -57,6 +62,23 @@ def release_pictures(release: AnyRelease, inputs: list[str], output: str) -> lis
         _sorted_noise(figure, release)
         pictures.append(("The std of the privacy noise over the test points, from small to large.", figure))
     return [*pictures, *_of_stages(release, inputs, output)]
+
+
+def _of_rows(release: RowsRelease, inputs: list[str], output: str) -> list[tuple[str, Figure]]:
+    """Of a release whose inputs are private: none of them is drawn, and how many there are is estimated."""
+    categories = [axis.category for axis in release.plan.grid.axes]
+    if len(inputs) == 1 and not any(categories):
+        pictures = [_curve(release, inputs[0], output)]
+    else:
+        pictures = _maps(release, inputs) if len(inputs) == 2 and not any(categories) else []
+        pictures.append(_slices(release, inputs, output))
+    caption = (
+        "How many rows there are, estimated from noisy counts, with 95 % bands or the std beside it: no "
+        "input is shown."
+    )
+    density = plots.plot_density(release, _figure(), inputs)
+    stages = [] if any(categories) else _of_stages(release, inputs, output)
+    return [*pictures, (caption, density), *stages]
 
 
 def _of_stages(release: AnyRelease, inputs: list[str], output: str) -> list[tuple[str, Figure]]:
@@ -98,14 +120,14 @@ def _curve(release: AnyRelease, name: str, output: str) -> tuple[str, Figure]:
         ax = plots.plot_release(release, figure.subplots())
         caption = (
             "Solid: the prediction. Green: the band in which the curve lies with probability 95 %. Dashed: "
-            f"one std of what privacy adds. Ticks: {_inputs_words(release)}, which are public."
+            f"one std of what privacy adds.{_inputs_words(release, 'Ticks')}"
         )
     elif isinstance(release, Release):
         denoised = can_denoise(release)
         ax = plots.plot_release(release, figure.subplots(), denoised=denoised)
         caption = (
             "Solid: what was released. Dashed and dotted: one std, and a quarter of a std, of the privacy "
-            f"noise. Ticks: {_inputs_words(release)}, which are public."
+            f"noise.{_inputs_words(release, 'Ticks')}"
         )
         if denoised:
             caption += (
@@ -126,7 +148,7 @@ def _curve(release: AnyRelease, name: str, output: str) -> tuple[str, Figure]:
 def _maps(release: Release | StagedRelease, inputs: list[str]) -> list[tuple[str, Figure]]:
     drawn: list[tuple[str, Callable[..., Any]]] = [
         (
-            f"Large circles are large values; faint ones are noisy. Dots: {_inputs_words(release)}, public.",
+            f"Large circles are large values; faint ones are noisy.{_inputs_words(release, 'Dots')}",
             plots.plot_map,
         )
     ]
@@ -148,13 +170,23 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> tuple[str, F
     down = -(-shown // across)
     figure = _figure(width=3.2 * across + 0.6, height=2.7 * down + 0.5)
     axes = np.atleast_1d(figure.subplots(down, across, sharey=True, squeeze=False)).ravel()
+    box = box_of(release)
+    middle = np.median(X, axis=0) if box is None else box.centres[box.spare]
     for column in range(shown):
-        where = np.tile(np.median(X, axis=0), (120, 1))
-        where[:, column] = np.linspace(X[:, column].min(), X[:, column].max(), 120)
+        category = box is not None and box.axes[column].category
+        ends = X[:, column].min(), X[:, column].max()
+        along = np.arange(ends[1] + 1) if category else np.linspace(*ends, 120)
+        where = np.tile(middle, (len(along), 1))
+        where[:, column] = along
         table = predictions(release, where)
         ax, x = axes[column], where[:, column]
-        ax.plot(x, table["mean"], color=_BLUE, linewidth=2)
-        ax.fill_between(x, table["lower"], table["upper"], color=_BLUE, alpha=0.18, linewidth=0)
+        if box is not None and category:
+            half = table["mean"] - table["lower"]
+            ax.errorbar(x, table["mean"], half, fmt="o", color=_BLUE, capsize=4)
+            ax.set_xticks(x, [str(level) for level in box.axes[column].levels])
+        else:
+            ax.plot(x, table["mean"], color=_BLUE, linewidth=2)
+            ax.fill_between(x, table["lower"], table["upper"], color=_BLUE, alpha=0.18, linewidth=0)
         ax.set_xlabel(inputs[column])
         if column % across == 0:
             ax.set_ylabel(output)
@@ -165,17 +197,19 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> tuple[str, F
     figure.suptitle(plots.title(release.plan), x=0.01, ha="left", fontsize="medium")
     _stamp_insecure(axes[0], release.certificate)
     what = "denoised prediction" if can_denoise(release) else "released function"
-    caption = f"The {what} along each input, the others at their medians, with its 95 % band."
+    held = "at their medians" if box is None else "in the middle of the box, or at their first level"
+    caption = f"The {what} along each input, the others {held}, with its 95 % band."
     if shown < X.shape[1]:
         caption += f" The first {shown} of {X.shape[1]} inputs."
     return caption, figure
 
 
-def _inputs_words(release: Release | StagedRelease) -> str:
-    """What is drawn of the inputs."""
-    if release.plan.X is not None:
-        return "the inputs"
-    return "the inducing inputs" if isinstance(release, Release) else "the cells of the inputs"
+def _inputs_words(release: Release | StagedRelease, drawn_as: str) -> str:
+    """What is drawn of the inputs: nothing, where they are private."""
+    if isinstance(release, RowsRelease):
+        return ""
+    what = "inducing inputs" if isinstance(release, Release) else "cells of the inputs"
+    return f" {drawn_as}: the {'inputs' if release.plan.X is not None else what}, which are public."
 
 
 def _sorted_noise(figure: Figure, predicted: plots.Predicted) -> None:

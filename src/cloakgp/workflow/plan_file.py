@@ -25,7 +25,9 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.rows.people import as_people
 from cloakgp.workflow.inputs import digest_of
-from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings, settings_from
+from cloakgp.workflow.learned_settings import AnySettings, settings_from
+from cloakgp.workflow.row_settings import RowSettings
+from cloakgp.workflow.settings import Settings
 
 FORMAT, SCHEMA = "cloakgp-plan", 1
 _KEYS = {"format", "schema", "settings", "data", "plan", "certificate", "sha256"}
@@ -41,7 +43,9 @@ class PlanFile:
 
     settings: AnySettings
     rows: int
+    """How many there are; people, where all rows of one are protected."""
     inputs_sha256: str
+    """Empty where inputs are private."""
     plan_sha256: str
     certificate: dict[str, Any]
     partition: str = ""
@@ -51,6 +55,8 @@ class PlanFile:
     def of(cls, settings: AnySettings, plan: Plan | StagedPlan) -> PlanFile:
         """The file of a plan that was just made."""
         made = plan.digest, plan.certificate.to_dict(), plan.partition
+        if isinstance(settings, RowSettings):
+            return cls(settings, settings.size, "", *made)
         return cls(settings, len(plan.X), digest_of(plan.X), *made)
 
     @property
@@ -80,10 +86,14 @@ class PlanFile:
         plan.save(beside(path))
         atomic.write(path, self.encode())
 
-    def kept(self, path: str | os.PathLike[str], X: Any, people: Any = None) -> Plan | StagedPlan | None:
+    def kept(
+        self, path: str | os.PathLike[str], X: Any = None, people: Any = None
+    ) -> Plan | StagedPlan | None:
         """The plan that was kept beside the file, for these inputs; None if it is gone, or another one."""
+        whole_rows = isinstance(self.settings, RowSettings)
         try:
-            plan = load_plan(beside(path)).with_inputs(X, people)
+            plan = load_plan(beside(path))
+            plan = plan if whole_rows else plan.with_inputs(X, people)
         except (OSError, ValueError):
             return None
         if isinstance(plan, FunctionPlan):
@@ -93,7 +103,7 @@ class PlanFile:
             plan.digest == self.plan_sha256
             and c.to_dict() == self.certificate
             and (c.epsilon, c.delta, *plan.gp.limits) == (asked.epsilon, asked.delta, *asked.bounds)
-            and (len(plan.X), digest_of(plan.X)) == (self.rows, self.inputs_sha256)
+            and (whole_rows or (len(plan.X), digest_of(plan.X)) == (self.rows, self.inputs_sha256))
             and plan.partition == self.partition
         )
         return plan if same else None
@@ -133,8 +143,9 @@ class PlanFile:
         try:
             settings = settings_from(body["settings"])
             data, plan, promised = body["data"], body["plan"], body["certificate"]
-            of_its_kind = staged_certificate if isinstance(settings, LearnedSettings) else certificate
-            of_people = set() if settings.people is None else {"people_sha256"}
+            of_its_kind = certificate if isinstance(settings, Settings) else staged_certificate
+            known = not isinstance(settings, RowSettings) and settings.people is not None
+            of_people = {"people_sha256"} if known else set()
             expected = ({"rows", "sha256"} | of_people, {"sha256"}, set(of_its_kind.FIELDS))
             if (set(data), set(plan), set(promised)) != expected:
                 raise InputError("a key is absent or one too many.")
@@ -172,7 +183,7 @@ class PlanFile:
         if plan.digest == self.plan_sha256:
             return None
         fresh = plan.certificate.to_dict()
-        learned = isinstance(self.settings, LearnedSettings)
+        learned = not isinstance(self.settings, Settings)
         exact, about = (_STAGES, "mu") if learned else (_SHAPE, "objective")
         same = all(fresh.get(name) == self.certificate[name] for name in (*_PROMISE, *exact))
         stored = self.certificate[about]

@@ -26,10 +26,7 @@ def is_grid(spec: str) -> bool:
 
 def grid(spec: str, X: Any) -> FloatArray:
     """The points of ``grid:n``: n per axis over the range of each column of X, all combinations."""
-    match = _GRID.fullmatch(spec)
-    if match is None or int(match[1]) < 2:
-        raise InputError(f"a grid must be written grid:n with a whole number n of at least 2; got {spec!r}.")
-    n, columns = int(match[1]), X.shape[1]
+    n, columns = per_axis(spec), X.shape[1]
     if n**columns > MOST_POINTS:
         raise InputError(
             f"{spec} over {columns} input columns would be {n**columns} points, above the limit of "
@@ -41,14 +38,27 @@ def grid(spec: str, X: Any) -> FloatArray:
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, columns)
 
 
+def per_axis(spec: str) -> int:
+    """How many points along each axis ``grid:n`` asks for."""
+    match = _GRID.fullmatch(spec)
+    if match is None or int(match[1]) < 2:
+        raise InputError(f"a grid must be written grid:n with a whole number n of at least 2; got {spec!r}.")
+    return int(match[1])
+
+
+def check_number(where: str, n: int, limit: int | None = MOST_POINTS) -> None:
+    """Raise if these would be too many points for one plan."""
+    if limit is not None and n > limit:
+        raise InputError(
+            f"{where} has {n} points, above the limit of {limit} for one plan. Take fewer: predictions at "
+            "other points are free after the release."
+        )
+
+
 def from_file(path: str, inputs: Sequence[str], limit: int | None = MOST_POINTS) -> FloatArray:
     """The rows of a file that has these input columns."""
     points = tables.read_columns(path, inputs)
-    if limit is not None and len(points) > limit:
-        raise InputError(
-            f"{path} has {len(points)} points, above the limit of {limit} for one plan. Take fewer: "
-            "predictions at other points are free after the release."
-        )
+    check_number(path, len(points), limit)
     return points
 
 

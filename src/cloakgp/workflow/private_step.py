@@ -20,6 +20,7 @@ from cloakgp.ledger.charging import as_ledger
 from cloakgp.plans.opening import AnyPlan, AnyRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan
+from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.private.room import PrivateColumn
 from cloakgp.selection import Selection, SelectionPlan
 
@@ -29,6 +30,15 @@ UNUSABLE = Message(
     Phrase.MIDPOINT,
     ", which puts the middle of the bounds in their place. More is not said, because it would tell about "
     "private outcomes. Nothing was released, and nothing was spent.",
+)
+
+UNUSABLE_ROWS = Message(
+    "the table cannot be used. It must have as many rows as the plan was made for, or as many people where "
+    "all rows of one are protected, each with an id; a number for each input with a range, one of the "
+    "levels for others, and a number as its outcome. Missing and unknown ones are allowed with ",
+    Phrase.MIDPOINT,
+    ", which protects them, too. More is not said, because it would tell about private rows. Nothing was "
+    "released, and nothing was spent.",
 )
 
 UNFINISHED = (
@@ -50,6 +60,20 @@ def release(plan: AnyPlan, path: str, column: str, missing: str, account: Accoun
     threads = 1 if isinstance(plan, StagedPlan) else None
     with _one_message(account), threadpool_limits(threads, user_api="blas"):
         return plan.release(PrivateColumn(path, column), missing=missing, **_paid_by(account))
+
+
+def release_rows(
+    plan: RowsPlan, path: str, column: str, people: str | None, missing: str, account: Account
+) -> AnyRelease:
+    """The release of a plan of whole rows, from a file: its inputs are read where its outcomes are."""
+    with _one_message(account, UNUSABLE_ROWS), threadpool_limits(1, user_api="blas"):
+        return plan.release(
+            {name: PrivateColumn(path, name) for name in plan.grid.names},
+            PrivateColumn(path, column),
+            people=None if people is None else PrivateColumn(path, people),
+            missing=missing,
+            **_paid_by(account),
+        )
 
 
 def release_on_cluster(plan: Plan, path: str, column: str, missing: str, account: Account) -> Release:
@@ -76,7 +100,7 @@ def _paid_by(account: Account) -> dict[str, Any]:
 
 
 @contextmanager
-def _one_message(account: Account) -> Iterator[None]:
+def _one_message(account: Account, unusable: Message = UNUSABLE) -> Iterator[None]:
     """Whatever the doors say about the column becomes one sentence; a ledger's refusal passes.
 
     Only a release in stages is paid for before all of it is answered.
@@ -88,7 +112,7 @@ def _one_message(account: Account) -> Iterator[None]:
     else:
         failed = False
     if failed:
-        raise UnusableOutput(UNFINISHED if _is_paid(account) else UNUSABLE)
+        raise UnusableOutput(UNFINISHED if _is_paid(account) else unusable)
 
 
 def _is_paid(account: Account) -> bool:

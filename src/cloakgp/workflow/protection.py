@@ -16,20 +16,20 @@ from cloakgp.workflow import tables
 class Protect(StrEnum):
     """What stays private."""
 
-    outcomes = "outcomes"
+    OUTCOMES = "outcomes"
     """Each row's outcome; inputs are public."""
-    people = "people"
+    PEOPLE = "people"
     """All outcomes of a person; inputs, and who has which rows, are public."""
-    rows = "rows"
+    ROWS = "rows"
     """Whole rows, inputs and outcomes; with a column of people, all rows of a person."""
 
 
-_PEOPLE = (
+_NAMES = (
     "id|ids|pid|uid|person|people|patient|subject|participant|respondent|pupil|student|user|member|customer|"
     "client|household|family|name|zper"
 )
 _ID_LIKE = re.compile(
-    rf"(?:^|_)(?:{_PEOPLE})(?:_|$)|(?:person|patient|subject|user|member|customer|client)id$"
+    rf"(?:^|_)(?:{_NAMES})(?:_|$)|(?:person|patient|subject|user|member|customer|client)id$"
 )
 
 

@@ -22,6 +22,9 @@ from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedPlan, StagedRelease
+from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
+from cloakgp.rows.grid import Grid
+from cloakgp.workflow import boxes
 from cloakgp.workflow.inputs import is_small
 
 SUFFIX = ".cloak"
@@ -101,13 +104,20 @@ def inputs_of(release: AnyRelease) -> FloatArray:
 
 
 def hides_inputs(release: AnyRelease) -> bool:
-    """Whether the inputs are hidden: no file has them, and no prediction is made from them."""
+    """Whether the inputs are hidden: no file has them."""
     return release.plan.hides_inputs
+
+
+def box_of(release: AnyRelease) -> Grid | None:
+    """The public box over private inputs, where whole rows are protected."""
+    return release.plan.grid if isinstance(release, RowsRelease) else None
 
 
 def lists_inputs(release: AnyRelease) -> bool:
     """Whether the inputs are, or will be, in the file as they are."""
     plan = release.plan
+    if isinstance(plan, RowsPlan):
+        return False
     if isinstance(plan, StagedPlan):
         return plan.rule.cells is None or (isinstance(plan.X, np.ndarray) and is_small(plan.X))
     if plan.X is None or not isinstance(plan.measurement, FactoredMeasurement):
@@ -116,8 +126,9 @@ def lists_inputs(release: AnyRelease) -> bool:
 
 
 def can_denoise(release: AnyRelease) -> bool:
-    """Whether denoised predictions are possible: they need X, and a kernel that the file holds."""
-    return not hides_inputs(release) and not schema.is_custom(release.plan.gp.kernel.to_spec())
+    """Whether denoised predictions are possible: they need X or its box, and a kernel that the file holds."""
+    known = not hides_inputs(release) or box_of(release) is not None
+    return known and not schema.is_custom(release.plan.gp.kernel.to_spec())
 
 
 def predictions(
@@ -129,7 +140,7 @@ def predictions(
     about the privacy noise alone.
     """
     checks.number(level, "level", above=0.0, below=1.0)
-    if hides_inputs(release):
+    if hides_inputs(release) and box_of(release) is None:
         if include_noise:
             raise InputError(
                 "a new outcome's scatter cannot be added: this release does not show its inputs."
@@ -148,17 +159,25 @@ def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict
     of its own, where that is asked.
     """
     values, noise = release.released_at(X)
-    columns: dict[str, Any] = dict(zip(names, X.T, strict=True))
-    columns |= {"released": values, "noise_std": noise}
+    columns = named_points(release, names, X) | {"released": values, "noise_std": noise}
     if can_denoise(release):
         mean, std = release.predict(X, return_std=True)
         columns |= {"denoised": mean, "denoised_std": std}
     return columns
 
 
+def named_points(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:
+    """Points by the names of their columns, levels of categories as they are called."""
+    box = box_of(release)
+    columns = list(X.T) if box is None else list(boxes.columns(box, X).values())
+    return dict(zip(names, columns, strict=True))
+
+
 def input_names(release: AnyRelease, given: list[str] | None) -> list[str]:
-    """Names for the input columns: those given, or x, or x1, x2, ..."""
-    wanted = n_inputs(release)
+    """Names for the input columns: those given, or the box's, or x, or x1, x2, ..."""
+    wanted, box = n_inputs(release), box_of(release)
+    if given is None and box is not None:
+        return list(box.names)
     if given is None:
         return ["x"] if wanted == 1 else [f"x{place}" for place in range(1, wanted + 1)]
     if len(given) != wanted:

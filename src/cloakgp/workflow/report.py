@@ -21,6 +21,7 @@ from cloakgp.files import schema
 from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
+from cloakgp.plans.whole_rows import RowsRelease
 from cloakgp.verification import Verification, verify
 from cloakgp.workflow import pictures, words
 from cloakgp.workflow.releases import (
@@ -101,8 +102,8 @@ def html(
     heading = title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
     body = [
         f"<h1>{escape(heading)}</h1>",
-        '<p class="lead">A Gaussian-process regression of private outcomes, released under differential '
-        "privacy.</p>",
+        f'<p class="lead">A Gaussian-process regression of private {_private(release)}, released under '
+        "differential privacy.</p>",
         _facts(release, checked),
         _insecure(release),
         "<h2>What was released</h2>",
@@ -141,6 +142,10 @@ def _checked(path: Path) -> Verification | str:
         return str(error)
 
 
+def _private(release: AnyRelease) -> str:
+    return "inputs and outcomes" if isinstance(release, RowsRelease) else "outcomes"
+
+
 def _facts(release: AnyRelease, checked: Verification | str) -> str:
     c = release.certificate
     verified = ("good", "verified", "checked for this report")
@@ -151,7 +156,7 @@ def _facts(release: AnyRelease, checked: Verification | str) -> str:
     facts = [
         ("", f"ε = {c.epsilon:g}", "smaller is more private"),
         ("", f"δ = {c.delta:g}", "smaller is more private"),
-        ("", f"{c.n_rows:,}", f"rows; unit: {c.unit}"),
+        ("", *_counted(release)),
         verified,
     ]
     items = "".join(
@@ -159,6 +164,14 @@ def _facts(release: AnyRelease, checked: Verification | str) -> str:
         for kind, value, note in facts
     )
     return f'<ul class="facts">{items}</ul>'
+
+
+def _counted(release: AnyRelease) -> tuple[str, str]:
+    """How many there are, and the unit of protection."""
+    unit = f"unit: {release.certificate.unit}"
+    if isinstance(release, RowsRelease) and release.plan.rule.population.max_rows is not None:
+        return f"{release.plan.rule.population.size:,}", f"people; {unit}"
+    return f"{release.certificate.n_rows:,}", f"rows; {unit}"
 
 
 def _insecure(release: AnyRelease) -> str:
@@ -214,7 +227,7 @@ def _numbers(release: AnyRelease, names: list[str]) -> str:
     n = len(next(iter(columns.values())))
     picked = np.unique(np.linspace(0, n - 1, min(n, _SHOWN)).round().astype(int))
     rows = [[name.replace("_", " ") for name in columns]]
-    rows += [[f"{values[row]:.5g}" for values in columns.values()] for row in picked.tolist()]
+    rows += [[_cell(values[row]) for values in columns.values()] for row in picked.tolist()]
     note = f"{len(picked)} of {n} rows" if len(picked) < n else f"All {n} rows"
     meaning = (
         "<code>released</code> is what came out, with privacy noise of std <code>noise std</code>. "
@@ -227,6 +240,10 @@ def _numbers(release: AnyRelease, names: list[str]) -> str:
             "<code>noise std</code>."
         )
     return f"<details><summary>{note}</summary>{_grid(rows)}</details><p>{meaning}</p>"
+
+
+def _cell(value: Any) -> str:
+    return value if isinstance(value, str) else f"{value:.5g}"
 
 
 def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str) -> str:

@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
+from cloakgp.rows import file_cells
+from cloakgp.rows.file_cells import check_lines as check_lines
+from cloakgp.rows.file_cells import irregular
 from cloakgp.rows.formats import csv_options, is_parquet, separator
 from cloakgp.rows.parquet import files_of
 
@@ -93,63 +95,22 @@ def read_columns(path: PathLike, columns: Sequence[str]) -> FloatArray:
     return matrix
 
 
-def read_ids(path: PathLike, column: str) -> NDArray[np.int64]:
-    """One whole number per row of a public column: the same wherever its cells are; never their contents.
-
-    Cells are whole numbers, numbers or texts, told by the column as a whole: ``7`` and ``7.0`` are one id,
-    and in a column with texts in it spaces around them do not count. `path` may be a folder of Parquet files.
-    """
-    pyarrow = _pyarrow()
-    parts = [_read_any(file, column) for file in files_of(Path(path))]
-    if len({part.type for part in parts}) > 1:
-        parts = [part.cast(pyarrow.string()) for part in parts]
-    cells = pyarrow.concat_arrays(parts)
-    missing = np.flatnonzero(np.asarray(cells.is_null(nan_is_null=True)))
+def read_ids(path: PathLike, column: str) -> FloatArray:
+    """One number per row of a public column: the same for the same id. See :mod:`rows.file_cells`."""
+    _pyarrow()
+    for file in files_of(Path(path)):
+        check_columns(file, [column])
+    ids = file_cells.read_ids(path, column)
+    missing = np.flatnonzero(np.isnan(ids))
     if len(missing):
         raise InputError(
             f"{_name(path)}: column {column!r} must name someone in every row; "
             f"{_rows(missing[: _NAMED + 1].tolist())} not. Rows of an unknown person cannot be protected "
             "together: leave them out, or give them an id."
         )
-    if not len(cells):
+    if not len(ids):
         raise InputError(f"{_name(path)}: there are no rows below the header.")
-    codes: NDArray[np.int64] = cells.dictionary_encode().indices.to_numpy().astype(np.int64)
-    return codes
-
-
-def _read_any(path: PathLike, column: str) -> Any:
-    check_columns(path, [column])
-    return (_read_any_parquet if is_parquet(path) else _read_any_csv)(path, column)
-
-
-def _read_any_csv(path: PathLike, column: str) -> Any:
-    """A column as whole numbers, numbers, or trimmed texts: the first that all of its cells are."""
-    pyarrow = _pyarrow()
-    from pyarrow import compute
-    from pyarrow import csv as reader
-
-    for kind in (pyarrow.int64(), pyarrow.float64(), pyarrow.string()):
-        try:
-            table = reader.read_csv(str(path), **csv_options(path, [column], kind))
-        except (pyarrow.ArrowException, OSError, ValueError):
-            continue  # its message may quote a whole line, private cells included
-        check_lines(path, table.num_rows)
-        cells = table.column(column).combine_chunks()
-        return compute.utf8_trim_whitespace(cells) if kind == pyarrow.string() else cells
-    raise InputError(_irregular(path))
-
-
-def _read_any_parquet(path: PathLike, column: str) -> Any:
-    pyarrow = _pyarrow()
-    file = _parquet(path)
-    kind = file.schema_arrow.field(column).type
-    if pyarrow.types.is_nested(kind) and not pyarrow.types.is_dictionary(kind):
-        raise InputError(f"{_name(path)}: column {column!r} must hold one id in each row; it holds {kind}.")
-    try:
-        cells = file.read(columns=[column]).column(column).combine_chunks()
-    except (pyarrow.ArrowException, OSError):
-        raise InputError(f"{_name(path)}: cannot be read as Parquet; it may be damaged.") from None
-    return cells.dictionary_decode() if pyarrow.types.is_dictionary(kind) else cells
+    return ids
 
 
 def write_columns(path: PathLike, columns: Mapping[str, Any]) -> None:
@@ -191,30 +152,7 @@ def _read_csv(path: PathLike, columns: Sequence[str]) -> Any:
             return table
         for column in columns:
             _all_numbers(path, column, table.column(column))
-    raise InputError(_irregular(path))
-
-
-def check_lines(path: PathLike, n_rows: int) -> None:
-    """Raise unless each line of a CSV file is one row.
-
-    A quote that is not closed, in any column, would swallow rows: which rows there are must not depend on
-    what a private cell holds.
-    """
-    try:
-        with _pyarrow().input_stream(str(path), compression="detect") as stream:
-            lines = sum(1 for line in io.BufferedReader(stream, 2**20) if line.strip(b"\r\n"))
-    except (OSError, ValueError):
-        lines = -1
-    if lines != n_rows + 1:
-        raise InputError(_irregular(path))
-
-
-def _irregular(path: PathLike) -> str:
-    return (
-        f"{_name(path)}: cannot be read as a regular table. Every row must be one line with as many cells as "
-        "the header, text with separators in it needs quotes, quotes must be closed, and the file must be "
-        "UTF-8."
-    )
+    raise irregular(path)
 
 
 def _all_numbers(path: PathLike, column: str, words: Any) -> None:

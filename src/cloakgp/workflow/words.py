@@ -18,7 +18,9 @@ from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
+from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots import inducing_words
+from cloakgp.workflow import boxes
 
 
 def promise(certificate: AnyCertificate) -> list[str]:
@@ -106,6 +108,13 @@ def limits(hides_inputs: bool = False, lists_inputs: bool = True, unit: str = OU
     ]
 
 
+def population(plan: AnyPlan) -> str:
+    """How many rows a plan is for; or how many people, and rows of each."""
+    if isinstance(plan, RowsPlan) and plan.rule.population.max_rows is not None:
+        return f"at most {plan.rule.population.each} rows of each of {plan.rule.population.size} people"
+    return f"{plan.certificate.n_rows} rows"
+
+
 def noise_summary(noise_std: FloatArray, bounds: tuple[float, float]) -> dict[str, float]:
     """How much privacy noise there is: smallest, median, root mean square and largest std."""
     return {
@@ -155,7 +164,8 @@ def settings_rows(
     if output:
         rows.insert(0, ("private output", output))
     if inputs:
-        rows.insert(0, ("public inputs", ", ".join(inputs)))
+        kind = "private inputs" if isinstance(plan, RowsPlan) else "public inputs"
+        rows.insert(0, (kind, ", ".join(inputs)))
     return rows
 
 
@@ -171,7 +181,8 @@ def _learned_rows(plan: StagedPlan) -> list[tuple[str, str]]:
         *([("given", f"{earlier} earlier release(s) of the same outcomes")] if earlier else []),
         ("bounds", f"{low:g} to {high:g}; outcomes outside are clipped"),
         ("stages", f"{plan.stages}, under one promise; each is planned from what came out before it"),
-        ("rows", str(c.n_rows)),
+        *([("box", "; ".join(boxes.range_words(plan.grid)))] if isinstance(plan, RowsPlan) else []),
+        ("rows", population(plan).removesuffix(" rows")),
         ("numbers released", f"at most {c.n_measurements}"),
     ]
 

@@ -30,7 +30,7 @@ function band(c, x, low, high, colour, name) {
 function releaseByInput(release, asked) {
   const { inputs: names, output, bounds } = release.settings;
   const { x, pick } = sorted(release);
-  const released = release.learned ? null : pick(release.released); // learned: what is released is denoised
+  const released = release.stages ? null : pick(release.released); // in stages, what is released is denoised
   const noise = pick(release.noise_std);
   const denoised = pick(release.denoised);
   const std = pick(release.denoised_std);
@@ -62,7 +62,7 @@ function releaseByInput(release, asked) {
       traces.push({
         x,
         y: denoised,
-        name: release.learned ? "prediction" : "denoised",
+        name: release.stages ? "prediction" : "denoised",
         mode: "lines",
         line: { color: c.free, width: 3 },
         hovertemplate: "%{y:.4~g}",
@@ -93,7 +93,7 @@ function releaseByInput(release, asked) {
     return {
       traces,
       layout: shape,
-      words: `${release.learned ? "Predicted" : "Released and denoised"} ${output} by ${names[0]}, at ${x.length} points.`,
+      words: `${release.stages ? "Predicted" : "Released and denoised"} ${output} by ${names[0]}, at ${x.length} points.`,
     };
   };
 }

@@ -9,8 +9,15 @@ const EMPTY = {
   data: null, // file name
   columns: [],
   rows: null,
+  whoNames: [], // columns whose names sound like whose a row is
   roles: {}, // column -> "input" | "output"
-  facts: null, // {rows, ranges, sample, suggested} of the input columns
+  protect: null, // "outcomes" | "people" | "rows": nobody is protected by default
+  who: null, // the column that says whose a row is
+  box: {}, // of each private input: {levels, low, high, cells, names}, as typed
+  nPeople: "", // how many people there are, and how many rows of each count: of whole rows
+  maxRows: "",
+  facts: null, // {rows, ranges, sample, suggested} of the input columns; never of private ones
+  people: null, // {people, rows, most_rows} of the column that says who; never of private rows
   lower: "",
   upper: "",
   model: null, // "learn" | "kernel"

@@ -1,8 +1,9 @@
 // The draft that a kept plan came from, as far as its settings tell.
 
 import { short } from "./draft_parts.js";
+import { protectDraft } from "./protection.js";
 
-export function draftOfPlan(plan, file, facts) {
+export function draftOfPlan(plan, file, facts, people) {
   const s = plan.settings;
   const roles = Object.fromEntries(s.inputs.map((name) => [name, "input"]));
   const isGrid = typeof s.at === "string";
@@ -11,8 +12,11 @@ export function draftOfPlan(plan, file, facts) {
     data: s.data,
     columns: file.columns,
     rows: file.rows,
+    whoNames: file.who,
     roles: { ...roles, [s.output]: "output" },
+    ...protectDraft(s),
     facts,
+    people,
     lower: String(s.bounds[0]),
     upper: String(s.bounds[1]),
     ...(isLearned ? { model: "learn" } : kernelPart(s)),
@@ -22,7 +26,7 @@ export function draftOfPlan(plan, file, facts) {
     epsilon: s.epsilon,
     delta: String(s.delta),
     planName: plan.name,
-    seen: 4,
+    seen: 5,
   };
 }
 

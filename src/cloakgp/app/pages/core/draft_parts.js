@@ -53,7 +53,7 @@ export function inducingOf(d) {
 export const mostInducing = () => session.get().me?.most_inducing ?? 500;
 export const exactRows = () => session.get().me?.exact_rows ?? Infinity;
 export const needsInducing = (d) =>
-  d.model !== "learn" && d.kind === "predictions" && (d.rows ?? 0) > exactRows();
+  d.model !== "learn" && d.protect !== "rows" && d.kind === "predictions" && (d.rows ?? 0) > exactRows();
 
 export const mostLearned = () => session.get().me?.learned_inputs ?? Infinity;
 export const canLearn = (d) => inputsOf(d).length <= mostLearned();

@@ -2,6 +2,8 @@
 
 import { atOf, boundsOf, canLearn, exactRows, inducingOf, inputsOf, kernelOf, mostInducing, needsInducing, outputOf } from "./draft_parts.js";
 import { count } from "./format.js";
+import { extentOf, extentTrouble, wholeOf } from "./protection.js";
+import { session } from "./session.js";
 import { typed } from "./typed.js";
 
 function inducingTrouble(d) {
@@ -24,11 +26,31 @@ function kernelTrouble(d) {
   return inducingTrouble(d);
 }
 
+export const mostCells = () => session.get().me?.most_cells ?? 5000;
+
+function rowsTrouble(d) {
+  for (const name of inputsOf(d)) {
+    const trouble = extentTrouble(extentOf(d, name), mostCells());
+    if (trouble) return `${name}: ${trouble}`;
+  }
+  if (d.who === null) return null;
+  if (!d.who) return "Say which column tells whose a row is.";
+  if (inputsOf(d).includes(d.who)) return "The column that tells whose a row is cannot be an input, too.";
+  if (!(wholeOf(d.nPeople) >= 2)) return "Say how many people there are.";
+  return wholeOf(d.maxRows) >= 1 ? null : "Say how many rows of each person count, at most.";
+}
+
 export const missing = {
   data: (d) => {
     if (!d.data) return "Choose a file.";
-    if (!inputsOf(d).length) return "Say which column is a public input.";
-    if (!outputOf(d)) return "Say which column is the private outcome.";
+    if (!inputsOf(d).length) return "Say which column is an input.";
+    return outputOf(d) ? null : "Say which column is the private outcome.";
+  },
+  who: (d) => {
+    if (!d.protect) return "Say who is protected.";
+    if (d.protect === "rows") return rowsTrouble(d);
+    if (d.protect === "people" && !d.who) return "Say which column tells whose a row is.";
+    if (d.protect === "people" && !d.people) return "The column that tells whose a row is could not be read.";
     return d.facts ? null : "The input columns could not be read.";
   },
   bounds: (d) => (boundsOf(d) ? null : "Type both bounds, the lower one first."),

@@ -2,6 +2,7 @@
 
 import { missing } from "./missing.js";
 import { atOf, boundsOf, inducingOf, inputsOf, kernelOf, outputOf, short } from "./draft_parts.js";
+import { protectSettings } from "./protection.js";
 import { typed } from "./typed.js";
 
 export function settingsOf(d) {
@@ -18,6 +19,7 @@ function allSettings(d) {
     at: atOf(d),
     epsilon: d.epsilon,
     delta: typed(d.delta),
+    ...protectSettings(d),
     ...(d.model === "learn" ? { model: "learn", ...(d.given ? { given: d.given } : {}) } : kernelSettings(d)),
   };
 }
@@ -27,9 +29,7 @@ function kernelSettings(d) {
     kernel: kernelOf(d),
     noise: Number(short(typed(d.scatter) ** 2)),
     mean: typed(d.mean),
-    design: d.design,
-    kind: d.kind,
-    inducing: inducingOf(d),
+    ...(d.protect === "rows" ? {} : { design: d.design, kind: d.kind, inducing: inducingOf(d) }),
   };
 }
 

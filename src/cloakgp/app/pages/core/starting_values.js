@@ -1,6 +1,7 @@
 // What the server suggests to begin with, worked out from what is public: the range of the inputs and the bounds.
 
 import { boundsOf, canLearn, inputsOf, needsInducing } from "./draft_parts.js";
+import { rangeOf, sizeOf } from "./protection.js";
 import { session } from "./session.js";
 
 const round = (value) => String(Number(value.toPrecision(2)));
@@ -13,9 +14,9 @@ export function startingValues(d) {
     if (d[name] === null) changes[name] = defaults[name];
   if (d.model === null) changes.model = canLearn(d) ? defaults.model : "kernel";
   const names = inputsOf(d);
-  if (d.facts && d.lengthscales.length !== names.length) {
+  if (d.lengthscales.length !== names.length) {
     changes.lengthscales = names.map((name) => {
-      const [low, high] = d.facts.ranges[name] ?? [0, 1];
+      const [low, high] = rangeOf(d, name) ?? [0, 1];
       return round(defaults.lengthscale_share * (high - low) || 1);
     });
   }
@@ -26,7 +27,7 @@ export function startingValues(d) {
   const grids = defaults.points_per_axis;
   if (names.length && d.perAxis === "") changes.perAxis = String(grids[names.length - 1] ?? grids.at(-1));
   if (needsInducing({ ...d, ...changes }) && d.inducing === "") changes.inducing = String(defaults.inducing);
-  if (d.facts && d.delta === "") changes.delta = safeDelta(d.facts.rows);
+  if (sizeOf(d) && d.delta === "") changes.delta = safeDelta(sizeOf(d));
   return changes;
 }
 

@@ -5,10 +5,11 @@ import { draft, startAgain } from "./draft.js";
 import { draftOfPlan } from "./draft_of_plan.js";
 
 export async function takeUp(plan, given = plan.settings.given ?? null) {
-  const { data, inputs } = plan.settings;
+  const { data, inputs, protect, people } = plan.settings;
   const file = (await api.data()).find((one) => one.name === data);
   if (!file) throw new Error(`The file ${data} is no longer on this server.`);
-  const facts = await api.inputs(file.name, inputs);
+  const facts = protect === "rows" ? null : await api.inputs(file.name, inputs);
+  const shared = protect === "people" ? await api.peopleIn(file.name, people) : null;
   startAgain();
-  draft.set({ ...draftOfPlan(plan, file, facts), given });
+  draft.set({ ...draftOfPlan(plan, file, facts, shared), given });
 }

@@ -55,11 +55,11 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     chart.show(noisePicture(answer, d.facts?.sample, inputsOf(d), outputOf(d) ?? "the outcome", { height }));
     say(isLearned, answer.exact);
     const how = isLearned
-      ? `a forecast from ${settings.given ? "what was released before" : "the bounds and the inputs"}: the smoother and the less scattered outcomes are, the smaller it gets. Worked`
+      ? `a forecast from ${settings.given ? "what was released before" : settings.protect === "rows" ? "the bounds and the box" : "the bounds and the inputs"}: the smoother and the less scattered outcomes are, the smaller it gets. Worked`
       : answer.exact
         ? "exact, worked"
         : "from a part of the rows; exact once the plan is kept. Worked";
-    status.textContent = `${count(whole)} test points, ${how} out in ${answer.milliseconds} ms without a look at ${settings.output}.`;
+    status.textContent = `${count(whole)} test points, ${how} out in ${answer.milliseconds} ms without a look at ${settings.protect === "rows" ? "the table" : settings.output}.`;
     const worth = isLearned
       ? null
       : tile(

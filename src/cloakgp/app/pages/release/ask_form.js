@@ -2,6 +2,7 @@
 
 import { api } from "../core/api.js";
 import { number } from "../core/format.js";
+import { levelWords } from "../core/protection.js";
 import { typed, typedPoints } from "../core/typed.js";
 import { clear, fill, h } from "../ui/dom.js";
 import { checkbox, field, numberInput } from "../ui/forms.js";
@@ -25,7 +26,7 @@ export function askForm(release, onAnswer) {
   });
   const answerBox = h("div", { "aria-live": "polite" });
   const question = field(`${names.join(", ")} on each line`, area, {
-    hint: "Anywhere, not only at the test points. Up to 10,000 points.",
+    hint: `Anywhere, not only at the test points. Up to 10,000 points.${levelWords(release.settings.box)}`,
   });
 
   async function ask(event) {

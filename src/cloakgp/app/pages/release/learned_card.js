@@ -8,6 +8,7 @@ import { tip } from "../ui/tip.js";
 const MEANINGS = [
   [/^size/, "how far the curve moves up and down"],
   [/^lengthscale/, "over how much the curve changes"],
+  [/^likeness/, "1 if the outcome did not depend on it, 0 if levels told nothing of each other"],
   [/^noise/, "how far single outcomes lie from the curve"],
 ];
 
@@ -28,7 +29,7 @@ export function learnedCard(release) {
     table(
       ["learned", "about", "likely"],
       learned.map((row) => [
-        [h("b", {}, row.what), h("br"), h("span", { class: "hint" }, `${meaning(row.what)}, in units of ${row.unit}`)],
+        [h("b", {}, row.what), h("br"), h("span", { class: "hint" }, `${meaning(row.what)}${row.unit ? `, in units of ${row.unit}` : ""}`)],
         number(row.about, 2),
         likely(row),
       ]),
@@ -45,7 +46,7 @@ export function learnedCard(release) {
       ),
       table(
         ["stage", "budget", "window width"],
-        stages.map((stage, place) => [place + 1, percent(stage.share), number(stage.width, 3)]),
+        stages.map((stage, place) => [place + 1, percent(stage.share), stage.width === null ? "counts rows" : number(stage.width, 3)]),
         { caption: "Stages", numeric: [0, 1, 2] },
       ),
     ),

@@ -10,7 +10,8 @@ import { problem } from "../ui/notes.js";
 import { tip } from "../ui/tip.js";
 
 export function moreCard(release) {
-  if (!release.learned || !isCustodian()) return null;
+  const whole = release.settings.protect === "rows"; // a plan of whole rows starts from nothing
+  if (!release.learned || whole || !isCustodian()) return null;
   const trouble = h("div", {});
   const plan = async () => {
     try {

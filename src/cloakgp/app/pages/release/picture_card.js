@@ -10,7 +10,7 @@ import { tip } from "../ui/tip.js";
 import { releasedNumbers } from "./released_numbers.js";
 import { verifiedBadge } from "./verified_badge.js";
 
-const LEARNED_KINDS = [
+const STAGED_KINDS = [
   ["denoised", "prediction"],
   ["noise_std", "noise"],
 ];
@@ -19,19 +19,21 @@ const KINDS = [
   ["released", "released"],
   ["noise_std", "noise"],
 ];
-const LEARNED = {
-  1: "Line: the prediction. Band: where the curve lies with probability 95 %. Ticks: the inputs, which are public.",
+const STAGED = {
+  1: "Line: the prediction. Band: where the curve lies with probability 95 %.",
 };
 const HINTS = {
-  1: "Thin: what was released, with the privacy noise as bars of one std. Bold: what a reader makes of it, knowing the law of the noise. Ticks: the inputs, which are public.",
-  2: "Large circles are large values; faint ones carry so much noise that they say little. Dots: the inputs, which are public.",
+  1: "Thin: what was released, with the privacy noise as bars of one std. Bold: what a reader makes of it, knowing the law of the noise.",
+  2: "Large circles are large values; faint ones carry so much noise that they say little.",
 };
+const SHOWN = { 1: " Ticks: the inputs, which are public.", 2: " Dots: the inputs, which are public." };
 
 export function pictureCard(release) {
   const { settings, certificate } = release;
   const names = settings.inputs;
   const chart = figure();
-  const hint = (release.learned && LEARNED[names.length]) || HINTS[names.length];
+  const drawn = (release.stages && STAGED[names.length]) || HINTS[names.length];
+  const hint = drawn && drawn + (release.inputs_sample?.length ? SHOWN[names.length] : "");
   let which = release.denoised ? "denoised" : "released";
 
   function show(asked) {
@@ -41,7 +43,7 @@ export function pictureCard(release) {
   }
 
   function chooseNumbers() {
-    const shown = (release.learned ? LEARNED_KINDS : KINDS).filter(([key]) => release[key]);
+    const shown = (release.stages ? STAGED_KINDS : KINDS).filter(([key]) => release[key]);
     const take = (value) => {
       which = value;
       show();
@@ -59,6 +61,7 @@ export function pictureCard(release) {
       h(
         "span",
         { class: "badges" },
+        chip("plain", `protects ${certificate.unit}`),
         chip("private", `ε ${number(certificate.epsilon)}, δ ${number(certificate.delta)}`),
         verifiedBadge(release.id),
         tip("verified"),

@@ -5,6 +5,7 @@ import { fill, h } from "../ui/dom.js";
 import { note } from "../ui/notes.js";
 import { tip } from "../ui/tip.js";
 import { askForm } from "./ask_form.js";
+import { densityCard } from "./density_card.js";
 import { downloads } from "./downloads.js";
 import { learnedCard } from "./learned_card.js";
 import { moreCard } from "./more_card.js";
@@ -19,10 +20,12 @@ const INSECURE =
 export function releaseResults(root, release) {
   const { settings, certificate } = release;
   const picture = pictureCard(release);
+  const density = densityCard(release);
   fill(
     root,
     certificate.insecure ? note("bad", h("p", {}, INSECURE)) : null,
     picture,
+    density,
     learnedCard(release),
     h("div", { class: "columns" }, askForm(release, picture.show), downloads(release.id)),
     moreCard(release),
@@ -42,5 +45,8 @@ export function releaseResults(root, release) {
     ),
   );
   picture.show();
-  return picture.done;
+  return () => {
+    picture.done();
+    density?.done();
+  };
 }

@@ -4,7 +4,7 @@ import { number } from "../core/format.js";
 import { numbersTable } from "../ui/numbers_table.js";
 
 // Where the model was learned, what is released is denoised already.
-const LEARNED = [
+const STAGED = [
   ["denoised", "prediction"],
   ["denoised_std", "its std"],
   ["noise_std", "of it for privacy"],
@@ -17,7 +17,7 @@ const COLUMNS = [
 ];
 
 export function releasedNumbers(release) {
-  const columns = (release.learned ? LEARNED : COLUMNS).filter(([key]) => release[key]);
+  const columns = (release.stages ? STAGED : COLUMNS).filter(([key]) => release[key]);
   const rowAt = (place) => [
     ...release.points[place].map((value) => number(value)),
     ...columns.map(([key]) => number(release[key][place])),

@@ -1,6 +1,7 @@
 // The settings of a plan or a release, one by one.
 
 import { number, percent } from "../core/format.js";
+import { boxWords, inputsLabel, protectedWords } from "../core/protection.js";
 import { h } from "../ui/dom.js";
 import { facts } from "../ui/tables.js";
 import { given } from "./given.js";
@@ -13,8 +14,10 @@ const kernelFacts = (settings) => [
 
 export function settingsFacts(settings, certificate) {
   return facts([
-    ["public inputs", settings.inputs.join(", ")],
+    [inputsLabel(settings), settings.inputs.join(", ")],
     ["private outcome", settings.output],
+    ["protects", protectedWords(settings)],
+    ...(settings.box ? [["box", boxWords(settings)]] : []),
     ["bounds", `${number(settings.bounds[0])} to ${number(settings.bounds[1])}`],
     ...(settings.model === "learn" ? [["model", "learned, privately"]] : kernelFacts(settings)),
     ...(settings.given ? [["starts from", given(settings.given)]] : []),
@@ -26,7 +29,7 @@ export function settingsFacts(settings, certificate) {
     ...(certificate?.shares ? [["stages", `at most ${certificate.shares.length}`]] : []),
     ...(settings.model === "learn" ? [] : [["design", certificate?.design ?? settings.design]]),
     ["promise", `ε = ${number(settings.epsilon)}, δ = ${number(settings.delta)}`],
-    ["rows", certificate?.n_rows ?? "–"],
+    [settings.n_people ? "people" : "rows", settings.n_people ?? certificate?.n_rows ?? "–"],
     ["numbers measured", certificate?.n_measurements ?? "–"],
     ...(certificate?.gap === undefined ? [] : [["gap to the best noise", `at most ${percent(certificate.gap)}`]]),
   ]);

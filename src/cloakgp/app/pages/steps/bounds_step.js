@@ -1,4 +1,4 @@
-// Step 2: where outcomes are known to lie. Typed, without a default.
+// Step 3: where outcomes are known to lie. Typed, without a default.
 
 import { draft } from "../core/draft.js";
 import { boundsOf, outputOf } from "../core/draft_parts.js";
@@ -59,7 +59,7 @@ export const boundsStep = {
               h(
                 "p",
                 {},
-                `One person could move a sum by at most ${number(both[1] - both[0])}. The noise is proportional to that: bounds half as wide need half the noise. Anything outside counts as the nearest bound.`,
+                `One outcome could move a sum by at most ${number(both[1] - both[0])}. The noise is proportional to that: bounds half as wide need half the noise. Anything outside counts as the nearest bound.`,
               ),
             ]
           : null,

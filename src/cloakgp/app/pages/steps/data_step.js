@@ -13,8 +13,6 @@ import { fileList } from "./file_list.js";
 import { rolesCard } from "./roles_card.js";
 import { uploadBox } from "./upload_box.js";
 
-let roles = null; // the card that is shown, which may still be reading the inputs
-
 // Generated heights are there already: from this page, or from the start of a demo.
 const isThere = (known) => session.get().me?.demo || known.some((file) => file.name === EXAMPLE_NAME);
 
@@ -23,15 +21,13 @@ export const dataStep = {
   name: "Data",
   title: "Data and roles",
   lead: () =>
-    "Choose a table with one row per person. Then say which columns are public, and which one is to be protected.",
+    "Choose a table, and say what is predicted from what. Nothing but the names of its columns is looked at here.",
   check: missing.data,
-  ready: () => roles?.reading,
   render(root) {
     const files = h("div", {});
     const trouble = h("div", {});
     const fail = (error) => fill(trouble, error ? problem(error) : null);
-    const card = rolesCard(fail);
-    roles = card;
+    const card = rolesCard();
     const box = uploadBox(store, fail);
 
     async function store(name, contents) {
@@ -56,7 +52,7 @@ export const dataStep = {
     function choose(file) {
       if (draft.get().data !== file.name) {
         startAgain();
-        draft.set({ data: file.name, columns: file.columns, rows: file.rows });
+        draft.set({ data: file.name, columns: file.columns, rows: file.rows, whoNames: file.who });
       }
       card.show();
     }
@@ -123,6 +119,6 @@ export const dataStep = {
     append(root, [over, h("section", { class: "card" }, files, box), trouble, card]);
     list();
     card.show();
-    return () => card.done();
+    return null;
   },
 };

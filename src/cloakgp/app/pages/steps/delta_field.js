@@ -2,6 +2,7 @@
 
 import { draft } from "../core/draft.js";
 import { count, number } from "../core/format.js";
+import { sizeOf } from "../core/protection.js";
 import { safeDelta } from "../core/starting_values.js";
 import { typed } from "../core/typed.js";
 import { button } from "../ui/buttons.js";
@@ -27,7 +28,7 @@ export function deltaField() {
   function say() {
     const d = draft.get();
     const value = typed(d.delta);
-    const rows = d.facts?.rows;
+    const rows = sizeOf(d);
     delta.fail(
       value === null || value <= 0 || value >= 1 ? "A number between 0 and 1, such as 0.0001." : null,
     );

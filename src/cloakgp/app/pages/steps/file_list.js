@@ -28,7 +28,7 @@ export function fileList(files, chosen, { choose, remove }) {
           h(
             "span",
             { class: "hint" },
-            `${count(file.rows)} rows, ${file.columns.length} columns, ${bytes(file.bytes)}`,
+            `${file.rows === null ? "" : `${count(file.rows)} rows, `}${file.columns.length} columns, ${bytes(file.bytes)}`,
           ),
         ),
         sureButton("Remove", `Really remove ${file.name}?`, () => remove(file.name), {

@@ -3,6 +3,7 @@
 import { draft } from "../core/draft.js";
 import { kernelOf, mostInducing, needsInducing, outputOf } from "../core/draft_parts.js";
 import { count } from "../core/format.js";
+import { hidesInputs } from "../core/protection.js";
 import { session } from "../core/session.js";
 import { fill, h } from "../ui/dom.js";
 import { choice, field, numberInput, textInput } from "../ui/forms.js";
@@ -34,11 +35,11 @@ export function kernelCard() {
       choice("Kernel", FORMS, d.asText ? "yes" : "no", chooseForm, { hideLegend: true }),
       d.asText ? kernelText(d) : kernelFields(),
       scatterAndMean(d),
-      inducingField(d),
+      hidesInputs(d) ? null : inducingField(d),
       h(
         "p",
         { class: "hint" },
-        "The numbers here started from the range of the inputs and from your bounds, which are public. Change them by what you know, not by what you saw in the outcomes.",
+        `The numbers here started from ${hidesInputs(d) ? "the box" : "the range of the inputs"} and from your bounds, which are public. Change them by what you know, not by what you saw in the outcomes.`,
       ),
     );
   }

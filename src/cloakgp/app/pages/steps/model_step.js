@@ -1,4 +1,4 @@
-// Step 3: the model, which is learned unless experts say otherwise, and where predictions are wanted.
+// Step 4: the model, which is learned unless experts say otherwise, and where predictions are wanted.
 
 import { draft } from "../core/draft.js";
 import { missing } from "../core/missing.js";

@@ -3,7 +3,7 @@
 import { h } from "../ui/dom.js";
 import { field } from "../ui/forms.js";
 
-export function ownPoints(names, text, change) {
+export function ownPoints(names, text, change, levels = "") {
   const upload = h("input", {
     type: "file",
     accept: ".csv,.txt",
@@ -25,7 +25,7 @@ export function ownPoints(names, text, change) {
   });
   area.value = text;
   return [
-    field(`Points: ${names.join(", ")} on each line`, area, { hint: "Separated by commas or blanks." }),
+    field(`Points: ${names.join(", ")} on each line`, area, { hint: `Separated by commas or blanks.${levels}` }),
     h(
       "p",
       { class: "file-line" },

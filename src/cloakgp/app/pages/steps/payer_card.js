@@ -39,7 +39,7 @@ export function payerCard(delta, pick, created) {
       pick(datasets.find((dataset) => dataset.name === name) ?? null);
     };
     const options = [
-      ...datasets.map((dataset) => [dataset.name, dataset.name]),
+      ...datasets.map((dataset) => [dataset.name, dataset.unit ? `${dataset.name} (${dataset.unit})` : dataset.name]),
       [NEW, datasets.length ? "a new one" : "create the first one"],
     ];
     fill(

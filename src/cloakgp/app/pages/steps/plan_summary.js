@@ -1,6 +1,7 @@
 // The plan that is about to be released, in a few lines.
 
 import { number } from "../core/format.js";
+import { inputsLabel, protectedWords } from "../core/protection.js";
 import { sameSettings } from "../core/settings.js";
 import { lastPreview } from "../noise/last_preview.js";
 import { link } from "../ui/buttons.js";
@@ -16,8 +17,9 @@ export function planSummary(name, settings) {
     { class: "card" },
     h("h2", {}, name, " ", chip("public", "plan")),
     facts([
-      ["public inputs", settings.inputs.join(", ")],
+      [inputsLabel(settings), settings.inputs.join(", ")],
       ["private outcome", settings.output],
+      ["protects", protectedWords(settings)],
       ["bounds", `${number(settings.bounds[0])} to ${number(settings.bounds[1])}`],
       ["promise", `ε = ${number(settings.epsilon)}, δ = ${number(settings.delta)}`],
       ...(known && sameSettings(known.settings, settings)

@@ -1,9 +1,10 @@
-// Step 5: the noise, large, with the settings that move it most. Ends by keeping the plan.
+// Step 6: the noise, large, with the settings that move it most. Ends by keeping the plan.
 
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
 import { inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
 import { number } from "../core/format.js";
+import { inputsLabel, protectSettings, protectedWords } from "../core/protection.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
 import { given } from "../release/given.js";
 import { noisePanel } from "../noise/noise_panel.js";
@@ -60,8 +61,9 @@ export const previewStep = {
         summary,
         facts([
           ["file", d.data],
-          ["public inputs", inputsOf(d).join(", ")],
+          [inputsLabel(d), inputsOf(d).join(", ")],
           ["private outcome", outputOf(d)],
+          ["protects", protectedWords(protectSettings(d))],
           ["bounds", `${d.lower} to ${d.upper}`],
           ...(d.model === "learn" ? learnedFacts(d) : kernelFacts(d)),
           ["promise", `ε = ${number(d.epsilon)}, δ = ${d.delta}`],

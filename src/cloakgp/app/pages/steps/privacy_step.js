@@ -1,4 +1,4 @@
-// Step 4: how private the release is to be, and what that costs in noise.
+// Step 5: how private the release is to be, and what that costs in noise.
 
 import { draft } from "../core/draft.js";
 import { missing } from "../core/missing.js";

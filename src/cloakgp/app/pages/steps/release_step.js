@@ -1,11 +1,12 @@
-// Step 6: the one private step. Which budget pays, what will be left, and a name to type.
+// Step 7: the one private step. Which budget pays, what will be left, and a name to type.
 
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
 import { link } from "../ui/buttons.js";
 import { fill, h } from "../ui/dom.js";
-import { note, problem } from "../ui/notes.js";
+import { note, problem, sentence } from "../ui/notes.js";
+import { tip } from "../ui/tip.js";
 import { confirmForm } from "./confirm_form.js";
 import { payerCard } from "./payer_card.js";
 import { planSummary } from "./plan_summary.js";
@@ -48,7 +49,7 @@ export const releaseStep = {
         const quote = await api.quote(d.plan.id, asked.name);
         if (dataset === asked) show(quote);
       } catch (error) {
-        fill(cost, problem(error));
+        if (dataset === asked) fill(cost, error.code === "other_unit" ? otherUnit(asked, error) : problem(error));
       }
     }
 
@@ -86,6 +87,18 @@ export const releaseStep = {
     return null;
   },
 };
+
+// Promises about one row and about one person do not add up, so a budget is about one of them for ever.
+function otherUnit(dataset, error) {
+  return [
+    h("h2", {}, "This budget is for another promise", tip("data set")),
+    note(
+      "warn",
+      h("p", {}, sentence(error.message)),
+      h("p", {}, link("Change who is protected", "#/new/who"), `, or pay from another data set than ${dataset.name}.`),
+    ),
+  ];
+}
 
 function outOfDate() {
   return note(

@@ -1,4 +1,4 @@
-// Step 7: what came out.
+// Step 8: what came out.
 
 import { api } from "../core/api.js";
 import { draft, startAgain } from "../core/draft.js";

@@ -1,6 +1,5 @@
-// What each column of the chosen file is. `fail(error)` hears if the inputs cannot be read, and of null once they are.
+// What each column of the chosen file is. Nothing is read for it but the names.
 
-import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
 import { inputsOf } from "../core/draft_parts.js";
 import { fill, h } from "../ui/dom.js";
@@ -9,15 +8,17 @@ import { tip } from "../ui/tip.js";
 import { rolesMeaning } from "./roles_meaning.js";
 
 const ROLES = [
-  ["input", "public input"],
+  ["input", "input"],
   ["output", "private outcome"],
   ["", "not used"],
 ];
 
-export function rolesCard(fail) {
+// What was found out, or typed, about other inputs.
+const UNREAD = { protect: null, who: null, box: {}, nPeople: "", maxRows: "", facts: null, people: null };
+const UNSET = { model: null, lengthscales: [], perAxis: "", kernelText: "", asText: false, ownPoints: "" };
+
+export function rolesCard() {
   const root = h("section", { class: "card", hidden: true });
-  const consequences = h("div", { class: "consequences" });
-  let asking = null;
 
   function setRole(column, role) {
     const all = { ...draft.get().roles };
@@ -28,29 +29,9 @@ export function rolesCard(fail) {
     else delete all[column];
     const before = inputsOf(draft.get()).join("\n");
     draft.set({ roles: all, given: null, plan: null, release: null, planName: "" });
-    if (inputsOf(draft.get()).join("\n") !== before) {
-      draft.set({ facts: null, model: null, lengthscales: [], perAxis: "", kernelText: "", asText: false, ownPoints: "" });
-      root.reading = readInputs();
-    }
+    if (inputsOf(draft.get()).join("\n") !== before) draft.set({ ...UNREAD, ...UNSET });
+    if (draft.get().who === column && role === "output") draft.set({ ...UNREAD });
     show(column);
-  }
-
-  async function readInputs() {
-    const d = draft.get();
-    const names = inputsOf(d);
-    asking?.abort();
-    if (!names.length) return;
-    asking = new AbortController();
-    const mine = asking;
-    try {
-      const facts = await api.inputs(d.data, names, mine.signal);
-      if (mine !== asking) return;
-      fail(null);
-      draft.set({ facts });
-      fill(consequences, rolesMeaning(draft.get()));
-    } catch (error) {
-      if (error.name !== "AbortError" && mine === asking) fail(error);
-    }
   }
 
   function show(focusOn) {
@@ -63,11 +44,11 @@ export function rolesCard(fail) {
       h(
         "p",
         { class: "hint" },
-        "Public inputs",
-        tip("public input"),
-        " are what one predicts from. The private outcome",
+        "Inputs",
+        tip("input"),
+        " are what one predicts from. The outcome",
         tip("private outcome"),
-        " is what is predicted.",
+        " is what is predicted, and always private.",
       ),
       h(
         "div",
@@ -83,17 +64,14 @@ export function rolesCard(fail) {
           ),
         ),
       ),
-      consequences,
+      h("div", { class: "consequences" }, rolesMeaning(d)),
     );
-    fill(consequences, rolesMeaning(d));
     if (focusOn) {
       const place = d.columns.indexOf(focusOn);
       root.querySelectorAll(".role")[place]?.querySelector("input:checked")?.focus();
     }
   }
 
-  root.reading = draft.get().data && !draft.get().facts ? readInputs() : null; // the input columns, until they are read
   root.show = show;
-  root.done = () => asking?.abort();
   return root;
 }

@@ -3,6 +3,7 @@
 import { draft } from "../core/draft.js";
 import { inputsOf, pointsOf } from "../core/draft_parts.js";
 import { count } from "../core/format.js";
+import { hidesInputs, levelsIn, levelWords, protectSettings } from "../core/protection.js";
 import { typed } from "../core/typed.js";
 import { fill, h } from "../ui/dom.js";
 import { choice, field, numberInput } from "../ui/forms.js";
@@ -25,7 +26,7 @@ function understood(d) {
   }
   const per = typed(d.perAxis);
   return Number.isInteger(per) && per > 1
-    ? `${count(per ** names.length)} points in all, over the range of ${names.join(" and ")}.`
+    ? `${count(names.reduce((all, name) => all * (levelsIn(d, name) || per), 1))} points in all, over ${hidesInputs(d) ? "the box" : `the range of ${names.join(" and ")}`}.`
     : "A whole number of at least 2.";
 }
 
@@ -54,9 +55,9 @@ export function testPointsCard() {
       root,
       h("h2", {}, "Where readers want predictions", tip("test points")),
       choice("Test points", options, d.where, chooseWhere, { hideLegend: true }),
-      d.where === "grid" ? perAxis() : ownPoints(names, d.ownPoints, change("ownPoints")),
+      d.where === "grid" ? perAxis() : ownPoints(names, d.ownPoints, change("ownPoints"), levelWords(protectSettings(d).box)),
       points,
-      d.model === "learn" ? null : noiseShape(kindChanged),
+      d.model === "learn" || hidesInputs(d) ? null : noiseShape(kindChanged),
     );
   }
 

@@ -14,15 +14,16 @@ import { privacyStep } from "./privacy_step.js";
 import { releaseStep } from "./release_step.js";
 import { resultsStep } from "./results_step.js";
 import { stepper } from "./stepper.js";
+import { whoStep } from "./who_step.js";
 
-const STEPS = [dataStep, boundsStep, modelStep, privacyStep, previewStep, releaseStep, resultsStep];
+const STEPS = [dataStep, whoStep, boundsStep, modelStep, privacyStep, previewStep, releaseStep, resultsStep];
 
 // The first step that is not done: no later one can be opened.
 function reached(d) {
-  const open = ["data", "bounds", "model", "budget"].findIndex((name) => missing[name](d) !== null);
+  const open = ["data", "who", "bounds", "model", "budget"].findIndex((name) => missing[name](d) !== null);
   if (open >= 0) return open;
-  if (d.release) return 6;
-  return d.plan ? 5 : 4;
+  if (d.release) return 7;
+  return d.plan ? 6 : 5;
 }
 
 export function walk(root, { step: id }) {
@@ -73,7 +74,7 @@ export function walk(root, { step: id }) {
     steps,
     pageHead(step.title, step.lead()),
     step.nextText === null
-      ? h("div", {}, content, trouble, place < 6 ? buttons : null)
+      ? h("div", {}, content, trouble, place < 7 ? buttons : null)
       : h("form", { class: "step-form", novalidate: true, onsubmit: advance }, content, trouble, buttons),
   );
   const stop = draft.subscribe((d) => {

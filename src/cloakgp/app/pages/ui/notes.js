@@ -14,7 +14,7 @@ export function note(kind, ...children) {
 // The server's sentences may begin in small letters. Names are left as they are.
 export function sentence(text) {
   return String(text ?? "").replace(
-    /^(the|this|that|these|there|a|an|one|only|no|nobody|too|data|bounds|epsilon|delta|kernel|noise)\b/,
+    /^(the|this|that|these|there|a|an|one|only|no|nobody|too|data|dataset|bounds|epsilon|delta|kernel|noise)\b/,
     (word) => word[0].toUpperCase() + word.slice(1),
   );
 }

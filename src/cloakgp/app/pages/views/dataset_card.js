@@ -22,8 +22,12 @@ export function datasetCard(entry, forgetful) {
       "div",
       { class: "panel-head" },
       h("h2", {}, entry.name),
-      chip("plain", `ε ${number(entry.epsilon)}, δ ${number(entry.delta)} for ever`),
-      chip("plain", entry.unit ? `protects ${entry.unit}` : "its first spend says whom it protects"),
+      h(
+        "span",
+        { class: "badges" },
+        chip("plain", entry.unit ? `protects ${entry.unit}` : "its first spend says whom it protects"),
+        chip("plain", `ε ${number(entry.epsilon)}, δ ${number(entry.delta)} for ever`),
+      ),
     ),
     forgetful
       ? h("p", { class: "before-after" }, spent)

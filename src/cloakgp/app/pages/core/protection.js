@@ -1,0 +1,130 @@
+// Who is protected: what that hides, what stays public, and what it adds to the settings.
+
+import { inputsOf } from "./draft_parts.js";
+import { typed } from "./typed.js";
+
+export const UNITS = {
+  outcomes: {
+    title: "One outcome per row",
+    term: "one row",
+    when: "Each person has one row, and anybody may know the inputs.",
+    hidden: "The outcome of each row.",
+    open: "The inputs, as they are, and the number of rows.",
+  },
+  people: {
+    title: "One person",
+    term: "one person",
+    when: "People have several rows, such as visits or years.",
+    hidden: "All outcomes of a person together.",
+    open: "The inputs, the number of rows, and which rows belong together.",
+  },
+  rows: {
+    title: "Whole rows, inputs included",
+    term: "one whole row",
+    when: "The inputs are nobody's business either.",
+    hidden: "A row as a whole: its inputs and its outcome.",
+    open: "The number of rows, or of people, and the box that you type here.",
+  },
+};
+
+// Columns that tell whose a row is, going by their names: nothing of the table is read for it.
+export const whoColumns = (d) => d.whoNames.filter((name) => d.roles[name] !== "output");
+
+export const hidesInputs = (d) => d.protect === "rows";
+export const emptyExtent = () => ({ levels: false, low: "", high: "", cells: "", names: "" });
+export const extentOf = (d, name) => ({ ...emptyExtent(), ...(d.box[name] ?? {}) });
+
+const levelsOf = (text) => text.split(/[,;\n]/).map((each) => each.trim()).filter((each) => each !== "");
+// A whole number, or null.
+export const wholeOf = (text) => (/^\s*\d+\s*$/.test(String(text)) ? Number(text) : null);
+
+// What keeps an input's part of the box from being one, in words, or null.
+export function extentTrouble(extent, most) {
+  if (extent.levels) {
+    const levels = levelsOf(extent.names);
+    if (levels.length < 2) return "Two or more levels, with commas between them.";
+    return new Set(levels).size < levels.length ? "Each level once." : null;
+  }
+  const [low, high] = [typed(extent.low), typed(extent.high)];
+  if (low === null || high === null) return "Type from where to where.";
+  if (low >= high) return "The second number must be above the first.";
+  const cells = wholeOf(extent.cells);
+  return cells >= 1 && cells <= most ? null : `Cells: a whole number from 1 to ${most}.`;
+}
+
+// As the server has it; whole numbers are numbers, if all levels are.
+function sent(extent) {
+  if (!extent.levels) return { low: typed(extent.low), high: typed(extent.high), cells: wholeOf(extent.cells) };
+  const levels = levelsOf(extent.names);
+  return { levels: levels.every((each) => /^-?\d{1,15}$/.test(each)) ? levels.map(Number) : levels };
+}
+
+function boxOf(d) {
+  return Object.fromEntries(inputsOf(d).map((name) => [name, sent(extentOf(d, name))]));
+}
+
+// How many levels a private input has; 0 for a range, and of public inputs.
+export function levelsIn(d, name) {
+  const extent = extentOf(d, name);
+  return hidesInputs(d) && extent.levels ? levelsOf(extent.names).length : 0;
+}
+
+// Along which numbers an input goes, where that is known: from public inputs, or from the box.
+export function rangeOf(d, name) {
+  if (!hidesInputs(d)) return d.facts?.ranges?.[name] ?? null;
+  const extent = extentOf(d, name);
+  if (extent.levels) return [0, Math.max(1, levelsIn(d, name) - 1)];
+  const [low, high] = [typed(extent.low), typed(extent.high)];
+  return low !== null && high !== null && low < high ? [low, high] : null;
+}
+
+// How many rows there are, or people where those are what is counted.
+export const sizeOf = (d) => (hidesInputs(d) && d.who ? wholeOf(d.nPeople) : (d.facts?.rows ?? d.rows));
+
+export function protectSettings(d) {
+  if (d.protect === "people") return { protect: "people", people: d.who };
+  if (d.protect !== "rows") return {};
+  const together = d.who ? { people: d.who, n_people: wholeOf(d.nPeople), max_rows: wholeOf(d.maxRows) } : {};
+  return { protect: "rows", box: boxOf(d), ...together };
+}
+
+// The same from a plan's settings, for a draft.
+export function protectDraft(s) {
+  const box = Object.entries(s.box ?? {}).map(([name, extent]) => [
+    name,
+    extent.levels
+      ? { ...emptyExtent(), levels: true, names: extent.levels.join(", ") }
+      : { ...emptyExtent(), low: String(extent.low), high: String(extent.high), cells: String(extent.cells) },
+  ]);
+  return {
+    protect: s.protect ?? "outcomes",
+    who: s.people ?? null,
+    box: Object.fromEntries(box),
+    nPeople: s.n_people ? String(s.n_people) : "",
+    maxRows: s.max_rows ? String(s.max_rows) : "",
+  };
+}
+
+// Whom settings protect, in one line.
+export function protectedWords(s) {
+  if (s.protect === "people") return `one person, by ${s.people}: all of their outcomes`;
+  if (s.protect !== "rows") return "one row: its outcome";
+  return s.people
+    ? `one person, by ${s.people}: all of their rows, inputs included; at most ${s.max_rows} rows each count`
+    : "one whole row: its inputs and its outcome";
+}
+
+export const inputsLabel = (s) => (s.protect === "rows" ? "private inputs" : "public inputs");
+
+// How levels are written where points are typed, or nothing.
+export function levelWords(box) {
+  const named = Object.entries(box ?? {}).filter(([, extent]) => extent.levels);
+  const one = ([name, { levels }]) => ` ${name} by number: ${levels.map((level, place) => `${place} for ${level}`).join(", ")}.`;
+  return named.map(one).join("");
+}
+
+export function boxWords(s) {
+  const one = ([name, extent]) =>
+    extent.levels ? `${name}: ${extent.levels.join(", ")}` : `${name}: ${extent.low} to ${extent.high} in ${extent.cells} cells`;
+  return Object.entries(s.box).map(one).join("; ");
+}

@@ -1,0 +1,147 @@
+"""Whole columns of a CSV or Parquet file: public ones, and private ones when the private room asks.
+
+Errors quote no cell.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cloakgp.checks import FloatArray
+from cloakgp.errors import InputError
+from cloakgp.rows.formats import csv_options, is_parquet
+from cloakgp.rows.parquet import files_of
+
+_NUMBER = re.compile(r"[+-]?[0-9]{1,300}(\.[0-9]{0,300})?")
+PathLike = str | os.PathLike[str]
+
+
+def read_numbers(path: PathLike, column: str) -> FloatArray:
+    """A column of numbers, NaN where one is missing."""
+    import pyarrow
+
+    cells = _parquet(path, column) if is_parquet(path) else _csv(path, column, pyarrow.float64())
+    if not (pyarrow.types.is_boolean(cells.type) or pyarrow.types.is_primitive(cells.type)):
+        raise irregular(path)
+    numbers: FloatArray = cells.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def read_texts(path: PathLike, column: str) -> Any:
+    """(rows,) texts of a column, None where a cell is empty."""
+    import pyarrow
+
+    cells = _parquet(path, column) if is_parquet(path) else _csv(path, column, pyarrow.string(), [""])
+    return np.asarray(_texts(cells).to_pylist(), dtype=object)
+
+
+def read_ids(path: PathLike, column: str) -> FloatArray:
+    """(rows,) numbers, the same where a column's cells are the same id; NaN where one is missing.
+
+    Each cell counts by itself: a number is a number however it is written, as ``7``, ``07`` and ``7.0``, and
+    spaces around a text do not count. `path` may be a folder of Parquet files.
+    """
+    import pyarrow
+
+    parts = [
+        _parquet(file, column) if is_parquet(file) else _csv(file, column, pyarrow.string())
+        for file in files_of(Path(path))
+    ]
+    encoded = pyarrow.concat_arrays([_texts(part) for part in parts]).dictionary_encode()
+    known: dict[Any, int] = {}
+    own = [known.setdefault(_id(text), len(known)) for text in encoded.dictionary.to_pylist()]
+    codes = encoded.indices.fill_null(len(own)).to_numpy(zero_copy_only=False)
+    numbers: FloatArray = np.asarray([*own, np.nan], dtype=np.float64)[codes]
+    return numbers
+
+
+def _id(text: str) -> Any:
+    return Decimal(text).normalize() if _NUMBER.fullmatch(text) else text
+
+
+def n_rows(path: PathLike) -> int:
+    """How many rows a table has. No cell is decoded."""
+    if is_parquet(path):
+        from pyarrow import parquet
+
+        return int(parquet.read_metadata(str(path)).num_rows)
+    return _lines(path) - 1
+
+
+def check_lines(path: PathLike, n_rows: int) -> None:
+    """Raise unless each line of a CSV file is one row.
+
+    A quote that is not closed, in any column, would swallow rows: which rows there are must not depend on
+    what a private cell holds.
+    """
+    if _lines(path) != n_rows + 1:
+        raise irregular(path)
+
+
+def irregular(path: PathLike) -> InputError:
+    """What is said of a table that cannot be read."""
+    return InputError(
+        f"{Path(path).name}: cannot be read as a regular table. Every row must be one line with as many "
+        "cells as the header, text with separators in it needs quotes, quotes must be closed, and the file "
+        "must be UTF-8."
+    )
+
+
+def _lines(path: PathLike) -> int:
+    import pyarrow
+
+    try:
+        with pyarrow.input_stream(str(path), compression="detect") as stream:
+            return sum(1 for line in io.BufferedReader(stream, 2**20) if line.strip(b"\r\n"))
+    except (OSError, ValueError):
+        raise irregular(path) from None
+
+
+def _csv(path: PathLike, column: str, kind: Any, missing: Any = None) -> Any:
+    """A column as this kind of value; `missing` is how a missing one is written."""
+    import pyarrow
+    from pyarrow import csv
+
+    options = csv_options(path, [column], kind)
+    if missing is not None:
+        options["convert_options"].null_values = missing
+    try:
+        table = csv.read_csv(str(path), **options)
+    except (pyarrow.ArrowException, OSError, ValueError):  # its message may quote a whole line
+        table = None
+    if table is None:
+        raise irregular(path)
+    check_lines(path, table.num_rows)
+    return table.column(column).combine_chunks()
+
+
+def _parquet(path: PathLike, column: str) -> Any:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(str(path)) as file:
+            cells = file.read(columns=[column]).column(column).combine_chunks()
+    except (pyarrow.ArrowException, OSError, KeyError):
+        raise InputError(f"{Path(path).name}: cannot be read as Parquet; it may be damaged.") from None
+    if pyarrow.types.is_dictionary(cells.type):
+        return cells.dictionary_decode()
+    if pyarrow.types.is_nested(cells.type):
+        raise InputError(f"{Path(path).name}: column {column!r} must hold one value in each row.")
+    return cells
+
+
+def _texts(cells: Any) -> Any:
+    import pyarrow
+    from pyarrow import compute
+
+    if pyarrow.types.is_floating(cells.type):
+        cells = compute.if_else(compute.is_nan(cells), None, cells)
+    return compute.utf8_trim_whitespace(cells.cast(pyarrow.string()))

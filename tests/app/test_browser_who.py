@@ -1,0 +1,198 @@
+"""The step that asks who is protected: nothing is chosen beforehand, and private inputs are seen nowhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from browser_helpers import (
+    Site,
+    Watched,
+    choose_roles,
+    create_dataset,
+    keep_plan,
+    next_step,
+    pay,
+    spend,
+    upload,
+    wait_for_noise,
+)
+from playwright.sync_api import Locator, Page, expect
+
+ROWS = 60
+AGES = [f"{age:.7f}" for age in np.random.default_rng(8).uniform(3.0, 71.0, ROWS)]
+"""Inputs that nobody could come by: each with digits that are searched for later."""
+
+
+@pytest.fixture
+def visits(tmp_path: Path) -> Path:
+    """A table in which everybody has three rows."""
+    visits = np.random.default_rng(9).uniform(100.0, 160.0, ROWS)
+    lines = [f"{row // 3},{AGES[row]},{'fm'[row % 2]},{visits[row]:.7f}" for row in range(ROWS)]
+    path = tmp_path / f"{tmp_path.name.replace('_', '-')}.csv"
+    path.write_text("\n".join(["zper,age,sex,visits", *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def to_who(page: Page, path: Path, inputs: list[str]) -> None:
+    upload(page, path)
+    choose_roles(page, inputs, "visits")
+    next_step(page, "Who is protected?")
+
+
+def card(page: Page, title: str) -> Locator:
+    return page.locator(".unit").filter(has_text=title)
+
+
+def choose(page: Page, title: str) -> None:
+    page.get_by_role("radio", name=title).check()
+
+
+def bounds_and_points(page: Page) -> None:
+    next_step(page, "Bounds of the outcome")
+    page.get_by_label("Smallest possible visits").fill("50")
+    page.get_by_label("Largest possible visits").fill("170")
+    next_step(page, "Model and test points")
+    page.get_by_text("Expert settings").click()
+    page.locator("#per-axis").fill("12")
+
+
+def fill_box(page: Page, low: str = "0", high: str = "80", cells: str = "20") -> None:
+    box = page.get_by_role("group", name="age", exact=True)
+    for label, text in (("From", low), ("To", high), ("Cells", cells)):
+        box.get_by_label(label, exact=True).fill(text)
+
+
+def heard(window: Watched) -> str:
+    return " ".join(answer.text() for answer in window.answers if "json" in answer.headers["content-type"])
+
+
+def test_nobody_is_protected_by_default_and_one_must_be_chosen(window: Watched, visits: Path) -> None:
+    page = window.page
+    to_who(page, visits, ["age"])
+    for radio in page.locator(".unit").get_by_role("radio").all():
+        expect(radio).not_to_be_checked()
+    expect(page.locator(".note.warn")).to_contain_text("zper sounds like whose a row is")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".foot-error")).to_have_text("Say who is protected.")
+    assert not any(answer.url.endswith(("/inputs", "/people", "/preview")) for answer in window.answers)
+    window.check()
+
+
+def test_a_person_is_protected_from_the_choice_to_the_report(window: Watched, visits: Path) -> None:
+    page = window.page
+    to_who(page, visits, ["age"])
+    choose(page, "One person")
+    expect(page.get_by_label("Column that tells whose a row is")).to_have_value("zper")
+    page.get_by_text("20 people have 60 rows; nobody has more than 3").wait_for()
+    expect(card(page, "One person").locator(".unit-cost")).to_contain_text("times that of one outcome")
+    expect(card(page, "One outcome per row").locator(".unit-cost")).to_contain_text("of the bounds")
+    bounds_and_points(page)
+    wait_for_noise(page)
+    keep_plan(page)
+    expect(page.locator(".facts")).to_contain_text("one person, by zper")
+    pay(page, "a clan")
+    expect(page.locator(".badges").first).to_contain_text("protects one person")
+    window.open("/budget")
+    expect(page.locator(".card").filter(has_text="a clan").first).to_contain_text("protects one person")
+    window.check()
+
+
+def test_another_unit_is_refused_in_words_and_the_way_out_is_shown(window: Watched, visits: Path) -> None:
+    page = window.page
+    to_who(page, visits, ["age"])
+    choose(page, "One outcome per row")
+    bounds_and_points(page)
+    keep_plan(page)
+    pay(page, "row by row")
+    window.open("/new/who")
+    choose(page, "One person")
+    next_step(page, "Bounds of the outcome")
+    next_step(page, "Model and test points")
+    keep_plan(page)
+    page.get_by_label("row by row (one row)").check()
+    page.get_by_role("heading", name="This budget is for another promise").wait_for()
+    expect(page.get_by_role("button", name="Release now")).to_be_hidden()
+    page.get_by_role("link", name="Change who is protected").click()
+    page.get_by_role("heading", name="Who is protected?").wait_for()
+    window.check("409")
+
+
+def test_private_inputs_are_seen_nowhere(window: Watched, visits: Path) -> None:
+    """Neither in what the server answers nor on a page, nor in what the browser keeps. Nobody asks."""
+    page = window.page
+    to_who(page, visits, ["age"])
+    choose(page, "Whole rows, inputs included")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".foot-error")).to_contain_text("age: Type from where to where.")
+    fill_box(page)
+    expect(card(page, "Whole rows").locator(".unit-cost")).to_contain_text("of the bounds")
+    expect(card(page, "One outcome per row").locator(".unit-cost")).to_be_empty()
+    bounds_and_points(page)
+    wait_for_noise(page)
+    expect(page.locator(".key")).not_to_contain_text("inputs")
+    keep_plan(page)
+    expect(page.locator(".facts")).to_contain_text("one whole row: its inputs and its outcome")
+    pay(page, "whole rows")
+    page.get_by_role("heading", name="Where the rows are, about").wait_for()
+    expect(page.locator(".plot .main-svg").first).to_be_visible()
+    expect(page.locator(".key").first).not_to_contain_text("inputs")
+    kept = page.evaluate("JSON.stringify(sessionStorage)")
+    for age in AGES:
+        for text in (heard(window), page.content(), kept):
+            assert age[:7] not in text
+    asked = [answer.url for answer in window.answers]
+    assert not any(url.endswith(("/inputs", "/people")) for url in asked)
+    window.check()
+
+
+def test_who_changes_their_mind_leaves_nothing_of_the_inputs_behind(window: Watched, visits: Path) -> None:
+    page = window.page
+    to_who(page, visits, ["age"])
+    choose(page, "One outcome per row")
+    page.get_by_text("will be in the release file exactly as they are").wait_for()
+    expect(card(page, "One outcome per row").locator(".unit-cost")).to_contain_text("of the bounds")
+    assert AGES[0][:7] in page.evaluate("JSON.stringify(sessionStorage)")
+    choose(page, "Whole rows, inputs included")
+    expect(page.get_by_text("will be in the release file exactly as they are")).to_have_count(0)
+    expect(card(page, "One outcome per row").locator(".unit-cost")).to_be_empty()
+    kept = page.evaluate("JSON.stringify(sessionStorage)")
+    for age in AGES:
+        assert age[:7] not in kept
+        assert age[:7] not in page.content()
+    window.check()
+
+
+def test_all_rows_of_a_person_with_a_category(window: Watched, visits: Path, site: Site) -> None:
+    page = window.page
+    to_who(page, visits, ["age", "sex"])
+    choose(page, "Whole rows, inputs included")
+    fill_box(page, cells="10")
+    page.get_by_role("group", name="Kind of sex").get_by_label("a category").check()
+    page.get_by_role("group", name="sex", exact=True).get_by_label("Levels").fill("f, m")
+    page.get_by_label("Hide all rows of a person together").check()
+    expect(page.get_by_label("Column that tells whose a row is")).to_have_value("zper")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".foot-error")).to_have_text("Say how many people there are.")
+    page.get_by_label("How many people").fill("20")
+    page.get_by_label("Rows of each, at most").fill("2")
+    bounds_and_points(page)
+    expect(page.get_by_text("24 points in all, over the box.")).to_be_visible()
+    keep_plan(page)
+    create_dataset(page, "families", "3")
+    spend(page, "families")
+    facts = page.locator(".facts").last
+    expect(facts).to_contain_text("one person, by zper: all of their rows, inputs included")
+    expect(facts).to_contain_text("sex: f, m")
+    page.get_by_role("heading", name="Where the rows are, about").wait_for()
+    window.open("/plans")
+    page.get_by_role("link", name="visits by age and sex").first.click()
+    page.get_by_role("button", name="Take up this plan").click()  # nothing is read for it
+    page.get_by_role("heading", name="The noise, beforehand").wait_for()
+    wait_for_noise(page)
+    window.open("/new/who")
+    expect(page.get_by_label("How many people")).to_have_value("20")
+    window.open("/new/data")
+    expect(page.locator(".file").filter(has_text=visits.name)).not_to_contain_text("60 rows")
+    window.check()

@@ -1,0 +1,146 @@
+"""Plans and releases of whole rows: what comes out, and what is refused."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+
+import numpy as np
+import pytest
+
+from cloakgp import GP, ArgumentError, AutoGP, Grid, Ledger, load, verify
+from cloakgp.kernels import EQ, Category, Constant
+from cloakgp.ledger import BudgetExceeded
+from cloakgp.testing import InsecureWarning, insecure_seed
+
+GRID = Grid({"x": (0, 10), "k": ["a", "b"]}, cells=20)
+PROMISE = {"epsilon": 2.0, "delta": 1e-3}
+N = 800
+
+
+def curve(x, k):
+    return 50 + 20 * np.sin(x / 2) + 12 * (np.asarray(k) == "b")
+
+
+@cache
+def data(seed=0):
+    random = np.random.default_rng(seed)
+    x, k = random.beta(2, 3, N) * 10, random.choice(["a", "b"], N, p=[0.6, 0.4])
+    return {"x": x, "k": k}, curve(x, k) + 4 * random.normal(size=N)
+
+
+def seeded(plan, *table, seed=1, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InsecureWarning)
+        with insecure_seed(seed):
+            return plan.release(*table, **options)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    return seeded(AutoGP((0, 100)).plan_rows(GRID, N, **PROMISE), *data())
+
+
+TEST = {"x": [1, 3, 5, 7, 1, 3, 5, 7], "k": ["a"] * 4 + ["b"] * 4}
+
+
+def test_what_is_learned_is_near_the_curve_and_knows_how_near(learned):
+    mean, std = learned.predict(TEST, return_std=True)
+    wrong = mean - curve(np.array(TEST["x"]), TEST["k"])
+    assert np.sqrt(np.mean(wrong**2)) < 6
+    assert np.mean(np.abs(wrong) < 3 * std) > 0.8
+    assert (std < 15).all()
+    assert learned.sample(TEST, 2, 0).shape == (2, 8)
+    assert learned.uncertainty(TEST).total.shape == (8,)
+
+
+def test_a_density_comes_along(learned):
+    X, _ = data()
+    cell = np.minimum((X["x"] * 2).astype(int), 19) * 2 + (X["k"] == "b")
+    counts = np.bincount(cell, minlength=len(GRID))
+    found = learned.density
+    assert found.counts.sum() == pytest.approx(N)
+    assert np.sqrt(np.mean((found.counts - counts) ** 2)) < 0.6 * counts.std()
+    assert 0.3 < np.mean((found.counts - counts) ** 2 / found.std**2) < 2
+
+
+def test_a_known_model_has_windows_too_and_no_noise_level():
+    kernel = EQ(2.0, variance=400, active_dims=[0]) * Category(0.7, active_dims=[1]) + Constant(400)
+    plan = GP(kernel, 16.0, (0, 100)).plan_rows(GRID, N, TEST, **PROMISE)
+    release = seeded(plan, *data())
+    assert all(stage.plan.spread is None for stage in release.stages)
+    assert np.mean(release.stages[-1].upper - release.stages[-1].lower) < 60
+    wrong = release.mean - curve(np.array(TEST["x"]), TEST["k"])
+    assert np.sqrt(np.mean(wrong**2)) < 6
+
+
+def test_people_with_several_rows(tmp_path):
+    X, y = data()
+    plan = AutoGP((0, 100), stages=4).plan_rows(GRID, N // 4, TEST, epsilon=4.0, delta=1e-3, max_rows=3)
+    ids = np.arange(N) % (N // 4)
+    release = plan.release(X, y, people=ids)
+    release.save(tmp_path / "file")
+    assert verify(tmp_path / "file").headline.startswith(
+        "verified: (4, 0.001)-DP, unit one person's whole rows"
+    )
+    assert release.density.counts.sum() == pytest.approx(N // 4 * 3, rel=0.2)
+    assert str(plan.certificate).count("up to 600 rows")
+    assert "of X and y" in str(plan.certificate)
+
+
+def test_a_plan_tells_what_error_to_expect_without_rows():
+    plans = [AutoGP((0, 100)).plan_rows(GRID, n, TEST, **PROMISE) for n in (100, 10_000)]
+    errors = [plan.expected_error.mean() for plan in plans]
+    assert errors[1] < errors[0]
+    assert plans[0].hides_inputs
+    assert plans[0].X is None
+    assert plans[0].inputs_digest == plans[0].partition == ""
+    assert plans[0].unit == "one whole row"
+
+
+def test_the_ledger_pays_once_and_gives_answers_back(tmp_path):
+    X, y = data()
+    plan = AutoGP((0, 100), stages=3).plan_rows(GRID, N, TEST, **PROMISE)
+    ledger = Ledger(f"sqlite:///{tmp_path / 'book.db'}", who="me")
+    ledger.create("d", epsilon=3.0, delta=0.01)
+    release = plan.release(X, y, ledger=ledger, dataset="d", why="test")
+    paid = next(entry for entry in ledger.entries() if entry.kind == "spent")
+    again = plan.recover(ledger, paid.number)
+    assert np.array_equal(again.mean, release.mean)
+    assert np.array_equal(plan.recover(ledger, paid.number, X, y).mean, release.mean)
+    release.save(tmp_path / "file")
+    assert load(tmp_path / "file").receipt == release.receipt
+    with pytest.raises(ArgumentError, match="X must be given together"):
+        plan.recover(ledger, paid.number, X)
+    with pytest.raises(BudgetExceeded):
+        plan.release(X, y, ledger=ledger, dataset="d")
+
+
+def test_inducing_inputs_come_from_the_grid():
+    grid = Grid({"x": (0, 10), "z": (0, 1)}, cells=30)
+    plan = AutoGP((0, 100), stages=3).plan_rows(grid, 300, **PROMISE)
+    assert plan.rule.support is not None
+    again = AutoGP((0, 100), stages=3).plan_rows(grid, 300, **PROMISE)
+    assert plan.digest == again.digest
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda gp: gp.plan_rows({"x": (0, 1)}, N, **PROMISE), "grid"),
+        (lambda gp: gp.plan_rows(Grid({"x": (0, 1)}, cells=1), N, **PROMISE), "grid"),
+        (lambda gp: gp.plan_rows(GRID, 0, **PROMISE), "n_rows"),
+        (lambda gp: gp.plan_rows(GRID, 2.5, **PROMISE), "n_rows"),
+        (lambda gp: gp.plan_rows(GRID, N, max_rows=0, **PROMISE), "max_rows"),
+        (lambda gp: gp.plan_rows(GRID, N, [[1.0]], **PROMISE), "X"),
+        (lambda gp: gp.plan_rows(GRID, N, TEST, weights=[1], **PROMISE), "weights"),
+        (lambda gp: gp.plan_rows(GRID, N, epsilon=0, delta=0.1), "epsilon"),
+        (lambda gp: AutoGP((0, 1), stages=1).plan_rows(GRID, N, **PROMISE), "stages"),
+        (lambda gp: GP(EQ(1.0), np.ones(N), (0, 1)).plan_rows(GRID, N, **PROMISE), "gp"),
+        (lambda gp: GP(EQ(1.0), 1.0, (0, 1), downweight="leverage").plan_rows(GRID, N, **PROMISE), "gp"),
+        (lambda gp: GP(EQ(1.0), 1.0, (0, 1), lambda X: X[:, 0]).plan_rows(GRID, N, **PROMISE), "mean"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused_by_name(change, named):
+    with pytest.raises((ValueError, TypeError), match=f"^{named}\\b"):
+        change(AutoGP((0, 100)))

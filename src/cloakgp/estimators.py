@@ -36,6 +36,16 @@ _OF_A_SET_MODEL = {
 _fits: Counter[tuple[int, ...]] = Counter()  # by the shape of X, which is public
 
 
+def repeated(shape: tuple[int, ...]) -> int:
+    """How many fits there were on data of this shape."""
+    return _fits[shape]
+
+
+def note_fit(shape: tuple[int, ...]) -> None:
+    """Count a fit."""
+    _fits[shape] += 1
+
+
 class RepeatedFitWarning(UserWarning):
     """A second fit on data of the same shape: if it is the same data, privacy is spent twice."""
 
@@ -175,7 +185,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._warn_if_repeated(X.shape)
         self.release_: Release | StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
         validate_data(self, given, skip_check_array=True)  # notes the number and names of the columns
-        _fits[X.shape] += 1
+        note_fit(X.shape)
         return self
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:

@@ -23,7 +23,7 @@ KAPPA = 1.5
 """Half a window's width, in standard deviations of what is expected of an outcome."""
 _SCHEDULES: dict[str, tuple[int, float, float | None]] = {
     REAL: (STAGES, GROWTH, KAPPA),
-    YES_NO: (3, GROWTH, None),  # clipping two values gains nothing: stages shape the design only
+    YES_NO: (2, GROWTH, None),  # clipping two values gains nothing: stages shape the design only
     COUNT: (5, GROWTH, 3.0),
 }
 """Stages, growth of their shares, and kappa, for each kind of outcome."""

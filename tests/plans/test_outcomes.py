@@ -79,17 +79,21 @@ def test_a_probability_of_each(yes_no, counts):
         counts.predict_proba(POINTS)
 
 
-def test_much_data_and_little_noise_give_the_truth():
+def test_much_data_and_little_noise_give_the_truth(seeded):
     rng = np.random.default_rng(0)
     many = rng.choice(np.linspace(0, 10, 50), 40_000)[:, None]
     truth = lambda x: ndtr(1.5 * np.sin(x[:, 0]) - 1)  # noqa: E731
     y = rng.uniform(size=len(many)) < truth(many)
-    release = GP(KERNEL, outcome="yes/no").plan(many, POINTS, epsilon=8.0, delta=1e-3).release(y)
+    plan = GP(KERNEL, outcome="yes/no").plan(many, POINTS, epsilon=8.0, delta=1e-3)
+    with seeded(1):
+        release = plan.release(y)
     np.testing.assert_allclose(release.predict(POINTS), truth(POINTS), atol=0.03)
     rates = np.exp(1 + np.sin(many[:, 0]))
     model = GP(KERNEL, bounds=(0, 50), outcome="count")
-    release = model.plan(many, POINTS, epsilon=8.0, delta=1e-3).release(rng.poisson(rates))
-    np.testing.assert_allclose(release.predict(POINTS), np.exp(1 + np.sin(POINTS[:, 0])), rtol=0.06)
+    plan = model.plan(many, POINTS, epsilon=8.0, delta=1e-3)
+    with seeded(2):
+        release = plan.release(rng.poisson(rates))
+    np.testing.assert_allclose(release.predict(POINTS), np.exp(1 + np.sin(POINTS[:, 0])), rtol=0.12)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -115,7 +119,7 @@ def test_yes_and_no_need_neither_windows_nor_a_noise_level(yes_no, counts):
     assert all(stage.plan.line is None and stage.plan.spread is None for stage in yes_no.stages)
     assert [stage.plan.spread is None for stage in counts.stages] == [True, False, False]
     assert [stage.plan.line is None for stage in counts.stages] == [True, False, False]
-    assert {setting.noise for setting in yes_no.settings} == {pytest.approx(1.0)}
+    assert [setting.noise for setting in yes_no.settings] == pytest.approx([1.0] * len(yes_no.settings))
 
 
 def test_numbers_are_as_good_as_truth_values(seeded):
@@ -127,11 +131,13 @@ def test_numbers_are_as_good_as_truth_values(seeded):
     np.testing.assert_array_equal(found[0], found[2])
 
 
-def test_other_models_of_the_same_release(yes_no, known):
+def test_other_models_of_the_same_release(yes_no, known, seeded):
     again = known.remodel(GP(KERNEL, outcome="yes/no"))
     np.testing.assert_allclose(again.predict(POINTS), known.predict(POINTS), rtol=1e-9)
     wild = GP(EQ(0.05, variance=9.0), outcome="yes/no")
-    assert yes_no.evidence(GP(KERNEL, outcome="yes/no")) > yes_no.evidence(wild)
+    with seeded(1):
+        release = GP(KERNEL, outcome="yes/no").plan(X, POINTS, epsilon=50.0, delta=1e-3).release(Y)
+    assert release.evidence(GP(KERNEL, outcome="yes/no")) > release.evidence(wild)
     other = yes_no.learn(Hyperprior(lengthscale=(0.2, 0.4)))
     assert all(2 - 1e-9 <= s.lengthscale[0] / (np.ptp(X) / 10) <= 4 + 1e-9 for s in other.settings)
     with pytest.raises(ValueError, match="must be of yes/no outcomes"):
@@ -215,7 +221,7 @@ def test_intervals_of_real_outcomes():
     np.testing.assert_allclose(wide[:, 1] - wide[:, 0], 2 * 1.959964 * std, rtol=1e-6)
 
 
-def cover(releases, level):
+def cover(releases, level, seeded):
     """Share of true probabilities, drawn from the model about Phi(level), that 95 % intervals hold."""
     held, P = [], len(POINTS)
     for number in range(releases):
@@ -226,17 +232,19 @@ def cover(releases, level):
         f = level + np.linalg.cholesky(K) @ rng.normal(size=len(K))
         model = GP(KERNEL, mean=level, outcome="yes/no")
         y = rng.uniform(size=120) < ndtr(f[:-P])
-        ends = model.plan(inputs, POINTS, epsilon=3.0, delta=1e-3).release(y).interval(POINTS)
+        plan = model.plan(inputs, POINTS, epsilon=3.0, delta=1e-3)
+        with seeded(number):
+            ends = plan.release(y).interval(POINTS)
         held.append(((ends[:, 0] <= ndtr(f[-P:])) & (ndtr(f[-P:]) <= ends[:, 1])).mean())
     return np.mean(held)
 
 
 @pytest.mark.parametrize("level", [0.0, -2.5])
-def test_intervals_hold_what_they_say(level):
-    assert 0.91 < cover(60, level) < 0.99
+def test_intervals_hold_what_they_say(level, seeded):
+    assert 0.92 < cover(40, level, seeded) < 0.98
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [0.0, -2.5, 3.0])
-def test_intervals_hold_what_they_say_closely(level):
-    assert 0.93 < cover(600, level) < 0.97
+def test_intervals_hold_what_they_say_closely(level, seeded):
+    assert 0.93 < cover(600, level, seeded) < 0.97

@@ -14,7 +14,11 @@ from cloakgp.verification.reasons import Reason, VerificationError
 
 @pytest.fixture(scope="module")
 def yes_no():
-    return AutoGP(outcome="yes/no").plan(X, X_STAR, epsilon=4.0, delta=1e-3).release(np.arange(12) % 3 == 0)
+    return (
+        AutoGP(outcome="yes/no", stages=1)
+        .plan(X, X_STAR, epsilon=4.0, delta=1e-3)
+        .release(np.arange(12) % 3 == 0)
+    )
 
 
 def test_another_outcome_in_the_file_is_found_out(yes_no, tmp_path):
@@ -39,5 +43,5 @@ def test_an_outcome_that_makes_no_sense(yes_no, tmp_path, word, bounds):
 
     yes_no.save(tmp_path / "file")
     rewrite(tmp_path / "file", nonsense)
-    with pytest.raises(container.ReleaseFileError, match="outcome"):
+    with pytest.raises(ReleaseFileError, match="outcome"):
         cloakgp.load(tmp_path / "file")

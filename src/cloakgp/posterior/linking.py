@@ -18,9 +18,9 @@ from cloakgp.checks import FloatArray
 from cloakgp.model.outcome import Link
 from cloakgp.posterior.clipping import Clipping
 
-_NODES = 48
+_NODES = 32
 _TERMS = 4  # of Mehler's series: f is known well by then, and the rest is counted as each input's own
-_STEEP = 1e-9  # least slope, in outcomes' standard deviations: inputs about which nothing is told
+_STEEP = 1e-9  # least slope, in standard deviations of outcomes: where nothing is told of f
 
 
 @cache

@@ -25,7 +25,8 @@ EXPECTED_NUMBERS = (
 )
 INCOMPLETE = (
     "y must be finite; it has missing or infinite entries, or such as are none of the classes. Do not drop "
-    "rows because of their y: that would leak. Use missing='midpoint', which protects missingness too. Nothing was spent."
+    "rows because of their y: that would leak. Use missing='midpoint', which protects missingness too. "
+    "Nothing was spent."
 )
 
 

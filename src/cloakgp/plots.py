@@ -393,7 +393,8 @@ def plot_density(
     else:
         across = min(len(names), 3)
         down = -(-len(names) // across)
-        figure = _new_figure(figure, (3.3 * across + 0.6, 2.6 * down + 0.7))
+        # A single one is as wide as the curve above it, so that places can be compared.
+        figure = _new_figure(figure, (max(3.3 * across + 0.6, 7.0), 2.6 * down + 0.7))
         axes = figure.subplots(down, across, squeeze=False).ravel()
         for place, (ax, axis) in enumerate(zip(axes, grid.axes, strict=False)):
             _draw_counts(ax, axis, *density.along(grid, place))

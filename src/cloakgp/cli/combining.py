@@ -70,20 +70,29 @@ def combine(
 
 def _points(files: list[AnyRelease], at: str, inputs: list[str] | None) -> tuple[list[str], FloatArray]:
     """Where to predict: in the box that all have, or over the inputs of all."""
-    box = releases.box_of(files[0])
-    if any(releases.box_of(file) != box for file in files):
-        raise InputError(
-            "the files' inputs are private in some, or in other boxes: these cannot be combined."
-        )
-    if box is not None:
+    found = [releases.box_of(file) for file in files]
+    box = found[0]
+    if box is not None and all(other == box for other in found):
         return list(box.names), boxes.resolve(at, box)
     if len({releases.n_inputs(file) for file in files}) > 1:
         raise InputError("the files must all have the same number of input columns.")
+    boxed = [box for box in found if box is not None]
+    if any(axis.category for box in boxed for axis in box.axes):
+        raise InputError("files with categories can be combined only if their boxes are the same.")
+    if inputs is None and boxed:
+        inputs = list(boxed[0].names)
     names = releases.input_names(files[0], inputs)
     if points.is_grid(at):
-        ends = [np.array(ranges(releases.inputs_of(file))) for file in files]
-        return names, points.grid(at, np.vstack(ends))
+        return names, points.grid(at, np.vstack([_ends(file) for file in files]))
     names = points.named_columns(at, len(names), inputs)
     if inputs is None and len(names) > 1:
         note(f"columns are taken in the order {', '.join(names)}; --inputs chooses it.")
     return names, points.from_file(at, names, limit=None)
+
+
+def _ends(file: AnyRelease) -> FloatArray:
+    """(2, D): from where to where its inputs are, or can be, where they are private."""
+    box = releases.box_of(file)
+    if box is None:
+        return np.array(ranges(releases.inputs_of(file)))
+    return np.array([[axis.low for axis in box.axes], [axis.high for axis in box.axes]])

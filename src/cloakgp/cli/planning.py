@@ -322,4 +322,6 @@ def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
             f"In {plan.stages}\nstages the release learns where outcomes lie and how they scatter: the less, "
             "the less noise there will be."
         )
+        if isinstance(plan, RowsPlan):
+            text += "\nRows are taken to be spread evenly over the box: where they are few, there will be more noise."
     return text

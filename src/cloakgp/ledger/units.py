@@ -101,10 +101,12 @@ def check_same(dataset: str, fixed: Protected, asked: Protected) -> None:
             f"dataset {dataset!r} has the unit {fixed.unit!r}, and this is for rows that are shared out "
             "among people in another way. Promises to different people do not add up to one promise. "
         )
-    if fixed.unit == OUTCOME.name:
+    public_inputs = asked.unit in (OUTCOME.name, PERSON.name)
+    if fixed.unit == OUTCOME.name and public_inputs:
         remedy = ["When planning, leave out ", Argument("people")]
-    elif fixed.unit == PERSON.name:
-        remedy = ["When planning, give the same rows, and the same ", Argument("people"), ", as before"]
+    elif fixed.unit == PERSON.name and public_inputs:
+        said += "When planning, say whose row each is: "
+        remedy = ["the same rows, and the same ", Argument("people"), ", as before"]
     else:
         remedy = [f"Make a plan for {fixed.unit}"]
     own = "; or give this a data set of its own, with its own budget (", Phrase.CREATE_LEDGER, "). "

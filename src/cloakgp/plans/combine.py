@@ -64,7 +64,12 @@ def combine(
         raise ArgumentError("releases", "must hold at least one release")
     if not all(isinstance(release, (Release, FunctionRelease)) for release in releases):
         in_stages = any(isinstance(release, StagedRelease) for release in releases)
-        remedy = "Those in stages cannot be combined; plan another one with given=." if in_stages else ""
+        remedy = (
+            "Those in stages cannot be combined if they are of the same data: plan another one with given=. "
+            "If each is about other people, say same_data=False."
+            if in_stages
+            else ""
+        )
         raise ArgumentTypeError("releases", "must hold nothing but releases", remedy=remedy)
     first = releases[0].plan
     if len({isinstance(release.plan.measurement, Measurement) for release in releases}) > 1:

@@ -26,6 +26,7 @@ from cloakgp.plans.predictions import Release
 from cloakgp.plans.remodelling import LARGEST, written_out
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.stages import Stage, StagePlan
+from cloakgp.plans.whole_rows import RowsRelease
 from cloakgp.posterior.conditioning import Line, Posterior
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import Mixture, SpreadReading
@@ -43,6 +44,7 @@ def pooled(releases: Sequence[AnyRelease], model: Any = None) -> Posterior | Lea
     if len(releases) < 2:
         raise ArgumentError("releases", "must hold at least two releases, of different data sets")
     sets = [_as_set(release, f"releases[{i}]") for i, release in enumerate(releases)]
+    _check_boxes(releases)
     _check_apart(sets)
     model = _chosen(model, releases)
     joint = _Joint(sets)
@@ -97,6 +99,21 @@ def _as_set(release: Any, name: str) -> _Set:
         own = people.own if m.groups is None else people.own[m.groups.first]
         factor = times_noise(own, release.plan.within or 0.0)
     return _Set(inputs.X, inputs.counts, release.plan.gp.limits, (stage,), factor, paid)
+
+
+def _check_boxes(releases: Sequence[AnyRelease]) -> None:
+    """Raise where boxes over private inputs differ in names or levels: a column would be two things."""
+    columns = [
+        [(axis.name, axis.levels) for axis in release.plan.grid.axes]
+        for release in releases
+        if isinstance(release, RowsRelease)
+    ]
+    if any(other != columns[0] for other in columns):
+        raise ArgumentError(
+            "releases",
+            "must have grids with the same inputs, and the same levels, in one order",
+            remedy="Ranges and cells may differ. Ask a custodian to plan again with the others' names.",
+        )
 
 
 def _check_apart(sets: Sequence[_Set]) -> None:

@@ -142,7 +142,9 @@ def _population(n: Any, max_rows: Any) -> Population:
     for value, name in ((n, "n_rows"), (max_rows, "max_rows")):
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 1 <= value < _MOST
         if not whole and not (name == "max_rows" and value is None):
-            raise ArgumentError(name, "must be a whole number above 0", repr(value)[:100])
+            # Only a number is quoted: somebody may have put the private X here.
+            got = str(value) if isinstance(value, (int, float, np.number)) else type(value).__name__
+            raise ArgumentError(name, "must be a whole number above 0", got)
     return Population(int(n), None if max_rows is None else int(max_rows))
 
 

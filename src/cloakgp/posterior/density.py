@@ -136,6 +136,13 @@ class Density:
     """(M,) estimates, above 0; they add up to the number of rows where that is public."""
     errors: CountErrors
 
+    def __repr__(self) -> str:
+        total, std = self.counts.sum(), self.std
+        return (
+            f"<Density: about {total:.0f} rows in {len(self.counts)} cells, std {std.min():.3g} to "
+            f"{std.max():.3g} a cell; .counts, .std, .along(grid, place)>"
+        )
+
     @property
     def std(self) -> FloatArray:
         """(M,) of what the estimates are wrong by."""

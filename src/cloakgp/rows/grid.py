@@ -233,7 +233,9 @@ def _axis(name: Any, extent: Any, cells: Any) -> Axis:
     good = isinstance(extent, tuple) and len(extent) == 2
     good = good and all(isinstance(end, Real) and math.isfinite(end) for end in extent)
     if not good or not extent[0] < extent[1]:
-        raise ArgumentError("box", f"must have a range or levels for {name!r}", repr(extent)[:100], _REMEDY)
+        raise ArgumentError(
+            "box", f"must have a range, low below high, or levels for {name!r}", repr(extent)[:100], _REMEDY
+        )
     if isinstance(cells, bool) or not isinstance(cells, (int, np.integer)) or not 1 <= cells <= MOST_CELLS:
         raise ArgumentError("cells", "must be a whole number above 0 for each range", repr(cells)[:100])
     return Axis(name, float(extent[0]), float(extent[1]), int(cells))

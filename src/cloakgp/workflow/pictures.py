@@ -74,7 +74,7 @@ def _of_rows(release: RowsRelease, inputs: list[str], output: str) -> list[tuple
         pictures.append(_slices(release, inputs, output))
     caption = (
         "How many rows there are, estimated from noisy counts, with 95 % bands or the std beside it: no "
-        "input is shown."
+        "input is shown. Rows outside the box count in the cells at its edge."
     )
     density = plots.plot_density(release, _figure(), inputs)
     stages = [] if any(categories) else _of_stages(release, inputs, output)
@@ -91,6 +91,8 @@ def _of_stages(release: AnyRelease, inputs: list[str], output: str) -> list[tupl
             "How it came about. Outcomes count only within the shaded windows; each stage closes them in "
             "from what came out before it, so that less noise is needed. Line: the prediction so far."
         )
+        if isinstance(release, RowsRelease):
+            caption += " The first stage counted rows."
         pictures.append((caption, plots.plot_stages(release, _figure(), labels=(inputs[0], output))))
     if not plots.learned_settings(release):
         return pictures

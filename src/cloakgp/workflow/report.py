@@ -25,6 +25,7 @@ from cloakgp.plans.whole_rows import RowsRelease
 from cloakgp.verification import Verification, verify
 from cloakgp.workflow import pictures, words
 from cloakgp.workflow.releases import (
+    box_of,
     default_points,
     hides_inputs,
     input_names,
@@ -60,7 +61,7 @@ h2 { font-size: 1.2rem; margin: 2.4rem 0 .7rem; }
 .warning { border-left: .3rem solid var(--bad); background: var(--card); padding: .7rem 1rem;
   color: var(--bad); font-weight: 600; }
 figure { margin: 1rem 0 1.6rem; }
-figure img { display: block; width: 100%; height: auto; background: #fff; border: 1px solid var(--line);
+figure img { display: block; max-width: 100%; height: auto; background: #fff; border: 1px solid var(--line);
   border-radius: .6rem; padding: .5rem; }
 figcaption { color: var(--soft); font-size: .9rem; margin-top: .5rem; }
 .promise { background: var(--card); border: 1px solid var(--line); border-left: .3rem solid var(--accent);
@@ -98,6 +99,8 @@ def html(
     path = Path(path)
     release, checked = load(path), _checked(path)
     names = input_names(release, inputs)
+    if box_of(release) is not None:
+        inputs = names  # which a box has, whatever was given
     what = output or "outcome"
     heading = title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
     body = [

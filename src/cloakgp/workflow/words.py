@@ -147,7 +147,7 @@ DESIGNS = {
 KINDS = {
     schema.PREDICTIONS: "predictions",
     schema.FUNCTION: "a function",
-    schema.STAGED: "predictions of a model that was learned in stages",
+    schema.STAGED: "predictions, released in stages",
 }
 
 

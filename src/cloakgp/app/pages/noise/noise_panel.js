@@ -55,7 +55,7 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     chart.show(noisePicture(answer, d.facts?.sample, inputsOf(d), outputOf(d) ?? "the outcome", { height }));
     say(isLearned, answer.exact);
     const how = isLearned
-      ? `a forecast from ${settings.given ? "what was released before" : settings.protect === "rows" ? "the bounds and the box" : "the bounds and the inputs"}: the smoother and the less scattered outcomes are, the smaller it gets. Worked`
+      ? `a forecast from ${settings.given ? "what was released before" : settings.protect === "rows" ? "the bounds and the box, as if rows were spread evenly over it" : "the bounds and the inputs"}: the smoother and the less scattered outcomes are, the smaller it gets. Worked`
       : answer.exact
         ? "exact, worked"
         : "from a part of the rows; exact once the plan is kept. Worked";

@@ -10,8 +10,8 @@ const MISSING = [
   ["midpoint", "count as the middle of the bounds"],
 ];
 
-// Fills `form`, {why, missing, confirm}. `spend()` releases; if it fails, that is said here.
-export function confirmForm(form, dataset, spend) {
+// Fills `form`, {why, missing, confirm}. `spend()` releases; if it fails, that is said here. `reads` is what is read.
+export function confirmForm(form, dataset, reads, spend) {
   form.confirm = "";
   const trouble = h("div", {});
   const submit = h("button", { type: "submit", class: "button spend", disabled: true }, "Release now");
@@ -40,12 +40,12 @@ export function confirmForm(form, dataset, spend) {
   }
 
   return [
-    h("h2", {}, "The one private step ", chip("private", "reads the outcomes")),
+    h("h2", {}, "The one private step ", chip("private", `reads the ${reads}`)),
     h(
       "form",
       { novalidate: true, onsubmit },
       field("Why", textInput(form.why, set("why"), { id: "why", maxlength: "200" }), {
-        hint: "For the ledger, optional. Write nothing here that you learned from the outcomes.",
+        hint: "For the ledger, optional. Write nothing here that you learned from what is private.",
       }),
       choice("Rows without an outcome", MISSING, form.missing, set("missing"), {
         tip: tip("missing outcomes"),

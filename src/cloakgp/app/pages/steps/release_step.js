@@ -12,12 +12,14 @@ import { payerCard } from "./payer_card.js";
 import { planSummary } from "./plan_summary.js";
 import { quoteCard } from "./quote_card.js";
 
+const privateParts = (d) => (d.protect === "rows" ? "inputs and outcomes" : "outcomes");
+
 export const releaseStep = {
   id: "release",
   name: "Release",
   title: "Release",
   lead: () =>
-    "This is the one step that reads the private outcomes, and it cannot be taken back. It spends part of the budget of the people in the data.",
+    `This is the one step that reads the private ${privateParts(draft.get())}, and it cannot be taken back. It spends part of the budget of the people in the data.`,
   nextText: null,
   render(root, context) {
     const d = draft.get();
@@ -61,7 +63,7 @@ export const releaseStep = {
       };
       fill(cost, quoteCard(quote, dataset, settings.delta, again));
       last.hidden = !quote.fits || Boolean(quote.known);
-      if (quote.fits) fill(last, confirmForm(form, dataset.name, spend));
+      if (quote.fits) fill(last, confirmForm(form, dataset.name, privateParts(d), spend));
     }
 
     async function spend() {

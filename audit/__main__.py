@@ -88,8 +88,8 @@ def audit(names: list[str], n: int, workers: int | None) -> list[str]:
         if halved <= claimed:
             wrong.append(f"{name}: halved noise was not noticed, so this audit would miss much.")
     print(
-        f"\n{n} releases of each neighbour, half as many in stages. Each lower bound holds with "
-        f"probability {1 - SIGNIFICANCE:.2%}, all {len(names)} together with "
+        f"\n{n} releases of each neighbour, half as many in stages, a quarter of whole rows. "
+        f"Each lower bound holds with probability {1 - SIGNIFICANCE:.2%}, all {len(names)} together with "
         f"{1 - len(names) * SIGNIFICANCE:.1%}."
     )
     return wrong

@@ -550,3 +550,12 @@ def test_a_density_along_an_input_is_summed_over_the_others(whole_rows):
         for code in range(grid.shape[place]):
             of_it = (labels == code).astype(float)
             assert np.isclose(std[code] ** 2, max(of_it @ covariance @ of_it, 0.0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("categories", [[0], [1], [0, 1]])
+def test_what_was_learned_of_categories(categories):
+    X = np.column_stack([np.arange(30.0) % 3, np.arange(30.0) % 2])
+    plan = AutoGP((0, 10), categories=categories, stages=2).plan(X, epsilon=1.0, delta=0.01)
+    figure = plots.plot_learned(plan.release(X.sum(axis=1)))
+    shown = [ax.get_xlabel() for ax in figure.axes if ax.get_visible()]
+    assert shown == (["signal std"] if len(categories) == 2 else ["lengthscale"])

@@ -28,6 +28,7 @@ from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.learning import Learned
+from cloakgp.rows.columns import Column, Columns
 from cloakgp.rows.grid import Grid
 from cloakgp.selection import Selection, SelectionPlan, grid, plan_selection
 from cloakgp.verification import Verification, VerificationError, verify
@@ -39,6 +40,8 @@ __all__ = [
     "ArgumentError",
     "AutoGP",
     "Certificate",
+    "Column",
+    "Columns",
     "FunctionPlan",
     "FunctionRelease",
     "Grid",

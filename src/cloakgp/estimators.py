@@ -24,6 +24,9 @@ from cloakgp.model.gp import GP
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.posterior.learning import Learned
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.frames import read
+from cloakgp.rows.inputs import as_inputs
 
 _NEEDED = ("bounds", "epsilon", "delta")
 _OF_A_SET_MODEL = {
@@ -105,6 +108,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     certificate_ : StagedCertificate or Certificate
         The guarantee.
     n_features_in_ : int
+    feature_names_in_ : array of str
+        The names of the inputs, if X was a table.
 
     Examples
     --------
@@ -166,11 +171,11 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : (N, D) array
-            Public inputs.
+        X : table or (N, D) array
+            Public inputs. Texts and dates of a table become numbers: see ``docs/tables.md``.
         y : (N,) array
             Private outcomes; NaN is refused before anything is spent.
-        people : (N,) ids, optional
+        people : (N,) ids, or the name of a column of X, optional
             Whose row each is, where someone may have several: the promise is then to each person, about all
             of their outcomes at once. Public, as X is. In a pipeline, ``privategpregressor__people=``, or
             scikit-learn's metadata routing.
@@ -178,26 +183,47 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_settings()
         if y is None:
             raise ValueError("PrivateGPRegressor requires y to be passed, but the target y is None.")
-        given, X = X, validate_data(clone(self), X, dtype=np.float64)  # a failed fit changes nothing
+        given, query = X, self.query
+        table = read(X)
+        if table is None:
+            X = validate_data(clone(self), X, dtype=np.float64)  # a failed fit changes nothing
+            query = cover(X) if query is None else query
+        elif query is None:
+            found = as_inputs(X, people)
+            assert found.columns is not None
+            query = cover(found.X, categories=found.columns.categories)
         gp, more = self._model()
-        query = cover(X) if self.query is None else self.query
         plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, people=people, **more)
-        self._warn_if_repeated(X.shape)
+        self._warn_if_repeated(plan.X.shape)
         self.release_: Release | StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
-        validate_data(self, given, skip_check_array=True)  # notes the number and names of the columns
-        note_fit(X.shape)
+        self._note_columns(given if table is None else plan.columns)
+        note_fit(plan.X.shape)
         return self
+
+    def _note_columns(self, given: Any) -> None:
+        """The number and names of the columns, as scikit-learn keeps them."""
+        if not isinstance(given, Columns):
+            validate_data(self, given, skip_check_array=True)
+            return
+        self.n_features_in_ = len(given.inputs)
+        self.feature_names_in_ = np.array(given.names, dtype=object)
+
+    def _inputs(self, X: Any) -> Any:
+        """Inputs to predict at: a table's names must be those of fit, in that order, as scikit-learn asks."""
+        check_is_fitted(self)
+        if read(X) is None or self.release_.plan.columns is None:
+            return validate_data(self, X, dtype=np.float64, reset=False)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return X
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Denoised predictions, with the posterior std or covariance of f if asked. Spends nothing."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._inputs(X)
         return self.release_.predict(X, return_std=return_std, return_cov=return_cov)
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> FloatArray:
         """(n, n_samples) draws of f from its posterior, by public randomness. Spends nothing."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = self._inputs(X)
         return self.release_.sample(X, n_samples, random_state).T
 
     def _check_settings(self) -> None:

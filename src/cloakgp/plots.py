@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import schema
@@ -27,6 +26,7 @@ from cloakgp.posterior.learning import Learned
 from cloakgp.private.room import custodian_view
 from cloakgp.rows.chunks import spread_evenly
 from cloakgp.rows.grid import Axis
+from cloakgp.rows.inputs import as_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,8 +129,8 @@ def plot_release(
     if denoised:
         _draw_denoised(ax, release, np.linspace(x[0], x[-1], 300))
     if private_data is not None:
-        _draw_private(ax, private_data)
-    ax.set_ylabel("y")
+        _draw_private(ax, private_data, release.plan)
+    ax.set_ylabel(response(release.plan))
     _finish_curve(ax, release.plan)
     return ax
 
@@ -197,12 +197,12 @@ def plot_function(plan_or_release: FunctionPlan | FunctionRelease, X: Any, ax: A
     """
     plan = plan_of(plan_or_release)
     _expect_columns(plan.points, 1, "plot_function")
-    X = np.sort(checks.matrix(X, "X", columns=1), axis=0)
+    X = np.sort(as_points(X, "X", 1, plan.columns), axis=0)
     ax = _axes(ax)
     if isinstance(plan_or_release, FunctionRelease):
         values, std = plan_or_release.query(X, return_std=True)
         _draw_bands(ax, X[:, 0], values, std, "released function")
-        ax.set_ylabel("y")
+        ax.set_ylabel(response(plan))
     else:
         std = plan.noise_at(X)
         ax.plot(X[:, 0], std, color=_BLUE, linewidth=2, label="privacy noise")
@@ -291,7 +291,7 @@ def plot_stages(
     release: StagedRelease,
     figure: Figure | None = None,
     private_data: Any = None,
-    labels: tuple[str, str] = ("x", "y"),
+    labels: tuple[str, str] | None = None,
 ) -> Figure:
     """Draw how a release in stages came about: windows that close in, one panel for each stage.
 
@@ -308,8 +308,8 @@ def plot_stages(
         Where to draw; a new one if absent.
     private_data : (X, y), optional
         As for :func:`plot_release`.
-    labels : (str, str)
-        Of the axes.
+    labels : (str, str), optional
+        Of the axes; the names of the columns if absent.
 
     Returns
     -------
@@ -319,6 +319,7 @@ def plot_stages(
         raise ArgumentTypeError("release", "must be a StagedRelease, made by AutoGP", type(release).__name__)
     counting = int(isinstance(release, RowsRelease))  # such a release begins with counts, not outcomes
     rule, n = release.plan.rule, len(release.stages) - counting
+    labels = (axis_label(release.plan, 0), response(release.plan)) if labels is None else labels
     _expect_columns(rule.X_star, 1, "plot_stages")
     across = 2 if n == 4 else min(n, 3 if n <= 6 else 4)
     down = -(-n // across)
@@ -336,7 +337,7 @@ def plot_stages(
         )
         ax.plot(x, rule.middle + walk.state.mean[order], color=_BLUE, linewidth=2, label="prediction so far")
         if private_data is not None:
-            _draw_private(ax, private_data, at=(0.98, 0.04), fontsize=7)
+            _draw_private(ax, private_data, release.plan, at=(0.98, 0.04), fontsize=7)
         share = f"{100 * release.plan.shares[number]:.0f} % of the promise"
         ax.set_title(f"Stage {number + 1}: {share}", loc="left", fontsize="medium")
         for side in ("top", "right"):
@@ -448,24 +449,30 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
         raise ArgumentError(
             "release_or_learned", "must have learned a model; the one of this release was known"
         )
-    columns = len(settings[0].lengthscale)
+    numeric = settings[0].numeric
+    columns = max(len(numeric), 1)
+    table = plan_of(release_or_learned).columns
     across = min(columns, 3)
     down = -(-columns // across)
     figure = _new_figure(figure, (3.6 * across + 1.4, 3.2 * down + 0.6))
     axes = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     for column, ax in enumerate(axes[:columns]):
         _draw_weights(ax, settings, weights, column)
-        ax.set(xscale="log", yscale="log", xlabel="lengthscale")
+        ax.set(xscale="log", yscale="log", xlabel="lengthscale" if numeric else "signal std")
         if columns > 1:
-            ax.set_xlabel(f"lengthscale of column {column + 1}")
+            place = numeric[column]
+            ax.set_xlabel(f"lengthscale of {f'column {place + 1}' if table is None else table.names[place]}")
         if column % across == 0:
             ax.set_ylabel("noise std, in y's unit")
         if release is not None:
             rule = release.plan.rule
             assert isinstance(rule.prior, Hyperprior)
-            span = float(np.ptp(rule.inputs.X[:, column])) or 1.0
-            ax.set_xlim(*_around(span * end for end in rule.prior.lengthscale))
-            ax.set_ylim(*_around((rule.bounds[1] - rule.bounds[0]) * end for end in rule.prior.noise))
+            width = rule.bounds[1] - rule.bounds[0]
+            span, ends = width, rule.prior.signal
+            if numeric:
+                span, ends = float(np.ptp(rule.inputs.X[:, numeric[column]])) or 1.0, rule.prior.lengthscale
+            ax.set_xlim(*_around(span * end for end in ends))
+            ax.set_ylim(*_around(width * end for end in rule.prior.noise))
         _plain_ticks(ax)
     for ax in axes[columns:]:
         ax.set_visible(False)
@@ -484,14 +491,15 @@ def learned_settings(release_or_learned: StagedRelease | Learned) -> list[Settin
 
 
 def _draw_weights(ax: Axes, settings: Sequence[Setting], weights: FloatArray, column: int) -> None:
-    """Circles at (lengthscale, noise std), a colour for each family."""
+    """Circles at (lengthscale, noise std), a colour for each family; of levels alone, (signal, noise)."""
     from matplotlib.colors import to_rgba
 
     for colour, family in zip((_BLUE, _ORANGE, _GREEN), FAMILIES, strict=True):
         found: dict[tuple[float, float], float] = {}
         for setting, weight in zip(settings, weights.tolist(), strict=True):
             if setting.family == family:
-                place = (setting.lengthscale[column], setting.noise**0.5)
+                across = setting.lengthscale[column] if setting.lengthscale else setting.signal**0.5
+                place = (across, setting.noise**0.5)
                 found[place] = found.get(place, 0.0) + weight
         if found:
             places, area = np.array(list(found)), _HEAVIEST * np.array(list(found.values()))
@@ -525,7 +533,7 @@ def _draw_denoised(ax: Axes, release: Release | StagedRelease, x: FloatArray) ->
 
 
 def _draw_private(
-    ax: Axes, private_data: Any, at: tuple[float, float] = (0.99, 1.03), fontsize: float = 13
+    ax: Axes, private_data: Any, plan: AnyPlan, at: tuple[float, float] = (0.99, 1.03), fontsize: float = 13
 ) -> None:
     """Scatter the custodian's own points, on the custodian's explicit word, and mark the picture."""
     try:
@@ -534,7 +542,7 @@ def _draw_private(
         X = y = None
     if y is None:
         raise ArgumentError("private_data", "must be (X, y): inputs, and a vector of real numbers")
-    X = checks.matrix(X, "X in private_data", columns=1)
+    X = as_points(X, "X in private_data", 1, plan.columns)
     outcomes = custodian_view(y, len(X))
     ax.scatter(
         X[:, 0], outcomes, s=12, color=_ORANGE, alpha=0.5, linewidths=0, zorder=1, label="private data"
@@ -556,6 +564,19 @@ def _test_inputs(plan: Predicted) -> tuple[FloatArray, Any]:
 def _expect_columns(inputs: FloatArray, columns: int, name: str) -> None:
     if inputs.shape[1] != columns:
         raise ValueError(f"{name} draws inputs of {columns} column(s); this plan has {inputs.shape[1]}.")
+
+
+def axis_label(plan: AnyPlan, column: int) -> str:
+    """What a column of X is called on an axis."""
+    if plan.columns is not None:
+        return plan.columns.inputs[column].label
+    only = np.shape(plan.shown_inputs)[1] == 1
+    return "x" if only else f"{('first', 'second')[column]} column of X"
+
+
+def response(plan: AnyPlan) -> str:
+    """What is predicted, on an axis."""
+    return "y" if plan.columns is None or not plan.columns.response else plan.columns.response
 
 
 def plan_of(thing: Any) -> Any:
@@ -617,12 +638,12 @@ def _key(ax: Axes, area: float, opacity: float, label: str) -> None:
 
 
 def _finish_map(ax: Axes, plan: Plan | StagedPlan, **legend: Any) -> None:
-    ax.set(xlabel="first column of X", ylabel="second column of X")
+    ax.set(xlabel=axis_label(plan, 0), ylabel=axis_label(plan, 1))
     _finish(ax, plan, **legend)
 
 
 def _finish_curve(ax: Axes, plan: AnyPlan) -> None:
-    ax.set_xlabel("x")
+    ax.set_xlabel(axis_label(plan, 0))
     if not isinstance(plan, RowsPlan):  # whose inputs are private
         _draw_rug(ax, plan)
     _finish(ax, plan)

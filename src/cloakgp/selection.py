@@ -31,6 +31,8 @@ from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.gp import GP
 from cloakgp.plans.base import PlanBase
 from cloakgp.progress import Progress
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.inputs import TableRows, as_inputs, as_points
 from cloakgp.rows.merging import Labels
 from cloakgp.rows.people import People, as_people, as_within, for_people
 
@@ -141,6 +143,10 @@ class SelectionPlan(PlanBase[Selection]):
     X: FloatArray
     scores: Scores
     certificate: SelectionCertificate
+    columns: Columns | None = None
+    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
+    rows: TableRows | None = None
+    """Which rows of the table count."""
 
     @property
     def epsilon(self) -> float:
@@ -227,7 +233,7 @@ class SelectionPlan(PlanBase[Selection]):
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import choose
 
-        return np.array([choose(self.scores, y, missing)])
+        return np.array([choose(self.scores, y, missing, self.rows)])
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Selection:
         certificate = replace(self.certificate, epsilon=self.scores.epsilon, insecure=insecure)
@@ -242,7 +248,7 @@ class SelectionPlan(PlanBase[Selection]):
         """
         from cloakgp.private.room import custodian_scores
 
-        steps = custodian_scores(self.scores, y, missing)
+        steps = custodian_scores(self.scores, y, missing, self.rows)
         log_odds = -(steps - steps.min()) / self.scores.scale
         odds = np.exp(log_odds)
         losses = steps * (self.scores.step / self.scores.n_tested)
@@ -267,6 +273,8 @@ def plan_selection(
     plan_for: tuple[Any, float, float, str] | None = None,
     people: Any = None,
     within: float = 1.0,
+    columns: Any = None,
+    missing_inputs: str = "error",
 ) -> SelectionPlan:
     """Plan a private choice among models: public, free, and without y.
 
@@ -275,7 +283,7 @@ def plan_selection(
     candidates : list of GP
         At least two different models with the same bounds, from :func:`grid` or your own. The list must
         come from public knowledge. Place those that share a kernel side by side: that is faster.
-    X : (N, D) array
+    X : table or (N, D) array
         Public inputs of the private outcomes.
     epsilon : float
         The promise: one selection is epsilon-DP (delta = 0), and spends it once.
@@ -290,20 +298,23 @@ def plan_selection(
     plan_for : (X_star, epsilon, delta, design), optional
         The release that is to follow. What its privacy noise adds to the error of each candidate is
         public and is added to its loss, so that the choice is good for the release. It is not clipped.
-    people : (N,) ids, optional
+    people : (N,) ids, or the name of a column of X, optional
         Whose row each is, where someone may have several: the promise is then to each person, about all of
         their outcomes at once. Public, as X is. A number of folds keeps each person's rows together, and a
         splitter such as ``GroupKFold(5)`` is told of them.
     within : float
         With `people`: how noise is correlated within a person, as for :meth:`GP.plan`.
+    columns, missing_inputs
+        As for :meth:`GP.plan`.
 
     Returns
     -------
     SelectionPlan
         ``plan.select(y)`` is the private step.
     """
-    models = _models(candidates)
-    X = checks.matrix(X, "X")
+    given = as_inputs(X, people, columns, missing_inputs)
+    models = tuple(gp.for_columns(given.columns) for gp in _models(candidates))
+    X = checks.matrix(given.X, "X")
     for gp in models:
         gp.check_rows(len(X))
     epsilon = checks.number(
@@ -312,13 +323,13 @@ def plan_selection(
     checks.choice(loss, "loss", LOSSES)
     bounds = models[0].one_pair("a selection")
     clip = _clip(loss_clip, bounds[1] - bounds[0])
-    who = None if people is None else as_people(people, len(X))
+    who = None if given.people is None else as_people(given.people, len(X))
     within, counted = as_within(within), models
     if who is not None:  # as a plan with these people counts their rows
         counted = tuple(replace(gp, noise=for_people(gp.noise, who, within)) for gp in models)
     pairs = as_folds(folds, X, who)
     _check_size(pairs, len(models))
-    release = None if plan_for is None else _release(plan_for, X, who, within)
+    release = None if plan_for is None else _release(plan_for, X, who, within, given.columns)
 
     with Progress("planning the selection", len(models) * (1 if release is None else 2)) as progress:
         costs = [0.0] * len(models)
@@ -337,7 +348,8 @@ def plan_selection(
             people=who,
         )
     scores.check()
-    return SelectionPlan(models, X, scores, _certify(scores, clip, release))
+    certificate = _certify(scores, clip, release)
+    return SelectionPlan(models, X, scores, certificate, given.columns, given.rows)
 
 
 def _models(candidates: Any) -> tuple[GP, ...]:
@@ -430,7 +442,9 @@ class _Release:
         return f"a ({self.epsilon:g}, {self.delta:g})-DP release, {self.design} design, {points} test points"
 
 
-def _release(plan_for: Any, X: FloatArray, people: People | None, within: float) -> _Release:
+def _release(
+    plan_for: Any, X: FloatArray, people: People | None, within: float, columns: Columns | None
+) -> _Release:
     try:
         X_star, epsilon, delta, design = plan_for
     except (TypeError, ValueError):
@@ -439,7 +453,7 @@ def _release(plan_for: Any, X: FloatArray, people: People | None, within: float)
         ) from None
     try:
         epsilon, delta = calibrate.promise(epsilon, delta)
-        X_star = checks.matrix(X_star, "X_star", columns=X.shape[1])
+        X_star = as_points(X_star, "X_star", X.shape[1], columns)
         checks.choice(design, "design", designs.DESIGNS)
     except ArgumentError as error:
         raise error.inside("plan_for") from None

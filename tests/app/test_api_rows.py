@@ -205,7 +205,7 @@ def test_a_category_has_levels_and_a_known_model_goes_with_a_box(visits):
     shown = client.get(f"/api/releases/{made['id']}").json()
     assert len(shown["points"]) == 8
     assert len(shown["density"]["rows"]) == 36
-    assert any(row["what"].startswith("likeness") for row in shown["learned"])
+    assert any(row["what"] == "share of sex" for row in shown["learned"])
     known = plan_of(client, {**SETTINGS, "kernel": "EQ(20, variance=625)", "noise": 196.0, "epsilon": 0.2})
     made = release(client, known).json()["release"]
     shown = client.get(f"/api/releases/{made['id']}").json()

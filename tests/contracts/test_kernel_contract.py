@@ -91,15 +91,15 @@ CASES: list[tuple[Kernel, Callable[..., Any]]] = [
         RationalQuadratic(SCALES, alpha=0.6, variance=3.0),
         pointwise(lambda x, z: 3.0 / (1 + r2(x, z) / 1.2) ** 0.6),
     ),
+    (
+        Category(0.4, levels=["a", 'say "b"', 7], variance=3.0),
+        pointwise(lambda x, z: 3.0 * 0.4 ** sum(a != b for a, b in zip(x, z, strict=True))),
+    ),
     (Gibbs(([(-1.0, 0.0), (2.0, 3.0)], SCALES), variance=3.0), pointwise(gibbs)),
     (Linear(SCALES, variance=3.0), pointwise(lambda x, z: 3.0 * dot(x, z))),
     (
         Polynomial(SCALES, degree=3, offset=0.4, variance=3.0),
         pointwise(lambda x, z: 3.0 * (dot(x, z) + 0.4) ** 3),
-    ),
-    (
-        Category(0.3, variance=3.0),
-        pointwise(lambda x, z: 3.0 * 0.3 ** sum(a != b for a, b in zip(x, z, strict=True))),
     ),
     (Constant(3.0), sk.ConstantKernel(3.0)),
     (Integral(EQ(0.7, variance=3.0)), pointwise(lambda x, z: 3.0 * mean_over_sides(x, z))),

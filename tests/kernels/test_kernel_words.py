@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from cloakgp.kernels import (
     EQ,
     KINDS,
+    Category,
     Constant,
     Gibbs,
     Integral,
@@ -35,6 +36,12 @@ simple = st.one_of(
     st.builds(lambda a, b: Gibbs(([0.0, 1.0], [a, b])), positive, positive),
     st.builds(lambda a, b: Gibbs(([(a, b), (a + 1, b)], [1.0, 2.0])), st.floats(-9, 9), st.floats(-9, 9)),
     st.builds(Linear, lengthscale),
+    st.builds(
+        Category,
+        st.floats(0, 1),
+        levels=st.none()
+        | st.lists(st.integers() | st.text(max_size=9).filter(str.isprintable), min_size=1, unique=True),
+    ),
     st.builds(Polynomial, positive, degree=st.integers(1, 9), offset=st.floats(0, 9)),
     st.builds(Constant, positive),
     st.builds(Integral, st.builds(EQ, positive), normalise=st.booleans()),
@@ -56,6 +63,7 @@ def test_what_a_kernel_prints_as_is_understood(kernel):
     [
         ("EQ(25, variance=660)", EQ(25.0, variance=660.0)),
         (" EQ( 25 ) ", EQ(25.0)),
+        ("Category(0.3, levels=['a', 2], active_dims=[1])", Category(0.3, levels=("a", 2), active_dims=(1,))),
         ("EQ([1, 5], active_dims=(0, 2))", EQ([1.0, 5.0], active_dims=[0, 2])),
         ("EQ(20, variance=25**2)", EQ(20.0, variance=625.0)),
         ("EQ(20, variance=25 * 25 + 1)", EQ(20.0, variance=626.0)),

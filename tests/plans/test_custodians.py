@@ -418,7 +418,7 @@ class TestRefusals:
 
 
 def test_whole_rows_of_one_custodian_and_outcomes_of_others_make_one_map():
-    """Sets whose inputs nobody sees count as measured: with estimated counts, and what these may be wrong by."""
+    """Sets whose inputs nobody sees count as measured: by estimated counts, which may be wrong."""
     rng = np.random.default_rng(5)
     X = rng.uniform(0, 10, 900)
     y = 50 + 30 * np.sin(X / 2) + rng.normal(0, 5, 900)

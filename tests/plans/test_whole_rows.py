@@ -102,7 +102,7 @@ def test_the_ledger_pays_once_and_gives_answers_back(tmp_path):
     X, y = data()
     plan = AutoGP((0, 100), stages=3).plan_rows(GRID, N, TEST, **PROMISE)
     ledger = Ledger(f"sqlite:///{tmp_path / 'book.db'}", who="me")
-    ledger.create("d", epsilon=3.0, delta=0.01)
+    ledger.create("d", epsilon=2.1, delta=1e-3)
     release = plan.release(X, y, ledger=ledger, dataset="d", why="test")
     paid = next(entry for entry in ledger.entries() if entry.kind == "spent")
     again = plan.recover(ledger, paid.number)

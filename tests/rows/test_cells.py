@@ -70,3 +70,38 @@ def test_on_a_cluster(X):
 def test_equal_rows_share_a_cell(X):
     made = make_cells(X)
     assert len(made.centres) == len(np.unique(X))
+
+
+@pytest.fixture
+def leveled():
+    rng = np.random.default_rng(1)
+    rows = np.column_stack([rng.normal(size=3000), rng.integers(0, 3, 3000) * 0.01, rng.normal(size=3000)])
+    rows[1234, 1] = 7.0  # a level of one row, which a sample may miss
+    return rows
+
+
+def test_levels_are_never_in_one_cell(leveled, monkeypatch):
+    monkeypatch.setattr(module, "_SAMPLE", 100)
+    made = make_cells(leveled, categories=(1,))
+    assert len(made.centres) > 30
+    np.testing.assert_array_equal(made.centres[made.labels, 1], leveled[:, 1])
+    assert made.counts[made.labels[1234]] == 1
+    filled = fill_cells(leveled, made.centres, categories=(1,))
+    assert np.array_equal(filled.labels, made.labels)
+    assert not np.array_equal(fill_cells(leveled, made.centres).labels, made.labels)
+
+
+def test_more_combinations_of_levels_than_cells_are_refused(leveled):
+    leveled[:, 1] = np.arange(3000)
+    with pytest.raises(ValueError, match="categories must have at most 64 combinations of levels"):
+        make_cells(leveled, categories=(1,))
+
+
+def test_no_cell_is_empty_after_others_were_dropped(monkeypatch):
+    """Without an empty cell, a row that is as near to two others may go to the other of them."""
+    monkeypatch.setattr(module, "MOST_CELLS", 256)
+    for seed in range(3):
+        rows = np.random.default_rng(seed).integers(0, 17, size=(400, 2)).astype(float)
+        made = make_cells(rows)
+        assert made.counts.all()
+        assert np.array_equal(fill_cells(rows, made.centres).labels, made.labels)

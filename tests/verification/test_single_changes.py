@@ -271,7 +271,7 @@ def test_every_place_that_is_documented_is_one():
     known |= {f"{name}_j" for name in STAGE_ARRAYS} | {f"certificate.{name}" for name in staged_names}
     known |= {f"stages.{name}" for name in ("y_bits", "matrix_bits", "sigma", "spread")}
     known |= {f"given.{name}" for name in ("epsilon", "delta", "mu", "most", "shares", "bounds")}
-    known |= {f"learned.{name}" for name in ("lengthscale", "signal", "level", "noise", "weight")}
+    known |= {f"learned.{name}" for name in ("lengthscale", "shares", "signal", "level", "noise", "weight")}
     known |= {"ledger.entry", "ledger.head", "custodians_words_unchecked.dataset", "signature.json"}
     assert known >= FREE, FREE - known
 

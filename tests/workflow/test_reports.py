@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("pyarrow")
 
 import cloakgp
+from cloakgp.app.learned import learned_tables
 from cloakgp.errors import InputError
 from cloakgp.kernels import EQ
 from cloakgp.ledger.charge import Receipt
@@ -198,3 +199,17 @@ def test_the_words_are_about_the_unit(unit):
     assert ("is not protected with all of them" in left) == (not people)
     assert ("names the column of people" in left) == (not people)
     assert "protected less" not in left
+
+
+def test_shares_of_categories_are_told_by_name():
+    X = np.column_stack([np.linspace(20, 60, 30), np.arange(30.0) % 3])
+    plan = cloakgp.AutoGP((0, 10), categories=[1], stages=2).plan(X, epsilon=1.0, delta=0.01)
+    release = plan.release(X[:, 1])
+    table = report._learned(release, ["age", "town"])
+    for title in ("lengthscale of age", "share of numbers", "share of town", "share of together"):
+        assert title in table
+    assert "lengthscale of town" not in table
+    rows = learned_tables(release, ["age", "town"], "wage")["learned"]
+    shares = [row for row in rows if row["what"].startswith("share of ")]
+    assert [row["what"] for row in shares] == ["share of numbers", "share of town", "share of together"]
+    assert all(0 < row["low"] <= row["high"] < 1 for row in shares)

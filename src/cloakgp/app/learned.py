@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.measurements.whole_rows import Counts
-from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.hyperprior import Hyperprior, Setting
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsRelease
@@ -23,7 +22,7 @@ def learned_tables(release: AnyRelease, inputs: Sequence[str], output: str) -> d
     if not isinstance(release, StagedRelease):
         return {"learned": None, "stages": None}
     prior = release.plan.rule.prior
-    learned = _learned(release, prior, inputs, output) if isinstance(prior, Hyperprior) else None
+    learned = _learned(release, inputs, output) if isinstance(prior, Hyperprior) else None
     return {"learned": learned, "stages": _stages(release)}
 
 
@@ -36,18 +35,15 @@ def density_of(release: AnyRelease) -> dict[str, Any] | None:
     return {name: values.tolist() for name, values in cells.items()}
 
 
-def _learned(
-    release: StagedRelease, prior: Hyperprior, inputs: Sequence[str], output: str
-) -> list[dict[str, Any]]:
-    settings = release.settings
+def _learned(release: StagedRelease, inputs: Sequence[str], output: str) -> list[dict[str, Any]]:
+    settings, best = release.settings, release.settings[0]
+    numeric = best.numeric if isinstance(best, Setting) else range(len(best.lengthscale))
     found = [("size of the signal", output, [one.signal**0.5 for one in settings])]
-    for place, name in enumerate(inputs):
-        if place in prior.categories:  # two levels are at distance 1
-            alike = [math.exp(-1 / (2 * one.lengthscale[place] ** 2)) for one in settings]
-            found.append((f"likeness of the levels of {name}", "", alike))
-            continue
-        what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {name}"
-        found.append((what, name, [one.lengthscale[place] for one in settings]))
+    for place, column in enumerate(numeric):
+        what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {inputs[column]}"
+        found.append((what, inputs[column], [one.lengthscale[place] for one in settings]))
+    for place, part in enumerate(best.parts(inputs) if isinstance(best, Setting) else ()):
+        found.append((f"share of {part}", "", [one.form[2][place] for one in settings]))
     found.append(("noise", output, [one.noise**0.5 for one in settings]))
     return [
         {"what": what, "unit": unit, **_range(np.array(values), release.weights)}

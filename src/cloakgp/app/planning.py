@@ -232,8 +232,8 @@ class Planning:
             given = self._releases.given(asked)
             with public_work(), threadpool_limits(1, user_api="blas"):  # the same to the last bit anywhere
                 wanted = as_learned(asked, support)
-                where, promise = points_of(wanted, X), {"epsilon": asked.epsilon, "delta": asked.delta}
-                return wanted.gp().plan(X, where, given=given, **promise, **of)
+                promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta, **of}
+                return wanted.gp().plan(X, points_of(wanted, X), given=given, **promise)
 
         def make() -> StagedPlan:
             # Inputs that stand for many rows take long to choose, and are the same for all promises.

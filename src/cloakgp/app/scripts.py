@@ -20,7 +20,7 @@ Made by cloakgp {version}. Needs its extras cli and ledger (in a clone: pip inst
 _PLAN = """
 # 1. Plan: public, free, and without a look at the private column.
 import cloakgp
-{imports}from cloakgp.workflow import {tools}
+{imports}{tools}
 from threadpoolctl import threadpool_limits
 
 DATA = "PATH/TO/{data}"  # fill in
@@ -47,9 +47,11 @@ from cloakgp.workflow import private_step
 
 LEDGER = "sqlite:///PATH/TO/ledger.db"  # fill in
 account = Account(cloakgp.Ledger(LEDGER), {dataset!r}, {why!r}, {request!r})
-release = private_step.{release}, {missing!r}, account)
+release = {release}, {missing!r}, account)
 release.save({file!r})
 """
+_STEP = "private_step.release(plan, DATA, OUTPUT"
+_ROWS_STEP = "private_step.release_rows(plan, DATA, OUTPUT, {who!r}"
 _READ = """
 # Read the release file, check it, and predict anywhere: free, and the same each time.
 import cloakgp
@@ -105,14 +107,16 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
             plan=_rows_plan(record) if whole else _plan(settings, is_learned),
             gp=_gp(settings, is_learned),
             imports="" if is_learned else "from cloakgp.kernels import parse\n",
-            tools="boxes" if whole else "points, tables",
+            tools="from cloakgp.workflow import boxes"
+            if whole
+            else "from cloakgp.workflow import points, tables",
             columns=_columns(settings),
             read="" if whole else _inputs(who),
             **settings,
         ),
         _RELEASE.format(
             file=file,
-            release=f"release_rows(plan, DATA, OUTPUT, {who!r}" if whole else "release(plan, DATA, OUTPUT",
+            release=_ROWS_STEP.format(who=who) if whole else _STEP,
             **asked,
         ),
         read,

@@ -22,6 +22,8 @@ from cloakgp.kernels.specs import from_spec
 from cloakgp.measurements.certificate import FIELDS, Certificate, written
 from cloakgp.measurements.unit import PERSON
 from cloakgp.model.inducing import APPROXIMATIONS, MOST_INDUCING
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.inputs import MOST_DROPPED, TableRows
 
 FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-plan", 2
 """Of a release file; of a plan's, which is the same without an answer; the number of the schema of both."""
@@ -29,6 +31,8 @@ PREDICTIONS, FUNCTION, STAGED = "predictions", "function", staged_schema.STAGED
 DENSE, FACTORED, WITHHELD = "dense", "factored", "withheld"
 PEOPLE = "people"
 """The key that is there where the promise is to people, and nowhere else."""
+COLUMNS, TABLE_ROWS = "columns", "table_rows"
+"""Keys that are there where X was a table with names, and where rows of it were left out."""
 PER_ROW = "per row"
 """In place of a model's number: there is an array with one for each row of X."""
 CUSTODIANS_WORDS = "custodians_words_unchecked"
@@ -106,7 +110,7 @@ def checked(
     if manifest.get("release") == STAGED:
         return _checked_stages(manifest, arrays, wanted == PLAN_FORMAT)
     expected = _MANIFEST | ({"function"} if manifest.get("release") == FUNCTION else set())
-    expected |= set(manifest) & {PEOPLE}
+    expected |= set(manifest) & {PEOPLE, COLUMNS, TABLE_ROWS}
     if wanted == PLAN_FORMAT:
         expected -= {"ledger", CUSTODIANS_WORDS}
     if set(manifest) != expected or manifest["release"] not in (PREDICTIONS, FUNCTION):
@@ -119,6 +123,7 @@ def checked(
     _check_function(manifest)
     check_people(manifest, arrays)
     _check_arrays(manifest, arrays)
+    check_table(manifest, arrays["X_star" if manifest["release"] == PREDICTIONS else "points"].shape[1])
     return manifest, arrays
 
 
@@ -126,7 +131,7 @@ def _checked_stages(
     manifest: dict[str, Any], arrays: dict[str, Array], plan: bool
 ) -> tuple[dict[str, Any], dict[str, Array]]:
     expected = staged_schema.keys(manifest, plan) | (set() if plan else {"ledger", CUSTODIANS_WORDS})
-    expected |= set(manifest) & {PEOPLE}
+    expected |= set(manifest) & {PEOPLE, COLUMNS, TABLE_ROWS}
     if set(manifest) != expected:
         raise ReleaseFileError("release file: the manifest lacks a key or has one too many.")
     if not {"X_star", "matrix_0"} <= set(arrays):
@@ -135,6 +140,7 @@ def _checked_stages(
         raise ReleaseFileError("release file: X_star and matrix_0 must have two dimensions.")
     check_people(manifest, arrays)
     staged_schema.check(manifest, arrays, plan)
+    check_table(manifest, arrays["X_star"].shape[1])
     if "kernel" in manifest["model"]:
         _check_kernel(manifest["model"]["kernel"])
     if not plan:
@@ -226,7 +232,7 @@ def _check_model(model: Any) -> None:
 
 
 def _check_kernel(spec: Any) -> None:
-    if json.dumps(stored_kernel(spec).to_spec(), sort_keys=True) != json.dumps(spec, sort_keys=True):
+    if not _same_json(stored_kernel(spec).to_spec(), spec):
         raise ReleaseFileError("release file: its kernel is not described as this version would.")
 
 
@@ -286,6 +292,47 @@ def check_people(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
     # A person's number is the next one that is free where their first row is.
     if not good or labels[0] != 0 or labels.min() < 0 or (np.diff(np.maximum.accumulate(labels)) > 1).any():
         raise ReleaseFileError("release file: people must be numbered by their first rows.")
+
+
+def table_words(columns: Columns | None, rows: TableRows | None) -> dict[str, Any]:
+    """What a manifest says of the table that X was."""
+    words = {} if columns is None else {COLUMNS: columns.words()}
+    return words if rows is None or rows.kept is None else words | {TABLE_ROWS: rows.words()}
+
+
+def table_of(manifest: dict[str, Any]) -> tuple[Columns | None, TableRows | None]:
+    """What :func:`table_words` was made of."""
+    columns, rows = manifest.get(COLUMNS), manifest.get(TABLE_ROWS)
+    return (
+        None if columns is None else Columns.from_words(columns),
+        None if rows is None else TableRows.from_words(rows),
+    )
+
+
+def check_table(manifest: dict[str, Any], width: int) -> None:
+    """Names, levels and origins that are bounded and printable; numbers of rows that were left out."""
+    if COLUMNS in manifest:
+        try:
+            columns = Columns.from_words(manifest[COLUMNS])
+            good = len(columns.inputs) == width and "grid" not in manifest
+            good = good and _same_json(columns.words(), manifest[COLUMNS])
+        except (AttributeError, KeyError, TypeError, ValueError):
+            good = False
+        if not good:
+            raise ReleaseFileError("release file: the names of its columns make no sense.")
+    if TABLE_ROWS in manifest:
+        words = manifest[TABLE_ROWS]
+        good = isinstance(words, dict) and set(words) == {"rows", "dropped"} and "grid" not in manifest
+        size, dropped = (words["rows"], words["dropped"]) if good else (0, [])
+        good = type(size) is int and isinstance(dropped, list) and 0 < len(dropped) <= MOST_DROPPED
+        good = good and all(type(row) is int and 0 <= row < size for row in dropped)
+        good = good and dropped == sorted(set(dropped))
+        if not good or size != manifest["certificate"]["n_rows"] + len(dropped):
+            raise ReleaseFileError("release file: the rows that were left out make no sense.")
+
+
+def _same_json(one: Any, other: Any) -> bool:
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
 def _is_seed(value: Any) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.measurements.staged_certificate import FIELDS, StagedCertificate
-from cloakgp.model.hyperprior import FAMILIES
+from cloakgp.model.hyperprior import FAMILIES, MOST_SEASONS, n_parts
 from cloakgp.model.inducing import MOST_INDUCING
 from cloakgp.model.outcome import LINKS, YES_NO
 from cloakgp.rows.grid import MOST_CELLS
@@ -194,11 +194,13 @@ def _check_model(manifest: dict[str, Any]) -> None:
         return
     prior = model["prior"]
     ends = ("lengthscale", "signal", "noise")
-    good = isinstance(prior, dict) and set(prior) - {"categories"} == {"kernels", *ends}
+    good = isinstance(prior, dict) and set(prior) - {"categories", "seasons"} == {"kernels", *ends}
     columns = prior.get("categories", [0]) if good else []
     good = good and isinstance(columns, list) and 1 <= len(columns) <= MOST_AXES
     good = good and all(type(column) is int and 0 <= column < MOST_AXES for column in columns)
+    good = good and columns == sorted(set(columns))
     _expect(good, "the prior lacks a key or has one too many")
+    _check_seasons(prior)
     families = prior["kernels"]
     # No more than there are, or a file could ask for endless work.
     good = isinstance(families, list) and 1 <= len(families) <= len(FAMILIES)
@@ -216,6 +218,18 @@ def _check_outcome(model: dict[str, Any]) -> None:
     _expect(type(model["outcome"]) is str and model["outcome"] in LINKS, "its outcome makes no sense")
     good = (low, high) == (0.0, 1.0) if model["outcome"] == YES_NO else low >= 0
     _expect(good, "bounds are not such as its outcome has")
+
+
+def _check_seasons(prior: dict[str, Any]) -> None:
+    if "seasons" not in prior:
+        return
+    pairs, levels = prior["seasons"], prior.get("categories", [])
+    good = isinstance(pairs, list) and 1 <= len(pairs) <= MOST_SEASONS
+    good = good and all(isinstance(pair, list) and len(pair) == 2 for pair in pairs)
+    good = good and all(type(column) is int and column not in levels for column, _ in pairs)
+    good = good and all(0 <= column < MOST_AXES for column, _ in pairs)
+    good = good and all(_numbers([period]) and period > 0 for _, period in pairs)
+    _expect(good and len({tuple(pair) for pair in pairs}) == len(pairs), "the prior's seasons make no sense")
 
 
 def _check_stage(words: Any) -> None:
@@ -242,17 +256,24 @@ def _check_lattice(words: dict[str, Any]) -> None:
 
 def _check_learned(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
     columns = arrays["X_star"].shape[1]
+    prior = manifest["model"].get("prior", {})
+    categories, seasons = len(prior.get("categories", ())), len(prior.get("seasons", ()))
+    lengths, parts = columns - categories, n_parts(columns - categories, categories, seasons)
+    optional = {"shares"} if parts > 1 else set()
     learned, known = manifest["learned"], "prior" not in manifest["model"]
     good = isinstance(learned, list) and (len(learned) == 0 if known else 1 <= len(learned) <= MOST_LEARNED)
     _expect(good, "it must list what was learned")
     for one in learned:
-        names = {"family", "lengthscale", "signal", "level", "noise", "weight"}
+        names = {"family", "lengthscale", "signal", "level", "noise", "weight"} | optional
         _expect(
             isinstance(one, dict) and set(one) == names, "what was learned lacks a key or has one too many"
         )
         family, numbers = one["family"], [one["signal"], one["level"], one["noise"]]
-        good = type(family) is str and family in FAMILIES and _numbers(one["lengthscale"], columns)
+        good = type(family) is str and family in FAMILIES and _numbers(one["lengthscale"], lengths)
         good = good and _numbers(numbers) and all(number > 0 for number in one["lengthscale"] + numbers)
+        if optional:
+            good = good and _numbers(one["shares"], parts) and all(share > 0 for share in one["shares"])
+            good = good and abs(math.fsum(one["shares"]) - 1) <= 1e-9
         weight = one["weight"]
         good = good and type(weight) is float and 0 <= weight <= 1
         _expect(good, "what was learned makes no sense")
@@ -294,6 +315,10 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: 
         _expect(array.dtype.kind != "f" or bool(np.isfinite(array).all()), f"{name} must be finite")
     _expect(bool((arrays["weights"] > 0).all()), "weights must be above 0")
     (P, D), N = arrays["X_star"].shape, manifest["certificate"]["n_rows"]
+    columns = manifest["model"].get("prior", {}).get("categories", [0])
+    _expect(max(columns) < D, "a category is no column of X")
+    seasons = manifest["model"].get("prior", {}).get("seasons", [[0, 1.0]])
+    _expect(max(column for column, _ in seasons) < D, "a season is of no column of X")
     shapes: dict[str, tuple[int, ...]] = {"X": (N, D), "X_star": (P, D), "weights": (P,), "people": (N,)}
     if "inducing" in arrays:
         _expect(len(arrays["inducing"]) <= MOST_INDUCING, "there are too many inducing inputs")

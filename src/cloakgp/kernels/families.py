@@ -69,6 +69,9 @@ def dims_of(dims: Sequence[int] | None, X: Array) -> Sequence[int]:
     width = X.shape[1]
     if dims is None:
         return range(width)
+    if isinstance(dims[0], str):
+        remedy = "Plan with a table that has these columns, or count columns from 0."
+        raise ArgumentError("active_dims", "must count columns, where X has no names", repr(dims), remedy)
     if max(dims) >= width:
         raise ArgumentError(
             "active_dims",
@@ -130,8 +133,8 @@ class EQ(Stationary):
         or one per column (automatic relevance determination). It must come from public knowledge.
     variance : float, default 1.0
         The kernel's value at distance zero: the outcomes' prior variance.
-    active_dims : sequence of int, optional
-        The input columns to read, counted from 0. All of them if absent.
+    active_dims : sequence of int or of names, optional
+        The input columns to read, counted from 0, or by the names that a plan's table has. All if absent.
 
     Examples
     --------
@@ -321,6 +324,10 @@ def _lengthscale(value: Any) -> float | tuple[float, ...]:
 
 
 def _active_dims(value: Any) -> tuple[int, ...]:
+    if isinstance(value, (list, tuple)) and value and all(isinstance(name, str) for name in value):
+        if len(set(value)) < len(value):
+            raise ArgumentError("active_dims", "must be distinct columns", reprlib.repr(value))
+        return tuple(value)  # names, which a plan makes numbers by its table
     try:
         dims = tuple(_integer(column, "active_dims") for column in value)
     except TypeError:

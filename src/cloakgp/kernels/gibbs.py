@@ -14,7 +14,7 @@ from array_api_compat import array_namespace, device, is_array_api_obj
 from cloakgp import checks
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels.base import Array, Kernel, full, set_frozen
-from cloakgp.kernels.families import _active_dims
+from cloakgp.kernels.families import checked_dims, dims_of
 
 _MOST_KNOTS = 1000
 _FARTHEST = 1e100  # from 0 that a knot may be, so that no difference of two is infinite
@@ -55,7 +55,7 @@ class Gibbs(Kernel):
     active_dims: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
-        dims = None if self.active_dims is None else _active_dims(self.active_dims)
+        dims = checked_dims(self.active_dims)
         scales = self.lengthscale if _is_function(self.lengthscale) else _knots(self.lengthscale)
         if dims is not None and not callable(scales) and _width(scales) != len(dims):
             raise ArgumentError(
@@ -105,15 +105,7 @@ class Gibbs(Kernel):
 
     def _columns(self, X: Array) -> Array:
         """The columns of X that this kernel reads."""
-        width = X.shape[1]
-        dims = range(width) if self.active_dims is None else self.active_dims
-        if max(dims) >= width:
-            raise ArgumentError(
-                "active_dims",
-                f"must name columns of X, which has {width}",
-                repr(self.active_dims),
-                "Columns are counted from 0.",
-            )
+        width, dims = X.shape[1], dims_of(self.active_dims, X)
         if not callable(self.lengthscale) and _width(self.lengthscale) != len(dims):
             raise ArgumentError(
                 "lengthscale",

@@ -84,7 +84,9 @@ def _from_spec(spec: Any, depth: int, custom: Kernel | None) -> Kernel:
             raise ArgumentError("normalise", "must be true or false", reprlib.repr(values["normalise"]))
         values["kernel"] = _from_spec(values["kernel"], depth + 1, custom)
     else:
-        _check_numbers(values, _KNOTS if kind is Gibbs else 1)
+        # What a category's levels are called, its own constructor checks.
+        numbers = {name: value for name, value in values.items() if name != "levels"}
+        _check_numbers(numbers, _KNOTS if kind is Gibbs else 1)
     try:
         return kind(**values)
     except (TypeError, OverflowError) as error:

@@ -2,8 +2,9 @@
 
 The text is read by Python's own grammar into a tree, and the tree is walked with a closed list: the kernels
 of this package, numbers, lists and tuples of numbers (for knots, inside each other), keyword arguments,
-``+``, ``*`` and, for numbers, ``**``. Anything else is an error that points at its place. So a kernel from a
-command line, a file or a web form can do nothing but describe a kernel.
+texts that name a category's levels, ``+``, ``*`` and, for numbers, ``**``. Anything else is an error that
+points at its place. So a kernel from a command line, a file or a web form can do nothing but describe a
+kernel.
 """
 
 from __future__ import annotations
@@ -109,6 +110,16 @@ class _Reader:
         """Of a list: a number, or another list, as the knots of Gibbs."""
         return (self._value if isinstance(node, (ast.List, ast.Tuple)) else self._number)(node, depth)
 
+    def _levels(self, node: ast.expr, depth: int) -> Any:
+        """Of a category: a list in which texts are understood, too."""
+        if not isinstance(node, (ast.List, ast.Tuple)):
+            return self._value(node, depth)
+        named = [isinstance(one, ast.Constant) and isinstance(one.value, str) for one in node.elts]
+        return [
+            ast.literal_eval(one) if text else self._number(one, depth + 1)
+            for one, text in zip(node.elts, named, strict=True)
+        ]
+
     def _number(self, node: ast.expr, depth: int) -> Any:
         """An int or a float, as written; powers are floats."""
         if depth > _DEEPEST:
@@ -178,7 +189,8 @@ class _Reader:
                 raise self._refused(keyword, f"{words}; it has {_names(accepted)}")
             if keyword.arg in taken or keyword.arg in named:
                 raise self._refused(keyword, f"{keyword.arg} is given twice")
-            named[keyword.arg] = self._value(keyword.value, depth + 1)
+            read = self._levels if keyword.arg == "levels" else self._value
+            named[keyword.arg] = read(keyword.value, depth + 1)
         needed = [name for name, p in accepted.items() if p.default is p.empty]
         absent = [name for name in needed if name not in taken and name not in named]
         if absent:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.gp import check_bounds
-from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.hyperprior import PERIODS, Hyperprior
 from cloakgp.model.inducing import check_inducing
 from cloakgp.model.outcome import LINKS, REAL, as_outcome, bounds_for
+from cloakgp.rows.columns import DATE, Columns
+from cloakgp.rows.inputs import as_inputs
 from cloakgp.rows.sources import as_source
 
 if TYPE_CHECKING:
@@ -45,6 +47,13 @@ class AutoGP:
         What is believed beforehand of lengthscales, signal and noise, instead of `kernels`; public. Other
         outcomes than real ones have no noise of their own: its `noise` is not looked at, and `signal` is in
         shares of the range of f, which is 7 for yes/no, and 6.9 for counts with bounds from 0.
+    categories : columns of X, optional
+        Those that hold levels, by any numbers, counted from 0: only whether two are equal counts. What they
+        change, alone and together with the other columns, is learned.
+    seasons : mapping of columns to periods, optional
+        Where outcomes may repeat: such as ``{"date": ["week", "year"]}`` for a column of dates ("day", "week"
+        or "year"), or after how long, in the column's unit. Columns by name, or counted from 0. How much each
+        season changes is learned.
     stages : int, optional
         How many; chosen by a public rule if absent.
     inducing : int or (m, D) array, optional
@@ -61,6 +70,7 @@ class AutoGP:
     prior: Hyperprior
     stages: int | None
     inducing: int | FloatArray | None
+    seasons: tuple[tuple[str | int, str | float], ...]
     outcome: str
 
     def __init__(
@@ -70,6 +80,8 @@ class AutoGP:
         outcome: str = REAL,
         kernels: Any = None,
         prior: Hyperprior | None = None,
+        categories: Any = None,
+        seasons: Mapping[str | int, Any] | None = None,
         stages: int | None = None,
         inducing: Any = None,
     ) -> None:
@@ -79,6 +91,8 @@ class AutoGP:
             raise ArgumentError("kernels", "must be left out where prior is given, which names them too")
         bounds = check_bounds(bounds_for(as_outcome(outcome), bounds))
         prior = _prior(prior, kernels, outcome, bounds)
+        if categories is not None:
+            prior = replace(prior, categories=categories)
         if stages is not None and (type(stages) is not int or not 1 <= stages <= MOST_STAGES):
             raise ArgumentError("stages", f"must be a whole number from 1 to {MOST_STAGES}", repr(stages))
         values = {
@@ -86,6 +100,7 @@ class AutoGP:
             "prior": prior,
             "stages": stages,
             "inducing": check_inducing(inducing),
+            "seasons": _pairs(seasons),
             "outcome": outcome,
         }
         for name, value in values.items():
@@ -102,15 +117,18 @@ class AutoGP:
         given: Sequence[Any] = (),
         people: Any = None,
         within: float = 1.0,
+        columns: Any = None,
+        missing_inputs: str = "error",
     ) -> StagedPlan:
         """Plan a release in stages: public, free, and without y.
 
         Parameters
         ----------
-        X : (N, D) array
-            Public inputs of the private outcomes, at most ten columns. A vector is one column. The order of
-            the rows is public too: do not sort them by y.
-        X_star : (P, D) array, optional
+        X : table or (N, D) array
+            Public inputs of the private outcomes, at most ten columns: a pandas, polars or pyarrow table,
+            whose texts and dates become numbers (``docs/tables.md``), or an array. A vector is one column.
+            The order of the rows is public too: do not sort them by y.
+        X_star : table or (P, D) array, optional
             Where predictions matter most; points that cover X and its surroundings if absent.
         epsilon, delta : float
             The promise for all stages together. One release spends it once.
@@ -119,12 +137,18 @@ class AutoGP:
         given : releases, optional
             Of the same y at the same X, made before: what they say is taken into account, and only what is
             new is paid for.
-        people : (N,) ids, optional
+        people : (N,) ids, or the name of a column of X, optional
             Whose outcome each row of X has: whole numbers, texts or anything hashable. Who has which rows is
-            public. The promise is to each person then, with all of their rows, exactly; without, to each row.
+            public. A column that is named is not an input. The promise is to each person then, with all of
+            their rows, exactly; without, to each row.
         within : float
             With `people`: correlation of the noise of one person's outcomes, from 0 to 1; public. With 1, a
             person counts once, however many rows they have.
+        columns : Columns, optional
+            Names of the columns, levels and units, where X is an array or more is known than a table tells:
+            see :meth:`cloakgp.Columns.of`.
+        missing_inputs : {"error", "drop"}
+            Refuse rows of X in which something is missing, or leave them out, of y too: X is public.
 
         Returns
         -------
@@ -134,16 +158,15 @@ class AutoGP:
         """
         from cloakgp.plans.staged_planner import make_staged_plan
 
-        X = as_source(X, "X")
+        inputs = as_inputs(X, people, columns, missing_inputs)
         return make_staged_plan(
             self,
-            X,
+            inputs._replace(X=as_source(inputs.X, "X")),
             X_star,
             epsilon=epsilon,
             delta=delta,
             weights=weights,
             given=given,
-            people=people,
             within=within,
         )
 
@@ -186,10 +209,21 @@ class AutoGP:
         promise: Any = {"epsilon": epsilon, "delta": delta, "weights": weights, "max_rows": max_rows}
         return make_rows_plan(self, grid, n_rows, X_star, **promise)
 
+    def prior_for(self, columns: Columns | None, width: int) -> Hyperprior:
+        """What is believed beforehand of a table with these columns."""
+        prior = self.prior
+        if columns is not None and columns.categories:
+            prior = replace(prior, categories=columns.categories)
+        if not self.seasons:
+            return prior
+        return replace(prior, seasons=tuple(_season(*pair, columns, width) for pair in self.seasons))
+
     def __repr__(self) -> str:
         shown = f"bounds={self.bounds}, kernels={self.prior.kernels}"
         if self.outcome != REAL:
             shown += f", outcome={self.outcome!r}"
+        if self.prior.categories:
+            shown += f", categories={self.prior.categories}"
         if self.stages is not None:
             shown += f", stages={self.stages}"
         return f"AutoGP({shown})"
@@ -207,3 +241,38 @@ def _prior(prior: Hyperprior | None, kernels: Any, outcome: str, bounds: tuple[f
     least, most = (math.sqrt(factor) / (high - low) for factor in link.noise)
     signal = prior.signal if given else (link.signal[0] / (high - low), link.signal[1] / (high - low))
     return replace(prior, signal=signal, noise=(least, most))
+
+
+def _pairs(seasons: Any) -> tuple[tuple[str | int, str | float], ...]:
+    remedy = 'Such as {"date": ["week", "year"]}, or {0: 24.0} for a period in the unit of the first column.'
+    if seasons is None:
+        return ()
+    if not isinstance(seasons, Mapping):
+        raise ArgumentTypeError("seasons", "must say the periods of columns", type(seasons).__name__, remedy)
+    listed = {
+        name: [one] if isinstance(one, (str, int, float)) else list(one) for name, one in seasons.items()
+    }
+    pairs = tuple((name, period) for name, periods in listed.items() for period in periods)
+    for name, period in pairs:
+        if not isinstance(name, (str, int)) or (isinstance(period, str) and period not in PERIODS):
+            expected = f"must be columns, and {', '.join(PERIODS)} or numbers as their periods"
+            raise ArgumentError("seasons", expected, f"{name!r}: {period!r}"[:100], remedy)
+    return pairs
+
+
+def _season(name: str | int, period: str | float, columns: Columns | None, width: int) -> tuple[int, float]:
+    """A column's number, and a period in its unit."""
+    if isinstance(name, str):
+        if columns is None:
+            raise ArgumentError("seasons", "must count columns, since X has no names", repr(name))
+        place = columns.place(name)
+    else:
+        place = name
+    if not 0 <= place < width:
+        raise ArgumentError("seasons", f"must be of columns of X, which has {width}", repr(name))
+    if not isinstance(period, str):
+        return place, float(period)
+    if columns is not None and columns.inputs[place].kind != DATE:
+        remedy = "Give the period as a number, in the column's unit."
+        raise ArgumentError("seasons", f"must be a number for {columns.names[place]!r}", repr(period), remedy)
+    return place, PERIODS[period]

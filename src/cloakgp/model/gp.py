@@ -13,6 +13,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, choose_inducing
+from cloakgp.model.levels import check_levels, with_places
 from cloakgp.model.outcome import REAL, as_outcome, bounds_for, check_options, of_outcome
 from cloakgp.model.windows import (
     Given,
@@ -25,6 +26,8 @@ from cloakgp.model.windows import (
     distances,
     noise_at,
 )
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.inputs import PublicInputs, as_inputs
 from cloakgp.rows.merging import Groups
 
 __all__ = ["GP", "check_bounds"]
@@ -147,6 +150,8 @@ class GP:
         given: None = ...,
         people: Any = ...,
         within: float = ...,
+        columns: Any = ...,
+        missing_inputs: str = ...,
     ) -> Plan: ...
     @overload
     def plan(
@@ -161,6 +166,8 @@ class GP:
         windows: float | None = ...,
         people: Any = ...,
         within: float = ...,
+        columns: Any = ...,
+        missing_inputs: str = ...,
     ) -> StagedPlan: ...
     def plan(
         self,
@@ -178,17 +185,20 @@ class GP:
         windows: float | None = None,
         people: Any = None,
         within: float = 1.0,
+        columns: Any = None,
+        missing_inputs: str = "error",
     ) -> Plan | StagedPlan:
         """Plan a release of predictions at `X_star`: public, free, and without y.
 
         Parameters
         ----------
-        X : (N, D) array
-            Public inputs of the private outcomes. A vector is one column. The order of the rows
+        X : table or (N, D) array
+            Public inputs of the private outcomes: a pandas, polars or pyarrow table, whose texts and dates
+            become numbers (``docs/tables.md``), or an array. A vector is one column. The order of the rows
             is public too: do not sort them by y. With inducing inputs also a memory map, a Dask array or
             :class:`cloakgp.ParquetColumns`, read a chunk at a time.
-        X_star : (P, D) array
-            Where predictions are wanted.
+        X_star : table or (P, D) array
+            Where predictions are wanted. A table has the columns of X, in any order.
         epsilon, delta : float
             The promise: epsilon > 0, 0 < delta < 1. One release spends it once.
         design : {"mse", "max", "posterior", "volume"}
@@ -212,13 +222,19 @@ class GP:
             With `given`: clip outcomes to where they are expected now, plus or minus so many standard
             deviations, such as 2, instead of to the bounds. Less noise is needed then; the model takes
             account of what is clipped.
-        people : (N,) ids, optional
+        people : (N,) ids, or the name of a column of X, optional
             Whose outcome each row of X has: whole numbers, texts or anything hashable. Who has which rows is
-            public. The promise is to each person then, with all of their rows, exactly; without, to each row.
+            public. A column that is named is not an input. The promise is to each person then, with all of
+            their rows, exactly; without, to each row.
         within : float
             With `people`: correlation of the noise of one person's outcomes, from 0 to 1; public. Rows of a
             person who has k get 1 + (k - 1) within times the noise variance, so that with 1 a person counts
             once. The plan's model has one variance per row then: give `include_noise` this `noise`.
+        columns : Columns, optional
+            Names of the columns, levels and units, where X is an array or more is known than a table tells:
+            see :meth:`cloakgp.Columns.of`.
+        missing_inputs : {"error", "drop"}
+            Refuse rows of X in which something is missing, or leave them out, of y too: X is public.
 
         Returns
         -------
@@ -229,10 +245,11 @@ class GP:
             check_options(self.outcome, design=design, calibration=calibration, device=device)
             given = () if given is None else given
         if given is not None:
-            return self._plan_after(X, X_star, given, windows, epsilon, delta, weights, people, within)
+            inputs = as_inputs(X, people, columns, missing_inputs)
+            return self._plan_after(inputs, X_star, given, windows, epsilon, delta, weights, within)
         if windows is not None:
             raise ArgumentError("windows", "needs earlier releases", remedy="Name them in given.")
-        return self.planner(X, X_star, weights, device, people, within).plan(
+        return self.planner(X, X_star, weights, device, people, within, columns, missing_inputs).plan(
             epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
         )
 
@@ -259,29 +276,27 @@ class GP:
 
     def _plan_after(
         self,
-        X: Any,
+        inputs: PublicInputs,
         X_star: Any,
         given: Sequence[Any],
         windows: float | None,
         epsilon: float,
         delta: float,
         weights: Any,
-        people: Any,
         within: float,
     ) -> StagedPlan:
         from cloakgp.plans.staged_planner import make_given_plan
 
-        X = checks.matrix(X, "X")
+        inputs = inputs._replace(X=checks.matrix(inputs.X, "X"))
         return make_given_plan(
-            self.with_inducing(X),
-            X,
+            self.for_columns(inputs.columns).with_inducing(inputs.X),
+            inputs,
             X_star,
             epsilon=epsilon,
             delta=delta,
             weights=weights,
             given=given,
             windows=windows,
-            people=people,
             within=within,
         )
 
@@ -293,6 +308,8 @@ class GP:
         device: Any = None,
         people: Any = None,
         within: float = 1.0,
+        columns: Any = None,
+        missing_inputs: str = "error",
     ) -> Planner:
         """For many plans over the same points: the costly part is done once.
 
@@ -302,7 +319,8 @@ class GP:
         from cloakgp.plans.planner import Planner
 
         self._check_real("a planner")
-        return Planner(self, X, X_star, weights, device, people, within)
+        inputs = as_inputs(X, people, columns, missing_inputs)
+        return Planner(self, inputs, X_star, weights, device, within)
 
     def plan_function(
         self,
@@ -317,6 +335,8 @@ class GP:
         prior_noise: bool = False,
         people: Any = None,
         within: float = 1.0,
+        columns: Any = None,
+        missing_inputs: str = "error",
     ) -> FunctionPlan:
         """Plan a release of the whole function, to be asked anywhere: the paper's "standard" method.
 
@@ -325,7 +345,7 @@ class GP:
 
         Parameters
         ----------
-        X : (N, D) array
+        X : table or (N, D) array
             Public inputs of the private outcomes.
         epsilon, delta, calibration
             As for :meth:`plan`.
@@ -343,6 +363,8 @@ class GP:
             also away from the data.
         people, within
             As for :meth:`plan`; for bound="exact" only, since the others are bounds on one row.
+        columns, missing_inputs
+            As for :meth:`plan`.
         """
         from cloakgp.plans.function_planner import make_function_plan
 
@@ -352,9 +374,10 @@ class GP:
                 "inducing: a function release needs an exact GP. Leave inducing out, or use plan(), whose "
                 "release also predicts anywhere."
             )
+        inputs = as_inputs(X, people, columns, missing_inputs)
         return make_function_plan(
-            self,
-            X,
+            self.for_columns(inputs.columns),
+            inputs,
             epsilon=epsilon,
             delta=delta,
             bound=bound,
@@ -362,7 +385,6 @@ class GP:
             basis=basis,
             margin=margin,
             prior_noise=prior_noise,
-            people=people,
             within=within,
         )
 
@@ -370,6 +392,13 @@ class GP:
         if self.outcome != REAL:
             remedy = "Use plan, plan_rows or AutoGP, whose releases take account of it."
             raise ArgumentError("outcome", f"must be {REAL!r} for {what}", repr(self.outcome), remedy)
+
+    def for_columns(self, columns: Columns | None) -> GP:
+        """The same model for a table with these columns; or why its kernel does not suit them."""
+        kernel = with_places(self.kernel, columns)
+        if columns is not None:
+            check_levels(kernel, columns)
+        return self if kernel is self.kernel else replace(self, kernel=kernel)
 
     def with_inducing(self, X: Any) -> GP:
         """The same model with its inducing inputs, if it has any, chosen and checked for X."""

@@ -4,16 +4,23 @@ Lengthscales are log-uniform from a thirtieth of each input's range to all of it
 to 0.4 and the noise's from 0.01 to 0.3 of the bounds' width. The level is unknown: a constant with variance
 width^2 / 12, that of a number anywhere within the bounds. A grid stands for it where there is one
 lengthscale, Sobol's points where there are more.
+
+With categories the smooth part is a sum: of the numbers, of each category, and of all together,
+
+    k = w_0 k_num + w_1 [c_1 = c_1'] + ... + w_C [c_C = c_C'] + w_C+1 k_num (product over categories),
+
+with shares w that add up to 1. Their ratios to the first are log-uniform, from 1/50 to 50. How far different
+levels go together needs no number of its own: what they share is the level's and the numbers' part.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import product
-from operator import add, mul
+from operator import add
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -21,13 +28,18 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
-from cloakgp.kernels import EQ, Category, Constant, Kernel, Matern32, Matern52
+from cloakgp.kernels import EQ, Category, Constant, Kernel, Matern32, Matern52, Periodic
+from cloakgp.kernels.category import category_columns
 from cloakgp.model.gp import GP, check_bounds
 
 FAMILIES: dict[str, type[Any]] = {"EQ": EQ, "Matern32": Matern32, "Matern52": Matern52}
+PERIODS = {"day": 1.0, "week": 7.0, "year": 365.25}
+"""Of dates, in days."""
+MOST_SEASONS = 10
+_SEASON = 1.0  # a season's lengthscale: one rise and fall in each period, or two
 _GRID = (6, 5, 7)  # lengthscales, signal stds, noise stds
 _SOBOL = 2**9
-_LEVELS_SPAN = 3.0  # of a category, in distances of levels: the longest lengthscale makes them nearly alike
+_RATIOS = (1 / 50, 50.0)  # of the parts' variances to the first part's
 _SUMMED = 16  # kernels of a sum that stands for the mixture
 
 
@@ -50,7 +62,9 @@ class Hyperprior:
     signal: tuple[float, float] = (0.025, 0.4)
     noise: tuple[float, float] = (0.01, 0.3)
     categories: tuple[int, ...] = ()
-    """Columns of the inputs that hold levels of a category: any two are equally far apart."""
+    """Columns of the inputs that hold levels of a category, counted from 0: any two are equally far apart."""
+    seasons: tuple[tuple[int, float], ...] = ()
+    """Columns in which outcomes may repeat, and after how long: each has a part of its own."""
 
     def __post_init__(self) -> None:
         families = (self.kernels,) if isinstance(self.kernels, str) else tuple(self.kernels)
@@ -65,26 +79,51 @@ class Hyperprior:
         for name in ("lengthscale", "signal", "noise"):
             least, most = _pair(getattr(self, name), name)
             object.__setattr__(self, name, (least, most))
+        object.__setattr__(self, "categories", _columns(self.categories))
+        object.__setattr__(self, "seasons", as_seasons(self.seasons, self.categories))
 
     def spans(self, X: FloatArray) -> FloatArray:
-        """(D,) ranges of inputs; of a category, as many times as far as any two levels are apart."""
-        spans = np.ptp(X, axis=0)
-        spans[list(self.categories)] = _LEVELS_SPAN
-        return np.asarray(spans)
+        """Ranges of the inputs that are numbers, in their order."""
+        spans: FloatArray = np.ptp(X, axis=0)
+        categories = self.category_columns(X.shape[1])
+        return spans[[column for column in range(X.shape[1]) if column not in categories]]
+
+    def category_columns(self, columns: int) -> tuple[int, ...]:
+        """Those of so many columns that hold levels."""
+        if self.categories and max(self.categories) >= columns:
+            raise ArgumentError(
+                "categories",
+                f"must be columns of X, which has {columns}",
+                repr(self.categories),
+                "Columns are counted from 0.",
+            )
+        return self.categories
+
+    def ends(self, lengthscales: int) -> FloatArray:
+        """(d, 2) logs of the least and the most: of lengthscales, shares' ratios, signal and noise."""
+        ratios = n_parts(lengthscales, len(self.categories), len(self.seasons)) - 1
+        pairs = [self.lengthscale] * lengthscales + [_RATIOS] * ratios + [self.signal, self.noise]
+        return np.asarray(np.log(pairs))
+
+    def several(self, spans: FloatArray) -> bool:
+        """Whether the smooth part's shape has several numbers open: too many for a grid."""
+        return len(self.ends(len(spans))) > 3
 
     def settings(self, spans: FloatArray, width: float) -> list[Setting]:
         """Models that stand for the prior, for inputs of these ranges and outcomes of this width."""
         spans = np.where(spans > 0, spans, 1.0)
-        if len(spans) == 1:
+        if len(spans) == 1 and not self.categories and not self.seasons:
             axes = (_spread(ends, n) for ends, n in zip(self._ends(), _GRID, strict=True))
             shares = np.array(list(product(*axes)))
         else:
             from scipy.stats import qmc
 
-            unit = qmc.Sobol(len(spans) + 2, scramble=False).random(_SOBOL) + 0.5 / _SOBOL
-            shares = self._within(unit, len(spans))
-        given = spans, width, self.categories
-        return [Setting.of(family, row, *given) for family in self.kernels for row in shares]
+            ends = self.ends(len(spans))
+            unit = qmc.Sobol(len(ends), scramble=False).random(_SOBOL) + 0.5 / _SOBOL
+            shares = np.exp(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0]))
+        families = self.kernels if len(spans) else self.kernels[:1]  # of levels alone, all are the same
+        given = spans, width, self.categories, self.seasons
+        return [Setting.of(family, row, *given) for family in families for row in shares]
 
     def model(self, X: Any, bounds: Any) -> GP:
         """The one GP with the mean and the covariances of the whole mixture: to plan a release with.
@@ -94,23 +133,22 @@ class Hyperprior:
         reconstructions that are linear.
         """
         X, (low, high) = checks.matrix(X, "X"), check_bounds(bounds)
-        settings = self.settings(self.spans(X), high - low)
-        if X.shape[1] > 1:  # a few that are spread: a sum of hundreds of kernels would be slow
+        spans = self.spans(X)
+        settings = self.settings(spans, high - low)
+        if self.several(spans):  # a few that are spread: a sum of hundreds of kernels would be slow
             settings = settings[:: max(1, len(settings) // _SUMMED)]
-        shapes = list(dict.fromkeys((s.family, s.lengthscale) for s in settings))
+        shapes = list({s.form: s for s in settings}.values())
         signal = float(np.mean([s.signal for s in settings])) / len(shapes)
-        smooth = [smooth_part(family, lengths, signal, self.categories) for family, lengths in shapes]
+        smooth = [one.smooth(signal) for one in shapes]
         kernel = reduce(add, smooth) + Constant(settings[0].level)
         return GP(kernel, float(np.mean([s.noise for s in settings])), (low, high))
 
     def _ends(self) -> tuple[tuple[float, float], ...]:
         return self.lengthscale, self.signal, self.noise
 
-    def _within(self, unit: FloatArray, columns: int) -> FloatArray:
-        """Points of the unit cube as shares: log-uniform between the ends."""
-        ends = np.log([self.lengthscale] * columns + [self.signal, self.noise])
-        result: FloatArray = np.exp(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0]))
-        return result
+
+Form = tuple[str, tuple[float, ...], tuple[float, ...]]
+"""All that a shape hangs on: family, lengthscales, shares of its parts."""
 
 
 class Candidate(Protocol):
@@ -126,6 +164,8 @@ class Candidate(Protocol):
     def level(self) -> float: ...
     @property
     def noise(self) -> float: ...
+    @property
+    def form(self) -> Form: ...
     @property
     def shape(self) -> Kernel: ...
     @property
@@ -145,47 +185,116 @@ class Setting:
     noise: float
     """Variance of one outcome about f."""
     categories: tuple[int, ...] = ()
-    """Columns that hold levels: as in the hyperprior."""
+    """Columns that hold levels: as in the hyperprior. They have no lengthscale."""
+    shares: tuple[float, ...] = ()
+    """Of the smooth part's variance: the numbers', each category's, all together's, and then each season's;
+    none if it is one."""
+    seasons: tuple[tuple[int, float], ...] = ()
+    """Columns and periods: as in the hyperprior."""
 
     @classmethod
     def of(
         cls,
         family: str,
-        shares: FloatArray,
+        numbers: FloatArray,
         spans: FloatArray,
         width: float,
         categories: tuple[int, ...] = (),
+        seasons: tuple[tuple[int, float], ...] = (),
     ) -> Setting:
-        *lengths, signal, noise = shares.tolist()
+        """From lengthscales, signal and noise as shares of ranges and width, and the parts' ratios."""
+        *first, signal, noise = numbers.tolist()
+        lengths, ratios = first[: len(spans)], first[len(spans) :]
         scales = tuple(float(share * span) for share, span in zip(lengths, spans, strict=True))
-        return cls(family, scales, (signal * width) ** 2, width**2 / 12, (noise * width) ** 2, categories)
+        variances = (signal * width) ** 2, width**2 / 12, (noise * width) ** 2
+        parts = [1.0, *ratios] if ratios else []
+        shares = tuple(part / sum(parts) for part in parts)
+        return cls(family, scales, *variances, categories, shares, seasons)
+
+    @property
+    def form(self) -> Form:
+        """All that its shape hangs on."""
+        return self.family, self.lengthscale, self.shares
 
     @property
     def shape(self) -> Kernel:
         """The smooth part with variance 1."""
-        return smooth_part(self.family, self.lengthscale, 1.0, self.categories)
+        return self.smooth(1.0)
 
     @property
     def kernel(self) -> Kernel:
         """The whole kernel, level included."""
-        smooth = smooth_part(self.family, self.lengthscale, self.signal, self.categories)
-        return smooth + Constant(self.level)
+        return self.smooth(self.signal) + Constant(self.level)
+
+    def smooth(self, variance: float) -> Kernel:
+        """The smooth part with this variance."""
+        if self.seasons:
+            return self._with_seasons(variance)
+        kind, categories = FAMILIES[self.family], self.categories
+        if not categories:
+            return cast(Kernel, kind(list(self.lengthscale), variance=variance))
+        if not self.shares:  # one category, and nothing else
+            return Category(variance=variance, active_dims=categories)
+        *shares, last = (share * variance for share in self.shares)
+        # Of several categories, one is expected to matter beside the numbers.
+        together: Kernel = Category(1 - 1 / len(categories), variance=last, active_dims=categories)
+        if self.lengthscale:
+            numbers = kind(list(self.lengthscale), active_dims=self.numeric)
+            together = numbers * (Constant(shares.pop(0)) + together)
+        own = (Category(variance=v, active_dims=[c]) for c, v in zip(categories, shares, strict=True))
+        return reduce(add, own, together)
+
+    def _with_seasons(self, variance: float) -> Kernel:
+        """What does not repeat, and a part for each season."""
+        n = len(self.seasons)
+        rest, own = self.shares[:-n], self.shares[-n:]
+        total = sum(rest)
+        shares = tuple(share / total for share in rest) if len(rest) > 1 else ()
+        smooth = replace(self, shares=shares, seasons=()).smooth(variance * total)
+        parts = (
+            Periodic(_SEASON, variance=variance * share, period=period, active_dims=[column])
+            for share, (column, period) in zip(own, self.seasons, strict=True)
+        )
+        return reduce(add, parts, smooth)
+
+    @property
+    def numeric(self) -> tuple[int, ...]:
+        """Columns that hold numbers, each with its lengthscale."""
+        columns = range(len(self.lengthscale) + len(self.categories))
+        return tuple(column for column in columns if column not in self.categories)
+
+    def parts(self, names: Sequence[str] | None = None) -> tuple[str, ...]:
+        """What the shares are of, in words, for columns of these names."""
+        if not self.shares:
+            return ()
+        if names is None:
+            names = [f"column {place}" for place in range(1, 1 + len(self.lengthscale + self.categories))]
+        numbers = ("numbers",) if self.lengthscale else ()
+        together = ("together",) if self.categories else ()
+        seasons = (f"{_in_words(period)} of {names[column]}" for column, period in self.seasons)
+        return (*numbers, *(names[column] for column in self.categories), *together, *seasons)
 
 
-def smooth_part(
-    family: str, lengthscale: Sequence[float], variance: float, categories: tuple[int, ...] = ()
-) -> Kernel:
-    """A family's kernel, times one for each category: levels at distance 1, by its lengthscale."""
-    kind = FAMILIES[family]
-    if not categories:
-        return cast(Kernel, kind(list(lengthscale), variance=variance))
-    numeric = [column for column in range(len(lengthscale)) if column not in categories]
-    factors: list[Kernel] = [
-        Category(math.exp(-1 / (2 * lengthscale[column] ** 2)), active_dims=[column]) for column in categories
-    ]
-    if numeric:
-        factors.insert(0, kind([lengthscale[column] for column in numeric], active_dims=numeric))
-    return reduce(mul, factors) * variance
+def n_parts(lengthscales: int, categories: int, seasons: int = 0) -> int:
+    """How many parts the smooth part has: numbers', each category's, that of all together, each season's."""
+    alone = (lengthscales > 0) + categories
+    return seasons + (alone if not categories or alone == 1 else alone + 1)
+
+
+def as_seasons(seasons: Any, categories: Sequence[int] = ()) -> tuple[tuple[int, float], ...]:
+    """Columns that hold numbers, and a period for each."""
+    pairs = [tuple(pair) for pair in seasons]
+    good = all(len(pair) == 2 and type(pair[0]) is int and pair[0] >= 0 for pair in pairs)
+    if not good or len(set(pairs)) < len(pairs) or len(pairs) > MOST_SEASONS:
+        expected = f"must be at most {MOST_SEASONS} different pairs of a column, counted from 0, and a period"
+        raise ArgumentError("seasons", expected, repr(seasons)[:100])
+    if any(column in categories for column, _ in pairs):
+        raise ArgumentError("seasons", "must be of columns that hold numbers or dates, not levels")
+    return tuple((column, checks.positive(period, "seasons")) for column, period in pairs)
+
+
+def _in_words(period: float) -> str:
+    return next((word for word, days in PERIODS.items() if days == period), f"period {period:g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +306,14 @@ class Known:
     def spans(self, X: FloatArray) -> FloatArray:
         """(D,) ranges of inputs."""
         return np.asarray(np.ptp(X, axis=0))
+
+    def category_columns(self, columns: int) -> tuple[int, ...]:
+        """Those of so many columns that hold levels."""
+        return category_columns(self.gp.kernel, columns)
+
+    def several(self, spans: FloatArray) -> bool:
+        """Whether there are several columns."""
+        return len(spans) > 1
 
     def settings(self, spans: FloatArray, width: float) -> list[KnownSetting]:
         """The one model."""
@@ -216,6 +333,7 @@ class KnownSetting:
     lengthscale: tuple[float, ...] = ()
     signal: float = 1.0
     level: float = 0.0
+    form: Form = ("known", (), ())
 
     @property
     def noise(self) -> float:
@@ -234,6 +352,14 @@ class KnownSetting:
 def _spread(ends: tuple[float, float], n: int) -> FloatArray:
     """Numbers between two ends, or the one that both are."""
     return np.geomspace(*ends, n if ends[0] < ends[1] else 1)
+
+
+def _columns(value: Any) -> tuple[int, ...]:
+    whole = isinstance(value, Sequence) and all(type(column) is int and column >= 0 for column in value)
+    if not whole or len(set(value)) < len(value):
+        expected = "must be different columns of X, counted from 0"
+        raise ArgumentError("categories", expected, repr(value)[:100], "Such as categories=(2,).")
+    return tuple(sorted(value))
 
 
 def _pair(value: Any, name: str) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.learning import Learned
+from cloakgp.rows.columns import common
 
 
 @overload
@@ -101,7 +102,8 @@ def combine(
                 "releases",
                 "must all have the same kernel, noise, mean, bounds and inducing inputs; these differ",
             )
-    return Posterior(first.gp, first.X, [(release.plan.measurement, release.z) for release in releases])
+    released = [(release.plan.measurement, release.z) for release in releases]
+    return Posterior(first.gp, first.X, released, columns=common(r.plan.columns for r in releases))
 
 
 def _same(one: Release | FunctionRelease, other: Release | FunctionRelease) -> bool:

@@ -31,6 +31,7 @@ from cloakgp.posterior.conditioning import Line, Posterior
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import Mixture, SpreadReading
 from cloakgp.posterior.support import support_points
+from cloakgp.rows.columns import Columns, common
 from cloakgp.rows.merging import Groups, Inputs, take
 from cloakgp.rows.people import times_noise
 
@@ -46,8 +47,9 @@ def pooled(releases: Sequence[AnyRelease], model: Any = None) -> Posterior | Lea
     sets = [_as_set(release, f"releases[{i}]") for i, release in enumerate(releases)]
     _check_boxes(releases)
     _check_apart(sets)
+    columns = common(release.plan.columns for release in releases)
     model = _chosen(model, releases)
-    joint = _Joint(sets)
+    joint = _Joint(sets, columns)
     return joint.given(joint.model(model)) if isinstance(model, GP) else joint.learned(model)
 
 
@@ -151,7 +153,8 @@ def _chosen(model: Any, releases: Sequence[AnyRelease]) -> GP | Hyperprior:
         return model
     learn = isinstance(model, str) and model == LEARN
     if learn and not open_ones:
-        return Hyperprior()
+        columns = releases[0].plan.columns
+        return Hyperprior(categories=() if columns is None else columns.categories)
     if learn or (model is None and open_ones):
         if any(one != open_ones[0] for one in open_ones):
             raise ArgumentError(
@@ -214,7 +217,8 @@ def _common(models: Sequence[GP]) -> GP:
 class _Joint:
     """The rows of all sets, one set after the other, and all that was measured of them."""
 
-    def __init__(self, sets: Sequence[_Set]) -> None:
+    def __init__(self, sets: Sequence[_Set], columns: Columns | None = None) -> None:
+        self.columns = columns
         self.X = np.vstack([one.X for one in sets])
         self.counts = np.concatenate([one.counts for one in sets])
         self.factor = np.concatenate([one.factor for one in sets])
@@ -277,13 +281,14 @@ class _Joint:
         """A GP given all that was measured."""
         released = [(stage.plan.measurement, stage.z) for stage in self.stages]
         lines = [stage.plan.line for stage in self.stages]
-        return Posterior(gp, self.X, released, lines, Inputs(self.X, gp.noise * self.factor, self.groups))
+        inputs = Inputs(self.X, gp.noise * self.factor, self.groups)
+        return Posterior(gp, self.X, released, lines, inputs, self.columns)
 
     def learned(self, prior: Hyperprior) -> Learned:
         """The mixture over a hyperprior's models, each given all that was measured."""
         low, high = self.bounds
         middle, counts = low + (high - low) / 2, self.counts
-        support = support_points(self.X, None)
+        support = support_points(self.X, None, prior.categories)
         mixture = Mixture(prior, self.X, counts, self.X[:1], high - low, support, self.factor)
         readings = [stage.reading(middle) for stage in self.stages]
         looked_at = mixture.support.looked_at
@@ -296,7 +301,7 @@ class _Joint:
         with np.errstate(divide="ignore"):
             odds = np.log(state.weights / state.weights[0])
         weights, posteriors = frozen(state.weights), tuple(map(self.given, models))
-        return Learned(settings, weights, frozen(odds), posteriors)
+        return Learned(settings, weights, frozen(odds), posteriors, self.columns)
 
     def _spread_reading(self, stage: Stage, own: slice, middle: float) -> SpreadReading:
         """What a stage says of the noise level, of its own set's rows only."""

@@ -22,6 +22,8 @@ from cloakgp.measurements.recipes import FactoredMeasurement, Recipe
 from cloakgp.model.gp import GP
 from cloakgp.model.inducing import Features
 from cloakgp.model.windows import RowMeans, evaluated
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.merging import Groups, distinct
 from cloakgp.rows.people import People
 
@@ -46,6 +48,10 @@ class Encodable(Protocol):
     def partition(self) -> str: ...
     @property
     def within(self) -> float | None: ...
+    @property
+    def columns(self) -> Columns | None: ...
+    @property
+    def rows(self) -> TableRows | None: ...
     def own_contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Words and arrays that plans of this kind have, and others have not."""
         ...
@@ -111,6 +117,7 @@ def _described(plan: Encodable) -> tuple[dict[str, Any], dict[str, Array]]:
         manifest[schema.PEOPLE] = {"sha256": plan.partition, "within": plan.within}
         if "X" in arrays and measurement.people is not None:
             arrays["people"] = measurement.people.labels
+    manifest |= schema.table_words(plan.columns, plan.rows)
     if plan.gp.inducing is not None:
         arrays["inducing"] = np.asarray(plan.gp.inducing)
     manifest |= {
@@ -148,6 +155,16 @@ class Contents:
         """Correlation of the noise within a person, if the promise is to people."""
         words = self.manifest.get(schema.PEOPLE)
         return None if words is None else float(words["within"])
+
+    @property
+    def columns(self) -> Columns | None:
+        """Names of the columns of X, if it was a table."""
+        return schema.table_of(self.manifest)[0]
+
+    @property
+    def rows(self) -> TableRows | None:
+        """Which rows of the table count."""
+        return schema.table_of(self.manifest)[1]
 
     @property
     def kind(self) -> str:

@@ -33,6 +33,7 @@ from cloakgp.model.prior_draws import draw_prior
 from cloakgp.model.smoothers import ExactGP, check_covariance, gentle_cholesky, kernel_matrix
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.reconstruction import largest_bias
+from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.merging import distinct
 from cloakgp.rows.people import as_people, as_within, for_people
 
@@ -49,7 +50,7 @@ _KIND = "function"
 
 def make_function_plan(
     gp: GP,
-    X: Any,
+    inputs: PublicInputs,
     *,
     epsilon: float,
     delta: float,
@@ -58,16 +59,17 @@ def make_function_plan(
     basis: Any,
     margin: Any,
     prior_noise: bool,
-    people: Any = None,
     within: float = 1.0,
 ) -> FunctionPlan:
     """See :meth:`GP.plan_function`."""
     epsilon, delta = calibrate.promise(epsilon, delta)
     checks.choice(bound, "bound", BOUNDS)
     calibrate.calibrate(epsilon, delta, calibration)
-    X = checks.matrix(X, "X")
+    X = checks.matrix(inputs.X, "X")
     gp.check_rows(len(X))
-    shared = None if people is None else as_people(people, len(X))
+    shared = None if inputs.people is None else as_people(inputs.people, len(X))
+    if basis is not None:
+        basis = as_points(basis, "basis", X.shape[1], inputs.columns)
     within = as_within(within)
     if shared is not None and bound != "exact":
         raise ArgumentError(
@@ -152,6 +154,8 @@ def make_function_plan(
         prior_seed=_public_seed() if prior_noise else None,
         certificate=certificate,
         within=None if shared is None else within,
+        columns=inputs.columns,
+        rows=inputs.rows,
     )
 
 

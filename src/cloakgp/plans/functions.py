@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from cloakgp import checks
 from cloakgp.accounting import Gaussian
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import atomic, schema
@@ -23,6 +22,8 @@ from cloakgp.plans.base import PlanBase
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.inputs import TableRows, as_points
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -50,16 +51,20 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     certificate: Certificate
     within: float | None = None
     """Correlation of the noise within a person, if the promise is to people."""
+    columns: Columns | None = None
+    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
+    rows: TableRows | None = None
+    """Which rows of the table count."""
 
     def weights(self, X: Any) -> FloatArray:
         """(n, q): how f at `X` is made of the measurements."""
-        X = checks.matrix(X, "X", columns=self.points.shape[1])
+        X = as_points(X, "X", self.points.shape[1], self.columns)
         weights: FloatArray = np.asarray(self.gp.kernel(X, self.points)) @ self.reconstruction
         return weights
 
     def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that a query at `X` will have; public and free."""
-        X = checks.matrix(X, "X", columns=self.points.shape[1])
+        X = as_points(X, "X", self.points.shape[1], self.columns)
         if self.prior_seed is None:
             std = np.empty(len(X))
             for rows in batches(len(X), len(self.points)):
@@ -137,12 +142,14 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
             prior_seed=words["prior_seed"],
             certificate=contents.certificate,
             within=contents.within,
+            columns=contents.columns,
+            rows=contents.rows,
         )
 
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        return self._shown_answer(measure(self.measurement, y, missing))
+        return self._shown_answer(measure(self.measurement, y, missing, self.rows))
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> FunctionRelease:
         plan = replace(self._shown(), certificate=replace(self.certificate, insecure=insecure))
@@ -221,7 +228,7 @@ class FunctionRelease(Remodelled):
         Any number of queries, in any order, cost nothing and agree with each other: they are
         values of one function.
         """
-        X = checks.matrix(X, "X", columns=self.plan.points.shape[1])
+        X = as_points(X, "X", self.plan.points.shape[1], self.plan.columns)
         values = self.plan.values(X, self.z)
         return (values, self.plan.noise_at(X)) if return_std else values
 
@@ -248,7 +255,8 @@ class FunctionRelease(Remodelled):
                 "predict: denoised predictions need the inputs X, which this release does not show. "
                 "Use query."
             )
-        return Posterior(self.plan.gp, self.plan.X, [(self.plan.measurement, self.z)])
+        released, columns = [(self.plan.measurement, self.z)], self.plan.columns
+        return Posterior(self.plan.gp, self.plan.X, released, columns=columns)
 
     def predict(self, X: Any, **options: Any) -> Any:
         """Denoised predictions, as for :meth:`Release.predict`."""

@@ -252,6 +252,8 @@ def _plan(
         unbiased=True,
     )
     return Plan(
+        columns=planner.columns,
+        rows=planner.rows,
         gp=gp,
         X=planner.X,
         X_star=planner.X_star,

@@ -25,6 +25,7 @@ from cloakgp.plans import out_of_core
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
+from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.people import as_people, as_within, for_people
 from cloakgp.rows.sources import as_source, is_lazy
@@ -43,23 +44,24 @@ class Planner:
     def __init__(
         self,
         gp: GP,
-        X: Any,
+        inputs: PublicInputs,
         X_star: Any,
         weights: Any = None,
         device: Any = None,
-        people: Any = None,
         within: float = 1.0,
     ) -> None:
-        self.device, X, X_star = torch_device(device, X, X_star)
+        self.columns, self.rows = inputs.columns, inputs.rows
+        gp = gp.for_columns(self.columns)
+        self.device, X, X_star = torch_device(device, inputs.X, X_star)
         if gp.inducing is not None and self.device is not None:
             name = Argument("device")
             raise ValueError(
                 Message(name, ": a GP with inducing inputs runs on the processor; leave ", name, " out.")
             )
         self.X = as_source(X, "X")
-        self.X_star = checks.matrix(X_star, "X_star", columns=self.X.shape[1])
+        self.X_star = as_points(X_star, "X_star", self.X.shape[1], self.columns)
         gp.check_rows(len(self.X))
-        self.people = None if people is None else as_people(people, len(self.X))
+        self.people = None if inputs.people is None else as_people(inputs.people, len(self.X))
         self.within = as_within(within)
         self.gp = gp.with_inducing(self.X).at_rows(self.X, self.X_star)
         self._alike = self.gp.noise if isinstance(gp.noise, float) and gp.downweight is None else None
@@ -212,6 +214,8 @@ class Planner:
             gp_std=frozen(np.sqrt(smoother.posterior_variance)),
             certificate=certificate,
             within=None if self.people is None else self.within,
+            columns=self.columns,
+            rows=self.rows,
         )
 
     @property

@@ -22,10 +22,12 @@ from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
-from cloakgp.plans import encoding
+from cloakgp.plans import encoding, showing
 from cloakgp.plans.base import PlanBase
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.inputs import TableRows, as_points, same_ids, same_inputs
 from cloakgp.rows.merging import distinct
 from cloakgp.rows.people import same_people
 from cloakgp.rows.sources import as_source
@@ -58,6 +60,10 @@ class Plan(PlanBase["Release"]):
     certificate: Certificate
     within: float | None = None
     """Correlation of the noise within a person, if the promise is to people."""
+    columns: Columns | None = None
+    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
+    rows: TableRows | None = None
+    """Which rows of the table count."""
 
     @property
     def noise_std(self) -> FloatArray:
@@ -84,7 +90,7 @@ class Plan(PlanBase["Release"]):
 
     def released_noise(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise in what is released at `X`, which must be the test points."""
-        if not np.array_equal(X, self.X_star):
+        if not np.array_equal(as_points(X, "X", self.X_star.shape[1], self.columns), self.X_star):
             raise ArgumentError("X", "must be the plan's test points", remedy="Elsewhere, use noise_at.")
         return self.noise_std
 
@@ -151,7 +157,8 @@ class Plan(PlanBase["Release"]):
         m = self.measurement
         if self.X is not None or not isinstance(m, FactoredMeasurement):
             return self
-        X = as_source(X, "X", self.X_star.shape[1])
+        people = same_ids(people, X, self.rows)
+        X = as_source(same_inputs(X, self.columns, self.rows), "X", self.X_star.shape[1])
         if len(X) != m.n_rows:
             raise ValueError(f"X must have {m.n_rows} rows, as the plan was made for; got {len(X)}.")
         shared = same_people(people, len(X), m.partition)
@@ -188,22 +195,36 @@ class Plan(PlanBase["Release"]):
             gp_std=arrays["gp_std"],
             certificate=contents.certificate,
             within=contents.within,
+            columns=contents.columns,
+            rows=contents.rows,
         )
 
     def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that denoised predictions at `X` will have; public and free."""
         nothing = np.zeros(self.measurement.n_measurements, dtype=np.int64)
-        posterior = Posterior(self.gp, self.X, [(self.measurement, nothing)])
+        posterior = Posterior(self.gp, self.X, [(self.measurement, nothing)], columns=self.columns)
         return posterior.uncertainty(X, include_noise=False).privacy
 
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        return measure(self.measurement, y, missing)
+        return measure(self.measurement, y, missing, self.rows)
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Release:
         plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
         return Release(plan, answer, receipt)
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The test points as a table, with the std of the privacy noise and the GP's own.
+
+        `backend` is "pandas", "polars" or "pyarrow"; it must be installed.
+        """
+        numbers = {"noise_std": self.noise_std, "gp_std": self.gp_std}
+        return showing.frame(self.columns, self.X_star, numbers, backend)
+
+    def _repr_html_(self) -> str:
+        facts = showing.facts(self.certificate, self.columns, self.X_star, noise_std=self.noise_std)
+        return showing.page("Plan", facts | {"design": self.certificate.design}, False)
 
     def __repr__(self) -> str:
         std, c = self.noise_std, self.certificate
@@ -280,7 +301,8 @@ class Release(Remodelled):
     @cached_property
     def posterior(self) -> Posterior:
         """The GP given what was released: behind `predict`, `uncertainty` and `sample`."""
-        return Posterior(self.plan.gp, self.plan.X, [(self.plan.measurement, self.z)])
+        released, columns = [(self.plan.measurement, self.z)], self.plan.columns
+        return Posterior(self.plan.gp, self.plan.X, released, columns=columns)
 
     def predict(
         self,
@@ -297,7 +319,9 @@ class Release(Remodelled):
 
         Parameters
         ----------
-        X : (n, D) array
+        X : table or (n, D) array
+            A table has the columns that the plan's had, by name and in any order. A level that was not there
+            is predicted from the others.
         return_std, return_cov : bool
             Return the posterior std (n,) or covariance (n, n) too. It counts the GP's uncertainty and the
             privacy noise together; :meth:`uncertainty` takes them apart.
@@ -357,6 +381,24 @@ class Release(Remodelled):
                 "path: this file holds a whole function; read it with FunctionRelease.load, or cloakgp.load."
             )
         return cls(Plan.from_contents(contents), contents.z, contents.receipt)
+
+    def to_frame(self, *, level: float = 0.95, backend: str = "pandas") -> Any:
+        """The test points as a table: the denoised prediction, its std and interval, and what was released.
+
+        Parameters
+        ----------
+        level : float
+            With which probability f lies from `lower` to `upper`, if the model is right.
+        backend : {"pandas", "polars", "pyarrow"}
+            Whose table it is; it must be installed.
+        """
+        mean, std = self.predict(self.X_star, return_std=True)
+        numbers = showing.interval(mean, std, level) | {"released": self.mean, "noise_std": self.noise_std}
+        return showing.frame(self.plan.columns, self.X_star, numbers, backend)
+
+    def _repr_html_(self) -> str:
+        facts = showing.facts(self.certificate, self.plan.columns, self.X_star, noise_std=self.noise_std)
+        return showing.page("Release", facts, self.certificate.insecure)
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std

@@ -51,13 +51,13 @@ class Remodelled:
         if not isinstance(gp, GP):
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
         gp.check_rows(len(X))
-        gp = gp.with_inducing(X).at_rows(X)
+        gp = gp.for_columns(self.plan.columns).with_inducing(X).at_rows(X)
         if measurement.people is not None:
             gp = replace(gp, noise=for_people(gp.noise, measurement.people, self.plan.within))
         gp = downweighted(gp, distinct(X, gp.noise))
         if not isinstance(gp.noise, float) or not isinstance(gp.mean, float):  # joined rows may differ
             measurement = _by_row(measurement)
-        return Posterior(gp, X, [(measurement, self.z)])
+        return Posterior(gp, X, [(measurement, self.z)], columns=self.plan.columns)
 
     def evidence(self, gp: GP) -> float:
         """How well a model explains what was released: the log density of the measurements under it; free.
@@ -87,10 +87,12 @@ class Remodelled:
         if people is not None and people.most_rows > 1:
             measurement, factor = _by_row(measurement), times_noise(people.own, self.plan.within)
         if windows is None or isinstance(gp.mean, float):
-            return learn(gp.limits, X, [(measurement, self.z)], prior, factor=factor)
+            released, columns = [(measurement, self.z)], self.plan.columns
+            return learn(gp.limits, X, released, prior, factor=factor, columns=columns)
         about = windows[:, :2] - windows[:, 2:]  # what is learned is how outcomes differ from the mean
         bounds = float(about[:, 0].min()), float(about[:, 1].max())
-        return learn(bounds, X, [(_by_row(measurement), self.z)], prior, gp.mean, factor)
+        released = [(_by_row(measurement), self.z)]
+        return learn(bounds, X, released, prior, gp.mean, factor, self.plan.columns)
 
 
 def written_out(plan: Any) -> tuple[FloatArray, Measurement]:

@@ -50,7 +50,7 @@ def make_rows_plan(
     _check_grid(grid)
     if len(grid.axes) > MOST_COLUMNS:
         raise ArgumentError("grid", f"must have at most {MOST_COLUMNS} inputs", str(len(grid.axes)))
-    prior = replace(model.prior, categories=grid.category_columns)
+    prior = replace(model.prior_for(grid.columns, len(grid.axes)), categories=grid.columns.categories)
     asked = epsilon, delta, weights, max_rows
     return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages, model.outcome)
 
@@ -68,6 +68,7 @@ def make_known_rows_plan(
 ) -> RowsPlan:
     """A plan for a model that is known, as :meth:`GP.plan_rows` makes it."""
     _check_grid(grid)
+    gp = gp.for_columns(grid.columns)
     bounds = gp.one_pair("a plan of whole rows")
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         remedy = "Noise of each row, and downweight, which looks at X, would tell of private inputs."
@@ -122,12 +123,13 @@ def _planned(
         X=None,
         X_star=points,
         weights=frozen(weights),
-        support=support_points(grid.centres, inducing),
+        support=support_points(grid.centres, inducing, prior.category_columns(len(grid.axes))),
         promise=Promise(epsilon, delta, mu, most, shares),
         kappa=kappa,
         grid=grid,
         population=population,
         outcome=outcome,
+        columns=grid.columns,
     )
     with one_blas_thread():
         walk = rule.walk()

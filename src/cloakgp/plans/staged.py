@@ -30,6 +30,7 @@ from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting
 from cloakgp.model.outcome import YES_NO
+from cloakgp.plans import showing
 from cloakgp.plans import staged_encoding as encoding
 from cloakgp.plans.linked import linked_posteriors
 from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk
@@ -42,6 +43,8 @@ from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
 from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.inputs import TableRows, as_points, same_ids, same_inputs
 from cloakgp.rows.people import People, same_people
 from cloakgp.rows.sources import as_source
 
@@ -76,6 +79,16 @@ class StagedPlan:
     def X_star(self) -> FloatArray:
         """(P, D) test points."""
         return self.rule.X_star
+
+    @property
+    def columns(self) -> Columns | None:
+        """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
+        return self.rule.columns
+
+    @property
+    def rows(self) -> TableRows | None:
+        """Which rows of the table count."""
+        return self.rule.rows
 
     @property
     def weights(self) -> FloatArray:
@@ -146,7 +159,7 @@ class StagedPlan:
 
     def released_noise(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise to be expected at `X`, which must be the test points."""
-        if not np.array_equal(X, self.X_star):
+        if not np.array_equal(as_points(X, "X", self.X_star.shape[1], self.columns), self.X_star):
             raise ArgumentError("X", "must be the plan's test points")
         return self.noise_std
 
@@ -218,9 +231,10 @@ class StagedPlan:
         cells = self.rule.cells
         if cells is None or cells.labels is not None:
             return self
-        X = as_source(X, "X", self.X_star.shape[1])
+        people = same_ids(people, X, self.rows)
+        X = as_source(same_inputs(X, self.columns, self.rows), "X", self.X_star.shape[1])
         shared = same_people(people, len(X), self.partition)
-        filled = fill_cells(X, cells.centres, shared)
+        filled = fill_cells(X, cells.centres, shared, self.rule.prior.category_columns(X.shape[1]))
         if filled.digest != cells.digest:
             raise ArgumentError("X", "must be what the plan was made for; this is not")
         rule = replace(self.rule, X=X, cells=filled, people=shared)
@@ -340,12 +354,26 @@ class StagedPlan:
     def _check_usable(self, y: Any, missing: str) -> None:
         from cloakgp.private.room import check_usable
 
-        check_usable(self.first.measurement, y, missing)
+        check_usable(self.first.measurement, y, missing, self.rows)
 
     def _measure_stage(self, plan: StagePlan, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        return np.concatenate([measure(part, y, missing) for part in plan.parts])
+        return np.concatenate([measure(part, y, missing, self.rows) for part in plan.parts])
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The test points as a table, with the error to be expected there and its parts.
+
+        `backend` is "pandas", "polars" or "pyarrow"; it must be installed.
+        """
+        names = ("expected_error", "noise_std", "gp_std")
+        numbers = {name: getattr(self, name) for name in names}
+        return showing.frame(self.columns, self.X_star, numbers, backend)
+
+    def _repr_html_(self) -> str:
+        more = {"expected_error": self.expected_error}
+        facts = showing.facts(self.certificate, self.columns, self.X_star, **more)
+        return showing.page(type(self).__name__, facts | {"stages": str(self.stages)}, False)
 
     def __repr__(self) -> str:
         c, error = self.certificate, self.expected_error
@@ -487,6 +515,7 @@ class StagedRelease:
         rule = self.rule
         if gp.outcome != rule.outcome:
             raise ArgumentError("gp", f"must be of {rule.outcome} outcomes, as the release is", gp.outcome)
+        gp = gp.for_columns(rule.columns)
         if rule.link is not None:
             known = replace(rule, prior=Known(gp.with_inducing(rule.inputs.X)))
             return learned_from(known, self.stages, (KnownSetting(gp),), np.ones(1))
@@ -506,9 +535,12 @@ class StagedRelease:
         own = self.plan.rule.prior
         if prior == own or (prior is None and isinstance(own, Hyperprior)):
             return self.learned
+        if prior is None:
+            columns = self.plan.columns
+            prior = Hyperprior(categories=() if columns is None else columns.categories)
         if self.rule.link is not None:
             prior = AutoGP(self.rule.bounds, outcome=self.rule.outcome, prior=prior).prior
-        walk = replace(self.plan.rule, prior=prior or Hyperprior()).walk()
+        walk = replace(self.plan.rule, prior=prior).walk()
         for stage in self.stages:
             walk.take(stage)
         return learned_from(walk.rule, self.stages, walk.state.settings, walk.state.weights)
@@ -531,6 +563,25 @@ class StagedRelease:
         """The release that a file holds."""
         plan = cls.planned.from_contents(manifest, arrays, kernel)
         return cls(plan, *encoding.release_parts(manifest, arrays, plan.rule))
+
+    def to_frame(self, *, level: float = 0.95, backend: str = "pandas") -> Any:
+        """The test points as a table: the prediction with its std and interval, and the privacy noise's part.
+
+        Parameters
+        ----------
+        level : float
+            With which probability f lies from `lower` to `upper`, if the model is right.
+        backend : {"pandas", "polars", "pyarrow"}
+            Whose table it is; it must be installed.
+        """
+        mean, std = self.predict(self.X_star, return_std=True)
+        numbers = showing.interval(mean, std, level) | {"noise_std": self.noise_std}
+        return showing.frame(self.plan.columns, self.X_star, numbers, backend)
+
+    def _repr_html_(self) -> str:
+        facts = showing.facts(self.certificate, self.plan.columns, self.X_star, noise_std=self.noise_std)
+        facts["stages"] = str(len(self.stages))
+        return showing.page(type(self).__name__, facts, self.certificate.insecure)
 
     def __repr__(self) -> str:
         c, std = self.certificate, self.noise_std
@@ -566,9 +617,10 @@ def learned_from(
     with np.errstate(divide="ignore"):
         odds = frozen(np.log(weights / weights[0]))
     if rule.link is None:
-        return Learned(settings, weights, odds, tuple(conditioned(model, rule, stages) for model in models))
+        posteriors = tuple(conditioned(model, rule, stages) for model in models)
+        return Learned(settings, weights, odds, posteriors, rule.columns)
     posteriors = linked_posteriors(rule, own, settings, weights, models)
-    return LinkedLearned(settings, weights, odds, posteriors, rule.link)
+    return LinkedLearned(settings, weights, odds, posteriors, rule.columns, rule.link)
 
 
 def conditioned(gp: GP, rule: Rule, stages: Sequence[Stage]) -> Posterior:
@@ -577,4 +629,5 @@ def conditioned(gp: GP, rule: Rule, stages: Sequence[Stage]) -> Posterior:
     lines, inputs = [stage.plan.line for stage in stages], None
     if rule.cells is not None or rule.rows_each is not None or rule.X is None:
         inputs = replace(rule.inputs, noise=gp.noise * rule.factor)
-    return Posterior(gp, rule.inputs.X if rule.X is None else rule.X, released, lines, inputs)
+    X = rule.inputs.X if rule.X is None else rule.X
+    return Posterior(gp, X, released, lines, inputs, rule.columns)

@@ -54,10 +54,10 @@ def encode(release: StagedRelease, sign_with: Any = None) -> bytes:
 
 
 def _setting_words(setting: Setting) -> dict[str, Any]:
-    """All but the categories, which are the prior's."""
-    words = asdict(setting) | {"lengthscale": list(setting.lengthscale)}
-    del words["categories"]
-    return words
+    """All but categories and seasons, which are the prior's; shares only where there are some."""
+    words = asdict(setting) | {"lengthscale": list(setting.lengthscale), "shares": list(setting.shares)}
+    del words["categories"], words["seasons"]
+    return {name: value for name, value in words.items() if name != "shares" or value}
 
 
 def encode_plan(plan: StagedPlan) -> bytes:
@@ -116,7 +116,9 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
         manifest[schema.PEOPLE] = {"sha256": rule.partition, "within": rule.within}
         if "X" in arrays and rule.people is not None:
             arrays["people"] = np.asarray(rule.people.labels, dtype="<i8")
-    if isinstance(rule, RowRule):
+    if not isinstance(rule, RowRule):
+        manifest |= schema.table_words(rule.columns, rule.rows)
+    else:
         manifest["grid"] = {"axes": rule.grid.words(), **rule.population._asdict()}
     return manifest, arrays
 
@@ -128,8 +130,10 @@ def _model_words(rule: Rule) -> dict[str, Any]:
     if isinstance(rule.prior, Known):
         gp = rule.prior.gp
         return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.level, **words}
-    # Without categories, as it was before there were any.
-    prior = {name: list(value) for name, value in asdict(rule.prior).items() if name != "categories" or value}
+    # Without categories and seasons, as it was before there were any.
+    prior = {name: list(value) for name, value in asdict(rule.prior).items() if value}
+    if "seasons" in prior:
+        prior["seasons"] = [list(pair) for pair in prior["seasons"]]
     return {"prior": prior, **words}
 
 
@@ -162,7 +166,9 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
     certificate = StagedCertificate(**{**words, "shares": tuple(words["shares"]), "before": before})
     if "grid" in manifest:
         return *_row_parts(manifest, arrays, certificate, kernel), certificate
-    c, cells, people = certificate, _cells(manifest, arrays), _people(arrays)
+    settings = _settings(manifest, arrays, certificate, kernel) | _people_words(manifest)
+    categories = settings["prior"].category_columns(arrays["X_star"].shape[1])
+    cells, people = _cells(manifest, arrays, categories), _people(arrays)
     inputs = distinct_rows(arrays["X"], people) if cells is None else cells.inputs
     if arrays["matrix_0"].shape[1] != len(inputs):
         raise ReleaseFileError("release file: its matrices do not have a column for each distinct row of X.")
@@ -174,8 +180,16 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
             Stage(stages.plan(promise, bounds, number), stages.answer()) for number in range(one["stages"])
         )
         given.append(Given(promise, bounds, answered))
-    settings = _settings(manifest, arrays, c, kernel) | _people_words(manifest)
-    rule = Rule(X=arrays.get("X"), given=tuple(given), cells=cells, people=people, **settings)
+    columns, rows = schema.table_of(manifest)
+    rule = Rule(
+        X=arrays.get("X"),
+        given=tuple(given),
+        cells=cells,
+        people=people,
+        columns=columns,
+        rows=rows,
+        **settings,
+    )
     return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
 
 
@@ -206,6 +220,7 @@ def _row_parts(
     words = manifest["grid"]
     try:
         grid = Grid.from_words(words["axes"])
+        columns = grid.columns
     except (TypeError, ValueError) as error:
         raise ReleaseFileError(f"release file has a grid that makes no sense: {error}") from None
     if arrays["matrix_0"].shape[1] != len(grid) or arrays["X_star"].shape[1] != len(grid.axes):
@@ -215,7 +230,7 @@ def _row_parts(
     prior = settings["prior"]
     if isinstance(prior, Hyperprior) and prior.categories != grid.category_columns:
         raise ReleaseFileError("release file: its model's categories are not those of the grid.")
-    rule = RowRule(X=None, grid=grid, population=population, **settings)
+    rule = RowRule(X=None, grid=grid, population=population, columns=columns, **settings)
     return rule, rule.stage_plan(manifest["stages"][0], _own(arrays, 0), 0)
 
 
@@ -224,10 +239,11 @@ def _own(arrays: dict[str, Array], number: int) -> dict[str, Array]:
     return {name: arrays[key] for name in STAGE_ARRAYS if (key := f"{name}_{number}") in arrays}
 
 
-def _cells(manifest: dict[str, Any], arrays: dict[str, Array]) -> Cells | None:
+def _cells(manifest: dict[str, Any], arrays: dict[str, Array], categories: tuple[int, ...]) -> Cells | None:
     if "cells" not in arrays:
         return None
-    labels = fill_cells(arrays["X"], arrays["cells"]).labels if "X" in arrays else None
+    filled = fill_cells(arrays["X"], arrays["cells"], None, categories) if "X" in arrays else None
+    labels = None if filled is None else filled.labels
     own = arrays.get("rows_each")
     return Cells(arrays["cells"], arrays["counts"], labels, manifest["inputs_sha256"], own)
 
@@ -292,13 +308,15 @@ def release_parts(manifest: dict[str, Any], arrays: dict[str, Array], rule: Rule
         Stage(rule.stage_plan(words, _own(arrays, at), at - before), arrays[f"z_{at}"])
         for at, words in enumerate(manifest["stages"][before:], start=before)
     )
-    categories = rule.prior.categories if isinstance(rule.prior, Hyperprior) else ()
+    known: dict[str, Any] = {}
+    if isinstance(rule.prior, Hyperprior):
+        known = {"categories": rule.prior.categories, "seasons": rule.prior.seasons}
     settings: list[Candidate] = []
     weights = []
     for one in manifest["learned"]:
         words = {name: value for name, value in one.items() if name != "weight"}
-        words["lengthscale"] = tuple(words["lengthscale"])
-        settings.append(Setting(**words, categories=categories))
+        words |= {name: tuple(words.get(name, ())) for name in ("lengthscale", "shares")}
+        settings.append(Setting(**words, **known))
         weights.append(one["weight"])
     if isinstance(rule.prior, Known):
         settings, weights = [KnownSetting(rule.prior.gp)], [1.0]

@@ -27,6 +27,7 @@ from cloakgp.posterior import staging
 from cloakgp.posterior.support import support_points
 from cloakgp.rows.cells import MOST_CELLS, make_cells
 from cloakgp.rows.chunks import one_blas_thread, spread_evenly
+from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.people import as_people, as_within, distinct_rows
 from cloakgp.rows.sources import is_lazy
 
@@ -43,17 +44,17 @@ _SPARE = 8  # measurements beyond one for each test point, which a design may us
 
 def make_staged_plan(
     model: AutoGP,
-    X: FloatArray,
+    inputs: PublicInputs,
     X_star: Any,
     *,
     epsilon: float,
     delta: float,
     weights: Any,
     given: Sequence[Any],
-    people: Any = None,
     within: float = 1.0,
 ) -> StagedPlan:
     """A plan, as :meth:`AutoGP.plan` makes it."""
+    X, columns = inputs.X, inputs.columns
     if X.shape[1] > MOST_COLUMNS:
         raise ArgumentError(
             "X",
@@ -64,10 +65,10 @@ def make_staged_plan(
     epsilon, delta = calibrate.promise(epsilon, delta)
     shares, kappa = staging.schedule(model.stages, model.outcome)
     return _planned(
-        model.prior,
+        model.prior_for(columns, X.shape[1]),
         model.bounds,
         model.inducing,
-        X,
+        inputs,
         X_star,
         weights,
         given,
@@ -75,7 +76,6 @@ def make_staged_plan(
         delta,
         shares,
         kappa,
-        people,
         within,
         model.outcome,
     )
@@ -83,7 +83,7 @@ def make_staged_plan(
 
 def make_given_plan(
     gp: GP,
-    X: FloatArray,
+    inputs: PublicInputs,
     X_star: Any,
     *,
     epsilon: float,
@@ -91,7 +91,6 @@ def make_given_plan(
     weights: Any,
     given: Sequence[Any],
     windows: float | None,
-    people: Any = None,
     within: float = 1.0,
 ) -> StagedPlan:
     """A plan of one stage for a model that is known, after earlier releases, as :meth:`GP.plan` makes it."""
@@ -108,7 +107,7 @@ def make_given_plan(
         Known(gp),
         bounds,
         gp.inducing,
-        X,
+        inputs,
         X_star,
         weights,
         given,
@@ -116,7 +115,6 @@ def make_given_plan(
         delta,
         (1.0,),
         windows,
-        people,
         within,
         gp.outcome,
     )
@@ -126,7 +124,7 @@ def _planned(
     prior: Hyperprior | Known,
     bounds: tuple[float, float],
     inducing: Any,
-    X: FloatArray,
+    table: PublicInputs,
     X_star: Any,
     weights: Any,
     given: Sequence[Any],
@@ -134,11 +132,15 @@ def _planned(
     delta: float,
     shares: tuple[float, ...],
     kappa: float | None,
-    people: Any,
     within: float,
     outcome: str,
 ) -> StagedPlan:
-    X_star = points_covering(X) if X_star is None else checks.matrix(X_star, "X_star", columns=X.shape[1])
+    X, people, columns = table.X, table.people, table.columns
+    categories = prior.category_columns(X.shape[1])
+    if X_star is None:
+        X_star = points_covering(X, categories)
+    else:
+        X_star = as_points(X_star, "X_star", X.shape[1], columns)
     if weights is None:
         weights = np.ones(len(X_star))
     remedy = "To ignore a test point, leave it out of X_star."
@@ -149,7 +151,7 @@ def _planned(
     if not is_lazy(X) and len(X) <= MOST_SORTED:
         inputs = distinct_rows(X, shared)
     if inputs is None or len(inputs) > MOST_CELLS:
-        cells = make_cells(X, shared)
+        cells = make_cells(X, shared, categories)
         inputs = cells.inputs
     most = most_numbers(len(X_star), len(inputs), len(shares))
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
@@ -170,7 +172,7 @@ def _planned(
         X=X,
         X_star=X_star,
         weights=frozen(weights),
-        support=support_points(inputs.X, inducing),
+        support=support_points(inputs.X, inducing, categories),
         promise=Promise(epsilon, delta, mu, most, shares),
         kappa=kappa,
         given=earlier,
@@ -179,6 +181,8 @@ def _planned(
         within=within,
         partition=partition,
         outcome=outcome,
+        columns=columns,
+        rows=table.rows,
     )
     with one_blas_thread():
         walk = Walk(rule)
@@ -213,6 +217,6 @@ def _check_headroom(
                 )
 
 
-def points_covering(X: Any) -> FloatArray:
+def points_covering(X: Any, categories: Sequence[int] = ()) -> FloatArray:
     """Test points, if nobody names others: such that cover X and its surroundings."""
-    return cover(spread_evenly(X, _COVERED))
+    return cover(spread_evenly(X, _COVERED), categories=categories)

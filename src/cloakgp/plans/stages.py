@@ -30,6 +30,8 @@ from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.linking import Linked
 from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State
 from cloakgp.rows.cells import Cells
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.merging import Groups, Inputs
 from cloakgp.rows.people import People, distinct_rows, times_noise
 
@@ -278,6 +280,10 @@ class Rule:
     """Correlation of the noise within a person."""
     partition: str = ""
     """The digest of who has which rows, if the promise is to people."""
+    columns: Columns | None = None
+    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
+    rows: TableRows | None = None
+    """Which rows of the table count."""
     outcome: str = REAL
     """What outcomes are."""
 

@@ -28,6 +28,8 @@ from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.posterior.links import Links, batches, links
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.inputs import as_points
 from cloakgp.rows.merging import Inputs
 
 if TYPE_CHECKING:
@@ -75,11 +77,13 @@ class Posterior:
         released: Sequence[Measured],
         lines: Sequence[Line | None] | None = None,
         inputs: Inputs | None = None,
+        columns: Columns | None = None,
     ) -> None:
+        self.columns = columns
         self.gp, self.X, self._inputs = gp, X, inputs
         self._released = released
         self._lines = [None] * len(released) if lines is None else lines
-        self._columns = X.shape[1] if X is not None else np.asarray(gp.inducing).shape[1]
+        self.n_columns = X.shape[1] if X is not None else np.asarray(gp.inducing).shape[1]
 
     @cached_property
     def _links(self) -> Links:
@@ -134,7 +138,7 @@ class Posterior:
         """Posterior mean of f at `X`; with its std or covariance if asked."""
         if return_std and return_cov:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
-        X = checks.matrix(X, "X", columns=self._columns)
+        X = as_points(X, "X", self.n_columns, self.columns)
         extra = self._observation_variance(X, include_noise)
         prior = self.gp.mean_at(X)
         if return_cov:
@@ -158,7 +162,7 @@ class Posterior:
 
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes."""
-        X = checks.matrix(X, "X", columns=self._columns)
+        X = as_points(X, "X", self.n_columns, self.columns)
         known, given = self._links.known_variance(X), self._moments(X, variances=True)[1]
         observation = np.full(len(X), self._observation_variance(X, include_noise))
         return Uncertainty(

@@ -23,11 +23,13 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Candidate, Hyperprior, Setting
+from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Setting
 from cloakgp.model.windows import RowMeans
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.inputs import as_points
 from cloakgp.rows.merging import Inputs
 
 _KEPT = 10  # settings that predictions are made with
@@ -46,6 +48,8 @@ class Learned:
     evidence: FloatArray
     """Log density of the measurements under each."""
     posteriors: tuple[Posterior, ...]
+    columns: Columns | None = None
+    """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
 
     def predict(
         self,
@@ -61,6 +65,7 @@ class Learned:
         """
         if return_std and return_cov:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
+        X = self._points(X)
         if not (return_std or return_cov):
             return self._mixed([posterior.predict(X) for posterior in self.posteriors])[0]
         extra = self._observation(include_noise)
@@ -76,6 +81,9 @@ class Learned:
         covariance += np.einsum("s,si,sj->ij", self.weights, apart, apart)
         return mean, covariance + extra * np.eye(len(mean))
 
+    def _points(self, X: Any) -> FloatArray:
+        return as_points(X, "X", self.posteriors[0].n_columns, self.columns)
+
     def _mixed(self, means: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
         """The mixture's mean, and how far each model's is from it."""
         mean: FloatArray = self.weights @ np.array(means)
@@ -88,13 +96,14 @@ class Learned:
 
     def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
         """(n, 2) within which f lies at `X`, with this probability: quantiles of the mixture."""
-        extra = self._observation(include_noise)
+        extra, X = self._observation(include_noise), self._points(X)
         found = [posterior.predict(X, return_std=True) for posterior in self.posteriors]
         means, stds = (np.array(each) for each in zip(*found, strict=True))
         return mixture_quantiles(self.weights, means, np.sqrt(stds**2 + extra), check_level(level)).T
 
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes; not knowing the model counts as due to privacy."""
+        X = self._points(X)
         given = self.predict(X, return_std=True)[1] ** 2
         known = np.array(
             [posterior.uncertainty(X, include_noise=False).gp ** 2 for posterior in self.posteriors]
@@ -112,9 +121,9 @@ class Learned:
         """(n, len(X)) draws of f at `X`, by public randomness: each from one of the models."""
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
             raise ArgumentError("n", "must be a whole number above 0", repr(n))
-        generator = np.random.default_rng(seed)
+        X, generator = self._points(X), np.random.default_rng(seed)
         models = generator.choice(len(self.weights), size=n, p=self.weights)
-        draws = np.empty((n, len(checks.matrix(X, "X"))))
+        draws = np.empty((n, len(X)))
         for model in np.unique(models):
             own = models == model
             draws[own] = self.posteriors[model].sample(X, int(own.sum()), generator)
@@ -131,12 +140,18 @@ class Learned:
         return self.posteriors[0].gp
 
     def __str__(self) -> str:
-        lines = ["weight  family    lengthscale                signal std  noise std"]
+        best = self.settings[0]
+        names = None if self.columns is None else self.columns.names
+        parts = best.parts(names) if isinstance(best, Setting) else ()
+        shares = f"  shares: {', '.join(parts)}" if parts else ""
+        lines = [f"weight  family    lengthscale                signal std  noise std{shares}"]
         for setting, weight in zip(self.settings[:_SHOWN], self.weights, strict=False):
             lengths = ", ".join(f"{length:.3g}" for length in setting.lengthscale)
+            own = setting.form[2]
+            shown = f"  {', '.join(f'{share:.2f}' for share in own)}" if own else ""
             lines.append(
                 f"{weight:6.3f}  {setting.family:<8}  {lengths:<25}  {setting.signal**0.5:10.3g}"
-                f"  {setting.noise**0.5:9.3g}"
+                f"  {setting.noise**0.5:9.3g}{shown}"
             )
         if len(self.settings) > _SHOWN:
             rest = float(self.weights[_SHOWN:].sum())
@@ -173,6 +188,7 @@ def learn(
     prior: Hyperprior | None = None,
     mean: RowMeans | None = None,
     factor: float | FloatArray = 1.0,
+    columns: Columns | None = None,
 ) -> Learned:
     """The mixture over a hyperprior's models, given measurements of the same rows X.
 
@@ -180,16 +196,16 @@ def learn(
     the noise variance of each row is multiplied by.
     """
     if prior is None:
-        prior = Hyperprior()
+        prior = Hyperprior(categories=() if columns is None else columns.categories)
     elif not isinstance(prior, Hyperprior):
         raise TypeError(f"prior must be a cloakgp.Hyperprior; got {type(prior).__name__}.")
-    spans, width = np.ptp(X, axis=0), bounds[1] - bounds[0]
+    spans, width = prior.spans(X), bounds[1] - bounds[0]
     middle = bounds[0] + width / 2 if mean is None else mean
     data = _Data(middle, X, released, factor)
     settings = prior.settings(spans, width)
     scores = data.evidence(settings)
     log_prior = np.zeros(len(settings))
-    if len(spans) > 1:
+    if prior.several(spans):
         for round_ in range(_ROUNDS):
             more, density = about_the_best(settings, scores + log_prior, prior, spans, width, round_)
             settings = settings + more
@@ -201,7 +217,8 @@ def learn(
     kept = tuple(settings[i] for i in best)
     models = [GP(setting.kernel, setting.noise, bounds, middle) for setting in kept]
     posteriors = tuple(Posterior(model, X, released, inputs=_weighed(model, X, factor)) for model in models)
-    return Learned(kept, checks.frozen(weights / weights.sum()), checks.frozen(scores[best]), posteriors)
+    shares = checks.frozen(weights / weights.sum())
+    return Learned(kept, shares, checks.frozen(scores[best]), posteriors, columns)
 
 
 def _weighed(gp: GP, X: FloatArray, factor: float | FloatArray) -> Inputs | None:
@@ -229,13 +246,12 @@ class _Data:
 
     def evidence(self, settings: Sequence[Setting]) -> FloatArray:
         """Log density of the measurements under each setting."""
-        shapes: dict[tuple[str, tuple[float, ...]], FloatArray] = {}
+        shapes: dict[Form, FloatArray] = {}
         found = np.empty(len(settings))
         for i, setting in enumerate(settings):
-            key = (setting.family, setting.lengthscale)
-            if key not in shapes:
-                shapes[key] = self._shape(setting)
-            D = setting.signal * shapes[key] + setting.level * self.level + setting.noise * self.own
+            if setting.form not in shapes:
+                shapes[setting.form] = self._shape(setting)
+            D = setting.signal * shapes[setting.form] + setting.level * self.level + setting.noise * self.own
             found[i] = _log_density(D + np.diag(self.noise), self.z)
         return found
 

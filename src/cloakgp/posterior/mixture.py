@@ -16,7 +16,7 @@ from scipy.linalg import block_diag
 from scipy.special import ndtr
 
 from cloakgp.checks import FloatArray
-from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, Setting
+from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Known, Setting
 from cloakgp.posterior.linking import Linked
 from cloakgp.posterior.resampling import about_the_best
 from cloakgp.posterior.support import Support
@@ -103,21 +103,23 @@ class Mixture:
         self.scatter: FloatArray = counts * factor
         self.limits = np.ones(len(counts)) if limits is None else limits
         self.spans = prior.spans(X)
+        self.several = prior.several(self.spans)
         self.settings: list[Candidate] = [*prior.settings(self.spans, width)]
         self.log_prior = np.zeros(len(self.settings))
         reference = self.settings[0]
         if isinstance(prior, Hyperprior):
             lengths, signal, noise = _REFERENCE
-            shares = np.array([lengths] * len(self.spans) + [signal, noise])
+            alike = [1.0] * (len(prior.ends(len(self.spans))) - len(self.spans) - 2)
+            shares = np.array([lengths] * len(self.spans) + alike + [signal, noise])
             spans = np.where(self.spans > 0, self.spans, 1.0)
             reference = Setting.of(prior.kernels[0], shares, spans, width, prior.categories)
         self.support = Support(X, X_star, reference, support)
-        self._shapes: dict[tuple[str, tuple[float, ...]], FloatArray] = {}
+        self._shapes: dict[Form, FloatArray] = {}
 
     def start(self) -> State:
         """Before anything is measured: the mean of the kernels."""
         chosen, m = self.settings, len(self.support.Z)
-        if len(self.spans) > 1:  # hundreds of lengthscales: a few stand for all
+        if self.several:  # hundreds of lengthscales: a few stand for all
             chosen = chosen[:: max(1, len(chosen) // 16)]
         shapes = [self._shape(chosen[members[0]]) for members in _by_shape(chosen)]
         shape = np.mean(shapes, axis=0)
@@ -133,7 +135,7 @@ class Mixture:
             return self.state(tuple(self.settings), np.ones(1), readings, spreads)
         data = self._stacked(readings)
         scores = self._evidence(data, self.settings, spreads)
-        if len(self.spans) > 1:
+        if self.several:
             for round_ in range(2 if len(readings) == 1 else 1):
                 more, density = about_the_best(
                     self.settings, scores + self.log_prior, self.prior, self.spans, self.width, round_
@@ -275,15 +277,14 @@ class Mixture:
 
     def _shape(self, setting: Candidate) -> FloatArray:
         """(m + P, m + P) the smooth part with variance 1, at support and test points."""
-        if len(self.spans) > 1 or not self.support.exact:
+        if self.several or not self.support.exact:
             return self.support.whole(setting)
-        key = (setting.family, setting.lengthscale)  # a grid's few are kept
-        if key not in self._shapes:
-            self._shapes[key] = self.support.whole(setting)
-        return self._shapes[key]
+        if setting.form not in self._shapes:  # a grid's few are kept
+            self._shapes[setting.form] = self.support.whole(setting)
+        return self._shapes[setting.form]
 
     def _inner(self, setting: Candidate) -> FloatArray:
-        kept = self._shapes.get((setting.family, setting.lengthscale))
+        kept = self._shapes.get(setting.form)
         return (
             self.support.inner(setting)
             if kept is None
@@ -471,10 +472,10 @@ class _Acceleration:
 
 
 def _by_shape(settings: Sequence[Candidate]) -> list[list[int]]:
-    """Places of the settings that share family and lengthscales."""
-    found: dict[tuple[str, tuple[float, ...]], list[int]] = {}
+    """Places of the settings that share a shape."""
+    found: dict[Form, list[int]] = {}
     for i, setting in enumerate(settings):
-        found.setdefault((setting.family, setting.lengthscale), []).append(i)
+        found.setdefault(setting.form, []).append(i)
     return list(found.values())
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.posterior.conditioning import Uncertainty
@@ -72,11 +71,11 @@ class LinkedLearned(Learned):
     @property
     def latent(self) -> Learned:
         """The same mixture, of f itself."""
-        return Learned(self.settings, self.weights, self.evidence, self.posteriors)
+        return Learned(self.settings, self.weights, self.evidence, self.posteriors, self.columns)
 
     def _laws(self, X: Any) -> Laws:
         """What is known of f at each of X."""
-        X = checks.matrix(X, "X")
+        X = self._points(X)
         found = [posterior.predict(X, return_std=True) for posterior in self.posteriors]
         means, stds = (np.array(each) for each in zip(*found, strict=True))
         priors = np.array([np.asarray(one.gp.kernel.diag(X), dtype=np.float64) for one in self.posteriors])

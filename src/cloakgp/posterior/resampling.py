@@ -25,14 +25,12 @@ def about_the_best(
 
     family = settings[int(np.argmax(total))].family
     own = np.array([setting.family == family for setting in settings])
-    logs = np.array([[*np.log(s.lengthscale), np.log(s.signal) / 2, np.log(s.noise) / 2] for s in settings])[
-        own
-    ]
+    logs = np.array([_logs(setting) for setting in settings])[own]
     weights = np.exp(total[own] - total[own].max())
     weights /= weights.sum()
     centre = weights @ logs
     spread = (logs - centre).T @ ((logs - centre) * weights[:, None])
-    ends = np.log([prior.lengthscale] * len(spans) + [prior.signal, prior.noise])
+    ends = prior.ends(len(spans))
     free = ends[:, 1] > ends[:, 0]
     least = np.diag(((ends[:, 1] - ends[:, 0]) / 12) ** 2)  # of one point: not a spread of 0
     law = multivariate_normal(centre[free], (spread + least)[np.ix_(free, free)])
@@ -40,14 +38,21 @@ def about_the_best(
     normals = norm.ppf(np.clip(unit + 0.5 / len(unit), 1e-6, 1 - 1e-6))
     drawn = np.tile(centre, (len(normals), 1))
     drawn[:, free] += normals @ np.linalg.cholesky(law.cov).T
-    offset = np.concatenate([np.log(np.where(spans > 0, spans, 1.0)), [np.log(width)] * 2])
+    ratios = np.zeros(len(ends) - len(spans) - 2)
+    offset = np.concatenate([np.log(np.where(spans > 0, spans, 1.0)), ratios, [np.log(width)] * 2])
     inside = (drawn - offset >= ends[:, 0]) & (drawn - offset <= ends[:, 1])
-    inside = np.all(inside[:, free], axis=1)
-    drawn = drawn[inside]
+    drawn = drawn[np.all(inside[:, free], axis=1)]
     if not len(drawn):
         return [], np.empty(0)
     uniform = -np.log((ends[:, 1] - ends[:, 0])[free]).sum()
-    given = np.where(spans > 0, spans, 1.0), width, prior.categories
+    given = np.where(spans > 0, spans, 1.0), width, prior.categories, prior.seasons
     more = [Setting.of(family, np.exp(row - offset), *given) for row in drawn]
     density: FloatArray = np.atleast_1d(uniform - law.logpdf(drawn[:, free]))
     return more, density
+
+
+def _logs(setting: Candidate) -> list[float]:
+    """Of all that the hyperprior leaves open, each log-uniform there."""
+    _, lengths, shares = setting.form
+    ratios = np.log(shares[1:]) - np.log(shares[0]) if shares else ()
+    return [*np.log(lengths), *ratios, np.log(setting.signal) / 2, np.log(setting.noise) / 2]

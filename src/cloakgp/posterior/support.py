@@ -2,15 +2,17 @@
 
 Up to some hundred distinct inputs each is a support point. Beyond, a few hundred are chosen by k-means, and
 f at the inputs is an interpolation P of f there, by the kernel of one setting that stands for its neighbours.
+Levels of a category are not averaged: each has support points of its own, however few inputs it has.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
-from cloakgp.checks import FloatArray
+from cloakgp.checks import FloatArray, frozen
 from cloakgp.model.hyperprior import Candidate
 from cloakgp.model.inducing import choose_inducing
 from cloakgp.model.smoothers import diagonal
@@ -22,13 +24,42 @@ _LOOKED_AT = 256  # inputs that stand for all
 _JITTER = 1e-3  # of the smooth part's variance: keeps interpolation from overshooting
 
 
-def support_points(X: FloatArray, inducing: int | FloatArray | None) -> FloatArray | None:
-    """Inputs that stand for all; None where each of X stands for itself."""
+def support_points(
+    X: FloatArray, inducing: int | FloatArray | None, categories: Sequence[int] = ()
+) -> FloatArray | None:
+    """Inputs that stand for all; None where each of X stands for itself. Some columns may hold levels."""
     if inducing is None and len(X) <= MOST_EXACT:
         return None
     if isinstance(inducing, np.ndarray):
         return inducing
-    return choose_inducing(X, _SUPPORT if inducing is None else inducing)
+    n = _SUPPORT if inducing is None else inducing
+    return _of_levels(X, n, list(categories)) if categories else choose_inducing(X, n)
+
+
+def _of_levels(X: FloatArray, n: int, categories: list[int]) -> FloatArray:
+    """About n inputs that stand for all, with one at least for each combination of levels.
+
+    If there are more of these than n, one for each level, and then the most frequent combinations.
+    """
+    found, who, counts = np.unique(X[:, categories], axis=0, return_inverse=True, return_counts=True)
+    who, order = who.ravel(), np.argsort(-counts, kind="stable")
+    if len(found) > n:
+        seen: set[tuple[int, float]] = set()
+        first: list[int] = []
+        others: list[int] = []
+        for one in order.tolist():
+            new = set(enumerate(found[one].tolist())) - seen
+            (first if new else others).append(one)
+            seen |= new
+        order = np.array((first + others)[: max(n, min(len(first), MOST_EXACT))])
+    spare = max(n - len(order), 0)
+    shares = (spare * counts[order]) // counts[order].sum()
+    parts = []
+    for one, share in zip(order.tolist(), shares.tolist(), strict=True):
+        points = np.array(choose_inducing(X[who == one], 1 + share))
+        points[:, categories] = found[one]  # a mean of equal numbers may round
+        parts.append(points)
+    return frozen(np.vstack(parts))
 
 
 class Support:

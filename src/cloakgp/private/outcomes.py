@@ -16,6 +16,7 @@ from cloakgp.measurements.lattice import IntArray, Lattice
 from cloakgp.rows.chunks import is_dask
 from cloakgp.rows.file_cells import read_numbers
 from cloakgp.rows.formats import is_parquet
+from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.on_dask import as_array
 from cloakgp.rows.parquet import ParquetColumns
 
@@ -27,6 +28,15 @@ INCOMPLETE = (
     "y must be finite; it has missing or infinite entries, or such as are none of the classes. Do not drop "
     "rows because of their y: that would leak. Use missing='midpoint', which protects missingness too. "
     "Nothing was spent."
+)
+OTHER_LABELS = (
+    "y must have the labels of X's rows, in the same order; its index is another one. Use "
+    "y = y.loc[X.index]; or, if its rows are in the order of X's all the same, y = y.to_numpy(). Nothing was "
+    "spent."
+)
+DROPPED_ON_DASK = (
+    "y is a Dask array, of which no rows can be left out here. Leave out those with missing inputs of X and "
+    "y alike, by X alone. Nothing was spent."
 )
 
 
@@ -71,6 +81,24 @@ def kept(y: Any, n_rows: int) -> Any:
             "Nothing was spent."
         )
     return array
+
+
+def own_rows(y: Any, rows: TableRows | None) -> Any:
+    """y of the rows that count, which public numbers name, if its labels are those of X's rows.
+
+    Labels are part of what is private here as values are: all that is told is whether they are the same.
+    """
+    if rows is None:
+        return y
+    index: Any = getattr(y, "index", None)
+    labelled = rows.index is not None and hasattr(index, "equals") and not is_dask(y)
+    if labelled and len(index) == rows.size and not index.equals(rows.index):
+        raise ValueError(OTHER_LABELS)
+    if rows.kept is None:
+        return y
+    if is_dask(y):
+        raise ValueError(DROPPED_ON_DASK)
+    return kept(y, rows.size)[:][rows.kept]
 
 
 def _numbers(read: Callable[[], Any]) -> Any:

@@ -38,10 +38,12 @@ from cloakgp.private.outcomes import (
     PrivateLabels,
     kept,
     numeric,
+    own_rows,
     to_integers,
 )
 from cloakgp.private.rows import INCOMPLETE_ROWS, PrivateRows, rows_of
 from cloakgp.rows.chunks import chunks, is_dask
+from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.merging import Inputs, Labels
 from cloakgp.rows.on_dask import private_dask_column
 from cloakgp.rows.passes import sweep
@@ -67,7 +69,9 @@ STAYS = (
 )
 
 
-def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str) -> IntArray:
+def measure(
+    measurement: Measurement | FactoredMeasurement, y: Any, missing: str, rows: TableRows | None = None
+) -> IntArray:
     """The noisy measurements of y, or of whole rows: the one private step.
 
     Parameters
@@ -83,23 +87,27 @@ def measure(measurement: Measurement | FactoredMeasurement, y: Any, missing: str
         What to do about NaN and infinities: refuse, or put the middle of the bounds in their place,
         row by row, so that being missing is as well protected as any value. A row with a missing input
         counts in one fixed public cell, with its outcome in the middle.
+    rows : TableRows, optional
+        Public: which rows of y count, and their labels, if they have some. Others are refused.
     """
-    return add_noise(_times(measurement, y, missing), measurement.sigma)
+    return add_noise(_times(measurement, y, missing, rows), measurement.sigma)
 
 
-def check_usable(measurement: Measurement | FactoredMeasurement, y: Any, missing: str) -> None:
+def check_usable(
+    measurement: Measurement | FactoredMeasurement, y: Any, missing: str, rows: TableRows | None = None
+) -> None:
     """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
-    _times(measurement, y, missing)
+    _times(measurement, y, missing, rows)
 
 
-def choose(scores: Scores, y: Any, missing: str) -> int:
+def choose(scores: Scores, y: Any, missing: str, rows: TableRows | None = None) -> int:
     """The index of a candidate, drawn by the exponential mechanism: the one private step of a selection.
 
-    The scores are public, and checked again here, from their integers, before y is looked at. y and
-    `missing` are as for :func:`measure`.
+    The scores are public, and checked again here, from their integers, before y is looked at. y,
+    `missing` and `rows` are as for :func:`measure`.
     """
     noisy_min = noisy_minimum(scores)  # refuses too little noise before y is looked at
-    return int(drawn(noisy_min, _exact_scores(scores, y, missing)))
+    return int(drawn(noisy_min, _exact_scores(scores, y, missing, rows)))
 
 
 def measure_sums(sums: BinSums, y: Any, missing: str) -> IntArray:
@@ -115,9 +123,9 @@ def measure_sums(sums: BinSums, y: Any, missing: str) -> IntArray:
     return (add_laplace if sums.mechanism == "laplace" else add_noise)(exact, sums.scale)
 
 
-def custodian_scores(scores: Scores, y: Any, missing: str) -> IntArray:
+def custodian_scores(scores: Scores, y: Any, missing: str, rows: TableRows | None = None) -> IntArray:
     """Every candidate's exact score, for the custodian's own study. Not private."""
-    return _exact_scores(scores, y, missing)
+    return _exact_scores(scores, y, missing, rows)
 
 
 def custodian_view(y: Any, n_rows: int) -> checks.FloatArray:
@@ -190,10 +198,13 @@ def _check_complete(complete: bool, missing: str, message: str = INCOMPLETE) -> 
         raise ValueError(message)
 
 
-def _times(m: Measurement | FactoredMeasurement | BinSums, y: Any, missing: str) -> IntArray:
+def _times(
+    m: Measurement | FactoredMeasurement | BinSums, y: Any, missing: str, rows: TableRows | None = None
+) -> IntArray:
     """The exact measurements, once their integers are found to keep the promise."""
     m.check()
     checks.choice(missing, "missing", MISSING)
+    y = own_rows(y, rows)
     if isinstance(m, FactoredMeasurement):
         return _times_recipe(m, y, missing)
     if isinstance(m, RowSums):
@@ -242,10 +253,11 @@ def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:
     return exact
 
 
-def _exact_scores(scores: Scores, y: Any, missing: str) -> IntArray:
+def _exact_scores(scores: Scores, y: Any, missing: str, rows: TableRows | None) -> IntArray:
     """Each candidate's summed loss and public cost, in score steps."""
     scores.check()
     checks.choice(missing, "missing", MISSING)
+    y = own_rows(y, rows)
     if is_dask(y):
         raise ValueError(STAYS)
     y_int = _sums(kept(y, scores.n_rows), scores.lattice, np.arange(scores.n_rows), scores.n_rows, missing)

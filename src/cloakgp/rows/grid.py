@@ -17,6 +17,8 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.rows.columns import Column, Columns
+from cloakgp.rows.frames import Table, read
 
 MOST_CELLS = 100_000
 _CELLS = 40
@@ -127,6 +129,13 @@ class Grid:
         """Whether each input has levels."""
         return tuple(axis.category for axis in self.axes)
 
+    @cached_property
+    def columns(self) -> Columns:
+        """The inputs as columns of a table."""
+        kinds = (("level", axis.levels) if axis.category else ("number", ()) for axis in self.axes)
+        pairs = zip(self.names, kinds, strict=True)
+        return Columns(tuple(Column(name, kind, levels) for name, (kind, levels) in pairs))
+
     @property
     def category_columns(self) -> tuple[int, ...]:
         """Which inputs have levels."""
@@ -153,19 +162,17 @@ class Grid:
 
         Parameters
         ----------
-        X : mapping of names to columns, or (n, D) array
+        X : table, or (n, D) array
             A table with the box's names; or an array with the columns in their order, of numbers.
         """
-        if not hasattr(X, "columns") and not isinstance(X, Mapping):
+        table = read(X)
+        if table is None:
             return checks.matrix(X, "X", columns=len(self.axes))
-        missing = [name for name in self.names if name not in X]
+        missing = [name for name in self.names if name not in table]
         if missing:
             raise ArgumentError("X", "must have the grid's columns", f"none named {missing[0]!r}")
-        columns = [
-            [_level(axis, value) for value in X[axis.name]] if axis.category else np.asarray(X[axis.name])
-            for axis in self.axes
-        ]
-        return checks.matrix(np.column_stack(columns), "X", columns=len(self.axes))
+        own = Table({name: table[name] for name in self.names})
+        return checks.matrix(self.columns.numbers(own, new_levels=False), "X")
 
     def cover(self, n_points: int = 100) -> FloatArray:
         """Test points if nobody names others: cells' centres, spread evenly over the box."""
@@ -239,9 +246,3 @@ def _axis(name: Any, extent: Any, cells: Any) -> Axis:
     if isinstance(cells, bool) or not isinstance(cells, (int, np.integer)) or not 1 <= cells <= MOST_CELLS:
         raise ArgumentError("cells", "must be a whole number above 0 for each range", repr(cells)[:100])
     return Axis(name, float(extent[0]), float(extent[1]), int(cells))
-
-
-def _level(axis: Axis, value: Any) -> float:
-    if value not in axis.levels:
-        raise ArgumentError("X", f"must hold levels of {axis.name!r}", repr(value)[:100])
-    return float(axis.levels.index(value))

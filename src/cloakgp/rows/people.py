@@ -104,7 +104,7 @@ def as_people(ids: Any, n_rows: int) -> People:
     known: dict[Any, int] = {}
     labels = np.empty(n_rows, dtype=np.intp)
     for row, one in enumerate(ids):
-        _refuse_missing(one is None or _is_not_itself(one))
+        _refuse_missing(is_missing(one))
         try:
             labels[row] = known.setdefault(one, len(known))
         except TypeError:
@@ -142,7 +142,7 @@ def _refuse_missing(missing: bool) -> None:
         raise ArgumentError("people", "must name someone in every row; an id is missing", remedy=remedy)
 
 
-def _is_not_itself(one: Any) -> bool:
-    """Whether it is a NaN or like one."""
+def is_missing(one: Any) -> bool:
+    """Whether it is None, a NaN or like one."""
     same = one == one
-    return not (same is True or (isinstance(same, np.bool_) and bool(same)))
+    return one is None or not (same is True or (isinstance(same, np.bool_) and bool(same)))

@@ -53,7 +53,7 @@ def is_lazy(X: Any) -> bool:
     """Whether X is to be left where it is."""
     if isinstance(X, np.ndarray):
         return isinstance(X, np.memmap) or (X.nbytes > _COPIED and X.dtype == np.float64)
-    return is_dask(X) or getattr(X, "streamed", False)
+    return is_dask(X) or getattr(X, "streamed", False) is True
 
 
 def _finite(X: Any) -> bool:

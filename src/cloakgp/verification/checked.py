@@ -16,6 +16,7 @@ from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.rows.cells import fill_cells
+from cloakgp.rows.inputs import same_ids, same_inputs
 from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.sources import as_source
 from cloakgp.verification import guarantee, predictions, reasons, recipe, replay, staged
@@ -95,11 +96,11 @@ def verify(
     kernel : callable, optional
         Needed to check a release made with a custom kernel, which no file can hold: its predictions, and,
         where its columns are made by a recipe, its sensitivity.
-    X : (N, D) array, optional
+    X : table or (N, D) array, optional
         The public inputs. Compared with those of the file; needed to check the sensitivity of a release of
-        so many rows that its file holds only their digest. An array, a memory map, a Parquet file's columns
-        or a Dask array.
-    people : (N,) ids, optional
+        so many rows that its file holds only their digest. A table with the names that the file has, an
+        array, a memory map, a Parquet file's columns or a Dask array.
+    people : (N,) ids, or the name of a column of X, optional
         Whose row each is, where the promise is to people: compared with the file's, and needed together with
         X where it holds only a digest.
 
@@ -125,6 +126,10 @@ def verify(
         said = ": this file does not show its inputs, so X cannot be compared; leave it out."
         raise ValueError(Message(Argument("X"), said))
     (staged if in_stages else guarantee).check_words(manifest)
+    columns, rows = schema.table_of(manifest)
+    people = same_ids(people, X, rows)
+    if X is not None:
+        X = same_inputs(X, columns, rows)
     if people is not None and schema.PEOPLE not in manifest:
         raise ArgumentError("people", "must be left out: the promise of this file is to each row")
     shared = named_people(manifest, arrays, people) if schema.PEOPLE in manifest else None
@@ -202,7 +207,8 @@ def _cells_checked(
     if shown is None:
         held = f"{_CELLS}: the file holds only X's digest ("
         return [], [Message(held, Phrase.GIVE_INPUTS, ")")], None
-    filled = fill_cells(shown, cells.centres)
+    categories = release.plan.rule.prior.category_columns(arrays["X_star"].shape[1])
+    filled = fill_cells(shown, cells.centres, None, categories)
     reasons.refuse(filled.digest != cells.digest, Reason.DIGEST)
     reasons.refuse(not np.array_equal(filled.counts, cells.counts), Reason.LABELS)
     if people is not None:

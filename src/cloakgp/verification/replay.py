@@ -123,9 +123,11 @@ def _check_learned(walk: Walk, settings: tuple[Candidate, ...], weights: Any) ->
 
 
 def _same(one: Candidate, other: Candidate) -> bool:
-    numbers, others = ((*s.lengthscale, s.signal, s.level, s.noise) for s in (one, other))
-    return one.family == other.family and all(
-        math.isclose(a, b, rel_tol=TOLERANCE) for a, b in zip(numbers, others, strict=True)
+    (family, *parts), (other_family, *others) = one.form, other.form
+    numbers = [*parts[0], *parts[1], one.signal, one.level, one.noise]
+    expected = [*others[0], *others[1], other.signal, other.level, other.noise]
+    return family == other_family and all(
+        math.isclose(a, b, rel_tol=TOLERANCE) for a, b in zip(numbers, expected, strict=True)
     )
 
 

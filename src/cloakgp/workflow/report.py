@@ -214,10 +214,14 @@ def _learned(release: AnyRelease, names: list[str]) -> str:
     """Which models hold the weight, where the model was learned."""
     if not isinstance(release, StagedRelease) or not (settings := plots.learned_settings(release)):
         return ""
-    lengths = [f"lengthscale of {name}" for name in names] if len(names) > 1 else ["lengthscale"]
-    rows = [["kernel", *lengths, "signal std", "noise std", "weight"]]
+    best = settings[0]
+    lengths = [
+        f"lengthscale of {names[column]}" if len(names) > 1 else "lengthscale" for column in best.numeric
+    ]
+    shares = [f"share of {part}" for part in best.parts(names)]
+    rows = [["kernel", *lengths, *shares, "signal std", "noise std", "weight"]]
     for one, weight in zip(settings, release.weights.tolist(), strict=True):
-        numbers = (*one.lengthscale, one.signal**0.5, one.noise**0.5)
+        numbers = (*one.lengthscale, *one.shares, one.signal**0.5, one.noise**0.5)
         rows.append([one.family, *(f"{number:.3g}" for number in numbers), f"{weight:.1%}"])
     return (
         f"<h2>What was learned</h2>{_grid(rows[: _MODELS + 1])}<p>The models that explain best what came "

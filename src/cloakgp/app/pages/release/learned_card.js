@@ -8,7 +8,9 @@ import { tip } from "../ui/tip.js";
 const MEANINGS = [
   [/^size/, "how far the curve moves up and down"],
   [/^lengthscale/, "over how much the curve changes"],
-  [/^likeness/, "1 if the outcome did not depend on it, 0 if levels told nothing of each other"],
+  [/^share of numbers/, "of the curve's variance: what all levels have in common"],
+  [/^share of together/, "of the curve's variance: what each combination has for itself"],
+  [/^share/, "of the curve's variance: what a level adds"],
   [/^noise/, "how far single outcomes lie from the curve"],
 ];
 

@@ -1,0 +1,376 @@
+"""Names of columns, and the public rules by which levels and dates become numbers.
+
+Inputs are public, and so are their names, the levels of a category and the day that dates are counted from. A
+plan keeps these as :class:`Columns`, so that a reader can ask for predictions with a table of the same kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp import checks
+from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.rows.frames import Cells, Level, Table, objects, plain, read
+from cloakgp.rows.people import is_missing
+
+NUMBER, LEVEL, DATE = KINDS = ("number", "level", "date")
+ORIGIN = "2000-01-01"
+"""The day that dates are counted from, always the same: so dates of several custodians can be compared."""
+MOST_LEVELS = 100_000
+_MOST_FOUND = 1000  # levels of a text column: more are likely to tell people apart
+MOST_COLUMNS = 1000
+_LONGEST = checks.LONGEST_NAME
+_DAY = np.timedelta64(86_400_000_000, "us")
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
+_SHOWN = 5  # names in a message
+
+
+@dataclass(frozen=True)
+class Column:
+    """One input: what it is called, and how it becomes a number."""
+
+    name: str
+    kind: str = NUMBER
+    """"number", "level" (of a category) or "date"."""
+    levels: tuple[Level, ...] = ()
+    """Of a category: the first is coded as 0, and so on. Levels that are not listed are new ones."""
+    origin: str = ""
+    """Of dates: the day that they are counted from, in days."""
+    unit: str = ""
+    """In words, for pictures."""
+
+    def __post_init__(self) -> None:
+        _text(self.name, "the name of a column")
+        if self.unit:
+            _text(self.unit, f"the unit of {self.name!r}")
+        checks.choice(self.kind, "kind", KINDS)
+        object.__setattr__(self, "levels", tuple(self.levels))
+        if (self.kind == LEVEL) != bool(self.levels) or (self.kind == DATE) != bool(self.origin):
+            raise ArgumentError("columns", f"must have levels or an origin for {self.name!r} by its kind")
+        if self.kind == LEVEL:
+            _check_levels(self.name, self.levels)
+        if self.kind == DATE:
+            _day(self.origin)
+
+    @property
+    def label(self) -> str:
+        """For an axis of a picture."""
+        if self.kind == DATE:
+            return f"{self.name}, days since {self.origin}"
+        return f"{self.name}, {self.unit}" if self.unit else self.name
+
+    def words(self) -> dict[str, Any]:
+        """For files: what is empty is left out."""
+        kept = {"name": self.name, "kind": self.kind, "unit": self.unit, "origin": self.origin}
+        found: dict[str, Any] = {key: value for key, value in kept.items() if value}
+        return found | ({"levels": list(self.levels)} if self.levels else {})
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of a table's columns, and how each input becomes a number. All of it is public.
+
+    Made by :meth:`of`, or by a plan from the table that it is given.
+
+    Parameters
+    ----------
+    inputs : sequence of Column
+        In the order of the columns of X.
+    response : str
+        What the outcome is called, for pictures and reports.
+    people : str
+        The column that says whose row each is, which is not an input.
+    """
+
+    inputs: tuple[Column, ...]
+    response: str = ""
+    people: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "inputs", tuple(self.inputs))
+        if not 1 <= len(self.inputs) <= MOST_COLUMNS:
+            raise ArgumentError(
+                "columns", f"must be from 1 to {MOST_COLUMNS:,} inputs", str(len(self.inputs))
+            )
+        names = [*self.names, *(name for name in (self.response, self.people) if name)]
+        for name in (self.response, self.people):
+            if name:
+                _text(name, "the name of a column")
+        twice = [name for place, name in enumerate(names) if name in names[:place]]
+        if twice:
+            raise ArgumentError("columns", "must have a name and a role of its own for each", repr(twice[0]))
+
+    @classmethod
+    def of(
+        cls,
+        X: Any,
+        *,
+        levels: Mapping[str, Sequence[Level]] | None = None,
+        units: Mapping[str, str] | None = None,
+        response: str = "",
+        people: str = "",
+    ) -> Columns:
+        """The columns of a public table.
+
+        Numbers stay as they are; texts, booleans and categories become levels; dates, also as text in ISO's
+        form, become days since 2000-01-01.
+
+        Parameters
+        ----------
+        X : pandas, polars or pyarrow table, or mapping of names to columns
+            Public.
+        levels : mapping of names to levels, optional
+            Of these columns, which may hold numbers, too: from public knowledge, in the order in which they
+            are coded. Else those of a pandas or polars category, or those in X, sorted.
+        units : mapping of names to texts, optional
+            For pictures, such as ``{"age": "years"}``.
+        response, people : str
+            Names of the outcome, and of the column that says whose row each is.
+
+        Examples
+        --------
+        >>> Columns.of({"age": [31, 45], "sex": ["m", "f"]}).inputs[1].levels
+        ('f', 'm')
+        """
+        table = read(X)
+        if table is None:
+            raise ArgumentTypeError("X", "must be a table with named columns", type(X).__name__)
+        levels, units = dict(levels or {}), dict(units or {})
+        names = [name for name in table if name != people]
+        for given, what in ((levels, "levels"), (units, "units")):
+            for name in given:
+                if name not in names:
+                    raise ArgumentError(what, "must be of inputs in X", repr(name), there(names))
+        made = (_column(name, table[name], levels.get(name), units.get(name, "")) for name in names)
+        return cls(tuple(made), response, people)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the inputs."""
+        return tuple(column.name for column in self.inputs)
+
+    @property
+    def categories(self) -> tuple[int, ...]:
+        """Which columns of X hold levels."""
+        return tuple(place for place, column in enumerate(self.inputs) if column.kind == LEVEL)
+
+    def place(self, name: str) -> int:
+        """Which column of X has this name."""
+        if name not in self.names:
+            raise ArgumentError("columns", "must be named as in X", repr(name), there(self.names))
+        return self.names.index(name)
+
+    def numbers(self, X: Any, name: str = "X", *, new_levels: bool = True) -> FloatArray:
+        """(n, D) a table with these columns, in any order, as numbers; NaN where something is missing."""
+        table = X if isinstance(X, Table) else read(X)
+        if table is None:
+            raise ArgumentTypeError(name, "must be a table with named columns", type(X).__name__)
+        absent = [one for one in self.names if one not in table]
+        if absent:
+            raise ArgumentError(
+                name, f"must have the columns {listed(self.names)}", f"none named {absent[0]!r}"
+            )
+        unknown = [one for one in table if one not in (*self.names, self.people, self.response)]
+        if unknown:
+            raise ArgumentError(
+                name,
+                f"must have the columns {listed(self.names)}, and no others",
+                listed(unknown),
+                f"Leave it out, such as with {name}[{list(self.names)[:_SHOWN]!r}].",
+            )
+        coded = [_coded(column, table[column.name], name, new_levels) for column in self.inputs]
+        return np.column_stack(coded)
+
+    def shown(self, X: Any) -> dict[str, NDArray[Any]]:
+        """Columns of numbers as a table has them: levels and dates as they were."""
+        return {column.name: _decoded(column, np.asarray(X)[:, i]) for i, column in enumerate(self.inputs)}
+
+    def words(self) -> dict[str, Any]:
+        """For files."""
+        return {"inputs": [c.words() for c in self.inputs], "response": self.response, "people": self.people}
+
+    @classmethod
+    def from_words(cls, words: Mapping[str, Any]) -> Columns:
+        """What :meth:`words` gave."""
+        inputs = tuple(Column(**{**one, "levels": tuple(one.get("levels", ()))}) for one in words["inputs"])
+        return cls(inputs, words["response"], words["people"])
+
+
+def common(found: Iterable[Columns | None]) -> Columns | None:
+    """The columns of several releases, as far as they are known; or an error where their inputs differ."""
+    known = [one for one in found if one is not None]
+    for other in known[1:]:
+        for mine, its in zip(known[0].inputs, other.inputs, strict=False):
+            if replace(mine, unit="") != replace(its, unit=""):
+                raise ArgumentError(
+                    "releases",
+                    "must have the same columns, with the same levels in the same order",
+                    f"{mine.name!r} in one and {its.name!r} in another, or coded otherwise",
+                    "Agree on names, and on levels with cloakgp.Columns.of(X, levels=...), before planning.",
+                )
+    return known[0] if known else None
+
+
+def _column(name: str, cells: Cells, levels: Sequence[Level] | None, unit: str) -> Column:
+    """What a column is, by what it holds."""
+    values = cells.values
+    if levels is None:
+        levels = cells.levels
+    if levels is not None:
+        return Column(name, LEVEL, tuple(map(plain, levels)), unit=unit)
+    if values.dtype.kind == "f":
+        return Column(name, unit=unit)
+    known = [one for one in values.tolist() if one is not None] if values.dtype.kind == "O" else []
+    if values.dtype.kind == "M" or (known and all(map(_is_moment, known))):
+        return Column(name, DATE, origin=ORIGIN, unit=unit)
+    if not known:
+        raise ArgumentError("X", f"must hold something in {name!r}", "nothing", "Leave that column out.")
+    found = set(known)
+    if found <= {False, True}:
+        return Column(name, LEVEL, (False, True), unit=unit)
+    if len(found) > _MOST_FOUND:
+        raise ArgumentError(
+            "X",
+            f"must have at most {_MOST_FOUND:,} levels in {name!r}",
+            f"{len(found):,}",
+            "If it tells people apart, give people=; else leave it out, or name its levels with Columns.of.",
+        )
+    _check_levels(name, tuple(found))
+    return Column(name, LEVEL, tuple(sorted(found, key=lambda one: (isinstance(one, str), one))), unit=unit)
+
+
+def _coded(column: Column, cells: Cells, name: str, new_levels: bool) -> FloatArray:
+    """(n,) a column's cells as numbers; NaN where they are missing."""
+    values = cells.values
+    if column.kind == NUMBER:
+        if values.dtype.kind == "f":
+            return values
+        if values.dtype.kind == "O" and all(one is None or isinstance(one, bool) for one in values):
+            return np.array([np.nan if one is None else float(one) for one in values])
+        raise ArgumentTypeError(name, f"must hold numbers in {column.name!r}", "something else")
+    if column.kind == DATE:
+        return _days(column, values, name)
+    codes = {level: float(code) for code, level in enumerate(column.levels)}
+    texts = all(isinstance(level, str) for level in column.levels)
+    result = np.empty(len(values))
+    for row, one in enumerate(values.tolist()):
+        if is_missing(one):
+            result[row] = np.nan
+        elif one in codes:
+            result[row] = codes[one]
+        elif not new_levels or isinstance(one, str) != texts:
+            raise ArgumentError(
+                name,
+                f"must hold levels of {column.name!r}, {listed(column.levels)}",
+                f"{one!r:.100} in row {row} (counted from 0)",
+            )
+        else:  # a new level, unlike all others
+            result[row] = codes.setdefault(one, float(len(codes)))
+    return result
+
+
+def _days(column: Column, values: NDArray[Any], name: str) -> FloatArray:
+    """Moments as days since the column's origin."""
+    if values.dtype.kind == "O":
+        moments = [None if one is None else _moment(one) for one in values.tolist()]
+        zones = {moment.tzinfo is None for moment in moments if moment is not None}
+        if len(zones) > 1:
+            raise ArgumentError(
+                name, f"must have a time zone in all or in none of the dates in {column.name!r}", "both"
+            )
+        naive = [
+            None if one is None else one.astimezone(UTC).replace(tzinfo=None) if one.tzinfo else one
+            for one in moments
+        ]
+        wrong = [row for row, one in enumerate(values.tolist()) if one is not None and not _is_moment(one)]
+        if wrong:
+            raise ArgumentError(
+                name,
+                f"must hold dates in {column.name!r}, such as 2024-05-31 or 2024-05-31T12:00Z",
+                f"{values[wrong[0]]!r:.100} in row {wrong[0]} (counted from 0)",
+            )
+        values = np.array(naive, dtype="datetime64[us]")
+    if values.dtype.kind != "M":
+        raise ArgumentTypeError(name, f"must hold dates in {column.name!r}", "numbers")
+    days: FloatArray = (values - np.datetime64(column.origin, "us")) / _DAY
+    return days
+
+
+def _moment(value: Any) -> datetime | None:
+    """A date or time, also as text in ISO's form."""
+    if isinstance(value, datetime):
+        return value
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    if not isinstance(value, str) or not _ISO.fullmatch(value):
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None
+
+
+def _is_moment(value: Any) -> bool:
+    return _moment(value) is not None
+
+
+def _decoded(column: Column, values: FloatArray) -> NDArray[Any]:
+    if column.kind == DATE:
+        days: NDArray[Any] = np.datetime64(column.origin, "us") + np.rint(values * 86_400e6).astype(
+            "timedelta64[us]"
+        )
+        return days
+    if column.kind == NUMBER:
+        return values
+    known = dict(enumerate(column.levels))
+    return objects([known.get(int(code)) if code == int(code) else None for code in values.tolist()])
+
+
+def _text(value: Any, what: str) -> None:
+    """Printable and not too long: files hold it."""
+    if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST or not value.isprintable():
+        raise ArgumentError(
+            "columns", f"must have printable text of 1 to {_LONGEST} characters as {what}", f"{value!r:.100}"
+        )
+
+
+def _check_levels(name: str, levels: Sequence[Any]) -> None:
+    fine = all(
+        (isinstance(one, str) and len(one) <= _LONGEST and (not one or one.isprintable()))
+        or (isinstance(one, int) and abs(one) < 2**53)
+        for one in levels
+    )
+    if not fine:
+        raise ArgumentError(
+            "columns",
+            f"must have printable texts of up to {_LONGEST} characters or integers as levels of {name!r}",
+        )
+    if len(levels) > MOST_LEVELS or len(set(levels)) < len(levels):
+        raise ArgumentError("columns", f"must have up to {MOST_LEVELS:,} different levels for {name!r}")
+
+
+def _day(value: str) -> None:
+    try:
+        fine = isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        fine = False
+    if not fine:
+        raise ArgumentError("columns", "must have a day as origin, such as 2000-01-01", f"{value!r:.100}")
+
+
+def listed(names: Iterable[Any]) -> str:
+    names = list(names)
+    shown = ", ".join(f"{name!r:.60}" for name in names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+
+
+def there(names: Iterable[str]) -> str:
+    return f"There are {listed(names)}."

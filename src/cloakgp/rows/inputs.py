@@ -1,0 +1,224 @@
+"""Public inputs, however they are given: a table with names, or an array; all rows, or complete ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cloakgp import checks
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.rows.chunks import is_dask
+from cloakgp.rows.columns import Column, Columns, listed, there
+from cloakgp.rows.frames import Table, read
+from cloakgp.rows.sources import is_lazy
+
+MISSING_INPUTS = ("error", "drop")
+MOST_DROPPED = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class TableRows:
+    """Which rows of a table are those of X: all, but for such as were dropped. Public."""
+
+    size: int
+    dropped: NDArray[np.int64]
+    """Numbers of rows that do not count, counted from 0."""
+    index: Any = None
+    """The rows' labels, where the table has some; in no file."""
+
+    @cached_property
+    def kept(self) -> NDArray[np.int64] | None:
+        """Numbers of the rows that count; None if all do."""
+        return np.setdiff1d(np.arange(self.size), self.dropped) if len(self.dropped) else None
+
+    def of(self, values: Any) -> Any:
+        """The same rows of something else that has one for each row of the table; if it has."""
+        if self.kept is None or not hasattr(values, "__len__") or len(values) != self.size:
+            return values
+        if hasattr(values, "iloc"):
+            return values.iloc[self.kept]
+        array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
+        return array[self.kept]
+
+    def words(self) -> dict[str, Any]:
+        """For files."""
+        return {"rows": self.size, "dropped": self.dropped.tolist()}
+
+    @classmethod
+    def from_words(cls, words: Mapping[str, Any]) -> TableRows:
+        """What :meth:`words` gave."""
+        return cls(words["rows"], np.array(words["dropped"], dtype=np.int64))
+
+
+class PublicInputs(NamedTuple):
+    """Public inputs as a plan takes them."""
+
+    X: Any
+    """An array, or whatever else was given that is no table."""
+    columns: Columns | None
+    rows: TableRows | None
+    """None where all count, and none has a label."""
+    people: Any
+    """Ids, if there are any."""
+
+
+def as_inputs(X: Any, people: Any = None, columns: Any = None, missing_inputs: str = "error") -> PublicInputs:
+    """Public inputs, people and names, however they were given.
+
+    Parameters
+    ----------
+    X : table or array
+    people : ids, or the name of the column of X that holds them
+    columns : Columns, optional
+        Names and codes; found out from X if absent.
+    missing_inputs : {"error", "drop"}
+        Refuse rows of which an input is missing, or leave them out.
+    """
+    checks.choice(missing_inputs, "missing_inputs", MISSING_INPUTS)
+    if columns is not None and not isinstance(columns, Columns):
+        remedy = "Make them with cloakgp.Columns.of(X, ...)."
+        raise ArgumentTypeError("columns", "must be a cloakgp.Columns", type(columns).__name__, remedy)
+    table, index = read(X), _index(X)
+    if table is None:
+        return _from_array(X, people, columns, missing_inputs, index)
+    name = people if isinstance(people, str) else "" if columns is None else columns.people
+    if isinstance(people, str) or (people is None and name):
+        people = _ids(table, name)
+    columns = Columns.of(table, people=name) if columns is None else replace(columns, people=name)
+    if columns.response and columns.response in table:
+        raise ArgumentError(
+            "X",
+            "must hold public inputs only",
+            f"the outcome {columns.response!r} among them",
+            "Leave it out.",
+        )
+    numbers = columns.numbers(table, "X", new_levels=False)
+    if missing_inputs == "error":
+        return PublicInputs(
+            _complete(numbers, "X", columns.names, "X"), columns, _labelled(index, len(numbers)), people
+        )
+    numbers, rows = _without_missing(numbers, index)
+    return PublicInputs(_complete(numbers, "X", columns.names, ""), columns, rows, rows.of(people))
+
+
+def as_points(X: Any, name: str, n_columns: int, columns: Columns | None) -> FloatArray:
+    """(n, D) where predictions are wanted: a table with a plan's columns, or an array with as many."""
+    table = read(X)
+    if table is None:
+        return checks.matrix(X, name, columns=n_columns)
+    if columns is not None:
+        return frozen(_complete(columns.numbers(table, name), name, columns.names, ""))
+    # Planned with an array, which has no names: by position.
+    other = [listed([one]) for one, cells in table.items() if cells.values.dtype.kind not in "fb"]
+    if other:
+        raise ArgumentTypeError(
+            name, "must hold numbers: the plan was made with an array", f"something else in {other[0]}"
+        )
+    return checks.matrix(np.column_stack([cells.values for cells in table.values()]), name, columns=n_columns)
+
+
+def same_inputs(X: Any, columns: Columns | None, rows: TableRows | None) -> Any:
+    """The inputs that a plan was made for, as an array, if they are given as a table; else as they are."""
+    table = read(X)
+    if table is None:
+        numbers = X
+    elif columns is None:
+        numbers = np.column_stack([cells.values for cells in table.values()])
+    else:
+        numbers = columns.numbers(table, "X", new_levels=False)
+    if rows is not None and rows.kept is not None and len(numbers) == rows.size and not is_lazy(numbers):
+        numbers = np.asarray(numbers)[rows.kept]
+    return numbers
+
+
+def same_ids(people: Any, X: Any, rows: TableRows | None) -> Any:
+    """The people of a plan's rows: ids, or the name of their column of X."""
+    if isinstance(people, str):
+        table = read(X)
+        if table is None:
+            raise ArgumentTypeError("people", "must be ids: X has no named columns", repr(people))
+        people = _ids(table, people)
+    return people if rows is None else rows.of(people)
+
+
+def _index(X: Any) -> Any:
+    """The labels of a pandas table's rows."""
+    index = getattr(X, "index", None)
+    return index if hasattr(index, "equals") and not is_dask(X) else None
+
+
+def _ids(table: Table, name: str) -> Any:
+    if name not in table:
+        raise ArgumentError("people", "must be ids, or the name of a column of X", repr(name), there(table))
+    return table[name].values
+
+
+def _complete(X: FloatArray, name: str, names: Sequence[str], dropping: str) -> FloatArray:
+    """Finite numbers, or an error that says where some are missing."""
+    bad = ~np.isfinite(X)
+    if not bad.any():
+        return X
+    row, place = np.argwhere(bad)[0]
+    more = int(bad.any(axis=1).sum()) - 1
+    others = f", and {more} more row{'s' if more > 1 else ''}" if more else ""
+    what = "is missing" if np.isnan(X[row, place]) else "is infinite"
+    remedy = "Fill it in, using public information only"
+    remedy += ", or leave such rows out with missing_inputs='drop'." if dropping else "."
+    raise ArgumentError(
+        name,
+        f"must be complete; {names[place]!r} {what} in row {row} (counted from 0){others}",
+        remedy=remedy,
+    )
+
+
+def _labelled(index: Any, n_rows: int) -> TableRows | None:
+    return None if index is None else TableRows(n_rows, np.empty(0, dtype=np.int64), index)
+
+
+def _without_missing(X: FloatArray, index: Any) -> tuple[FloatArray, TableRows]:
+    dropped = np.flatnonzero(np.isnan(X).any(axis=1)).astype(np.int64)
+    if len(dropped) == len(X):
+        raise ArgumentError("X", "must have a row of which nothing is missing", "none")
+    if len(dropped) > MOST_DROPPED:
+        remedy = "Leave out the columns in which most is missing, or drop rows of X and y alike, by X alone."
+        raise ArgumentError(
+            "missing_inputs", f"must drop at most {MOST_DROPPED:,} rows", f"{len(dropped):,}", remedy
+        )
+    rows = TableRows(len(X), frozen(dropped), index)
+    return (X if rows.kept is None else X[rows.kept]), rows
+
+
+def _from_array(
+    X: Any, people: Any, columns: Columns | None, missing_inputs: str, index: Any
+) -> PublicInputs:
+    """What is no table has no names, unless they are given with it, or are those in its file."""
+    if isinstance(people, str):
+        raise ArgumentTypeError(
+            "people", "must be one id per row of X", repr(people), "A name is for a table with named columns."
+        )
+    names = getattr(X, "columns", None)
+    if columns is None and getattr(X, "streamed", False) is True and isinstance(names, (list, tuple)):
+        columns = Columns(tuple(Column(str(name)) for name in names))
+    shape: tuple[int, ...] = np.shape(X) if columns is not None else ()
+    if columns is not None and len(columns.inputs) != (shape[1] if len(shape) == 2 else 1):
+        got = str(len(columns.inputs))
+        raise ArgumentError("columns", f"must be as many as X has, whose shape is {shape}", got)
+    if missing_inputs == "error":
+        return PublicInputs(X, columns, None if index is None else _labelled(index, len(X)), people)
+    if is_lazy(X) or getattr(X, "is_cuda", False):
+        remedy = "Give a table or an array that is in memory, or leave such rows out of X and y, by X alone."
+        raise ArgumentError(
+            "missing_inputs", "must be 'error' for X that is left where it is", "'drop'", remedy
+        )
+    array = np.asarray(X)
+    if array.dtype.kind not in "iuf":
+        return PublicInputs(X, columns, None, people)  # to be refused as such
+    array = array.astype(np.float64)
+    kept, rows = _without_missing(array[:, None] if array.ndim == 1 else array, index)
+    return PublicInputs(kept, columns, rows, rows.of(people))

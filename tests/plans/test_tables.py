@@ -1,0 +1,320 @@
+"""Plans and releases from tables: names stay with them, labels count, rows can be left out."""
+
+import re
+
+import narwhals.stable.v2 as narwhals
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import cloakgp
+from cloakgp import ArgumentError, AutoGP, Columns, PrivateGPRegressor, ReleaseFileError
+from cloakgp.files import container
+from cloakgp.kernels import EQ, Category, Constant
+from cloakgp.plots import plot_map, plot_plan, plot_release
+
+PROMISE = {"epsilon": 2.0, "delta": 1e-3}
+AGE_AND_SITE = EQ(20, variance=400.0, active_dims=[0]) * Category(0.5, active_dims=[1]) + Constant(900.0)
+N = 40
+
+
+def make_table():
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame(
+        {
+            "age": rng.uniform(0, 80, N),
+            "site": rng.choice(["north", "south", "west"], N),
+            "who": rng.integers(0, 30, N),
+        },
+        index=rng.permutation(N) + 100,
+    )
+    heights = pd.Series(100 + table["age"] / 2 + 20 * (table["site"] == "west"), index=table.index)
+    return table, heights
+
+
+TABLE, HEIGHTS = make_table()
+X = TABLE[["age", "site"]]
+GP = cloakgp.GP(AGE_AND_SITE, 25.0, (0, 250))
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return GP.plan(X, X.iloc[:6], **PROMISE)
+
+
+@pytest.fixture(scope="module")
+def release(plan):
+    return plan.release(HEIGHTS)
+
+
+@pytest.fixture(scope="module")
+def staged():
+    plan = AutoGP(bounds=(0, 250), stages=2).plan(TABLE, X.iloc[:6], people="who", **PROMISE)
+    return plan.release(HEIGHTS)
+
+
+def test_a_table_is_planned_as_the_array_of_its_numbers_is(plan):
+    codes = {"north": 0.0, "south": 1.0, "west": 2.0}
+    numbers = np.column_stack([X["age"], X["site"].map(codes)])
+    np.testing.assert_array_equal(plan.X, numbers)
+    same = GP.plan(numbers, numbers[:6], **PROMISE)
+    np.testing.assert_array_equal(same.noise_std, plan.noise_std)
+    assert same.columns is None
+
+
+def test_predictions_look_at_names_and_not_at_places(release):
+    for asked in (X, X[["site", "age"]], pa.table(dict(X))):
+        np.testing.assert_array_equal(release.predict(asked), release.predict(np.asarray(release.plan.X)))
+    with pytest.raises(ArgumentError, match="none named 'age'"):
+        release.predict(X[["site"]])
+    with pytest.raises(ArgumentError, match="no others; got 'sex'"):
+        release.predict(X.assign(sex="f"))
+
+
+def test_everything_that_is_asked_at_inputs_takes_a_table(release, staged):
+    numbers = np.asarray(release.plan.X)
+    for asked in (release, staged, release.remodel(GP), release.learn(), staged.remodel(GP)):
+        few, same = X.iloc[:4], numbers[:4]
+        np.testing.assert_array_equal(asked.predict(few), asked.predict(same))
+        np.testing.assert_array_equal(asked.uncertainty(few).total, asked.uncertainty(same).total)
+        np.testing.assert_array_equal(asked.sample(few, 2, 1), asked.sample(same, 2, 1))
+    np.testing.assert_array_equal(release.plan.noise_at(X), release.plan.noise_at(numbers))
+    np.testing.assert_array_equal(release.released_at(X.iloc[:6])[0], release.mean)
+
+
+def test_a_new_level_is_predicted_from_the_others_and_less_surely(release):
+    at = X.iloc[:3]
+    mean, std = release.predict(at.assign(site="east"), return_std=True)
+    known = [release.predict(at.assign(site=site), return_std=True) for site in ("north", "south", "west")]
+    assert (std > np.max([one for _, one in known], axis=0)).all()
+    assert (mean > np.min([one for one, _ in known], axis=0) - std).all()
+
+
+@pytest.mark.parametrize("wrong", [HEIGHTS.iloc[::-1], HEIGHTS.reset_index(drop=True), HEIGHTS.sort_index()])
+def test_labels_in_another_order_are_refused_before_anything_is_spent(plan, staged, wrong, tmp_path):
+    ledger = cloakgp.Ledger(f"sqlite:///{tmp_path}/ledger.db")
+    for made in (plan, staged.plan):
+        ledger.create(f"heights of {made.unit}", epsilon=9.0, delta=0.1)
+        with pytest.raises(ValueError, match=re.escape("y = y.loc[X.index]")) as error:
+            made.release(wrong, ledger=ledger, dataset=f"heights of {made.unit}")
+        assert not any(f"{value:.3g}" in str(error.value) for value in HEIGHTS)
+        assert [one.kind for one in ledger.entries(f"heights of {made.unit}")] == ["created"]
+    plan.release(wrong.to_numpy())  # whose order nobody can know
+    if set(wrong.index) == set(X.index):
+        plan.release(wrong.loc[X.index])
+
+
+def test_labels_count_for_selections_and_functions_too():
+    wrong = HEIGHTS.iloc[::-1]
+    function = cloakgp.GP(EQ(20, active_dims=[0]), 25.0, (0, 250)).plan_function(X, **PROMISE)
+    assert function.columns.names == ("age", "site")
+    assert len(function.release(HEIGHTS).query(X.iloc[:3])) == 3
+    models = [GP, cloakgp.GP(AGE_AND_SITE, 100.0, (0, 250))]
+    selection = cloakgp.plan_selection(models, X, epsilon=1.0, folds=2)
+    for made in (function.release, selection.select, selection.custodian_probabilities):
+        with pytest.raises(ValueError, match="labels of X's rows"):
+            made(wrong)
+        made(HEIGHTS)
+
+
+def test_arrays_and_tables_without_labels_are_taken_in_their_order(plan):
+    plan.release(HEIGHTS.to_numpy())
+    plan.release(pa.array(HEIGHTS))
+    GP.plan(pa.table(dict(X)), X.iloc[:6], **PROMISE).release(HEIGHTS.iloc[::-1])
+
+
+def test_rows_with_missing_inputs_are_left_out_of_both(seeded, tmp_path):
+    holes = X.copy()
+    holes.iloc[[3, 7], 0] = np.nan
+    with pytest.raises(ArgumentError, match=r"'age' is missing in row 3 .counted from 0., and 1 more row"):
+        GP.plan(holes, X.iloc[:6], **PROMISE)
+    plan = GP.plan(holes, X.iloc[:6], missing_inputs="drop", **PROMISE)
+    assert plan.certificate.n_rows == N - 2
+    whole = GP.plan(holes.dropna(), X.iloc[:6], **PROMISE)
+    with seeded(5):
+        one = plan.release(HEIGHTS)
+    with seeded(5):
+        other = whole.release(HEIGHTS[holes["age"].notna()])
+    np.testing.assert_array_equal(one.z, other.z)
+    with pytest.raises(ValueError, match=rf"y must have shape \({N},\)"):
+        plan.release(HEIGHTS[holes["age"].notna()])
+    plan.save(tmp_path / "plan")
+    again = cloakgp.Plan.load(tmp_path / "plan")
+    assert again.digest == plan.digest
+    assert again.rows.dropped.tolist() == [3, 7]
+    with seeded(5):
+        np.testing.assert_array_equal(again.release(HEIGHTS).z, one.z)
+
+
+def test_a_missing_outcome_of_a_row_that_is_left_out_does_not_matter():
+    holes, gone = X.copy(), HEIGHTS.copy()
+    holes.iloc[3, 0] = gone.iloc[3] = np.nan
+    plan = GP.plan(holes, X.iloc[:6], missing_inputs="drop", **PROMISE)
+    plan.release(gone)
+    gone.iloc[4] = np.nan
+    with pytest.raises(ValueError, match="y must be finite"):
+        plan.release(gone)
+
+
+def test_files_hold_names_and_levels_and_verify_takes_the_table(release, staged, tmp_path):
+    for number, one in enumerate((release, staged)):
+        path = tmp_path / f"{number}.cloak"
+        one.save(path)
+        read = cloakgp.load(path)
+        assert read.plan.columns == one.plan.columns
+        np.testing.assert_array_equal(read.predict(X.iloc[:4]), one.predict(X.iloc[:4]))
+        people = {"people": "who"} if one is staged else {}
+        assert cloakgp.verify(path, X=TABLE if people else X, **people).complete
+        with pytest.raises(cloakgp.VerificationError):
+            cloakgp.verify(path, X=X.assign(age=X["age"] + 1))
+
+
+def test_the_column_of_people_is_no_input(staged):
+    assert staged.plan.columns.names == ("age", "site")
+    assert staged.plan.columns.people == "who"
+    assert staged.plan.unit == "one person"
+    assert staged.plan.rule.prior.categories == (1,)
+    np.testing.assert_array_equal(staged.predict(TABLE.iloc[:3]), staged.predict(X.iloc[:3]))
+
+
+FORGERIES = {
+    "a name that cannot be printed": ("columns", lambda one: one["inputs"][0].update(name="a\nb")),
+    "a name that is too long": ("columns", lambda one: one["inputs"][0].update(name="a" * 201)),
+    "a column too many": ("columns", lambda one: one["inputs"].append({"name": "more", "kind": "number"})),
+    "one name twice": ("columns", lambda one: one["inputs"][0].update(name="site")),
+    "a key too many": ("columns", lambda one: one["inputs"][0].update(note="hello")),
+    "an empty unit": ("columns", lambda one: one["inputs"][0].update(unit="")),
+    "levels of a number": ("columns", lambda one: one["inputs"][0].update(levels=["a"])),
+    "a level that is a list": ("columns", lambda one: one["inputs"][1].update(levels=[["a"]])),
+    "a long response": ("columns", lambda one: one.update(response="a" * 201)),
+    "a row out of range": ("table_rows", lambda one: one.update(dropped=[99])),
+    "a row twice": ("table_rows", lambda one: one.update(dropped=[3, 3], rows=N + 1)),
+    "other rows": ("table_rows", lambda one: one.update(rows=N + 5)),
+    "no number": ("table_rows", lambda one: one.update(dropped=[True])),
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_file_with_other_words_is_refused(name, tmp_path):
+    holes = X.copy()
+    holes.iloc[3, 0] = np.nan
+    plan = GP.plan(holes, X.iloc[:6], missing_inputs="drop", **PROMISE)
+    plan.save(tmp_path / "plan")
+    manifest, arrays, _ = container.read(tmp_path / "plan")
+    key, forge = FORGERIES[name]
+    forge(manifest[key])
+    (tmp_path / "forged").write_bytes(container.pack(container.bare(manifest), arrays))
+    with pytest.raises(ReleaseFileError, match=r"names of its columns|rows that were left out"):
+        cloakgp.Plan.load(tmp_path / "forged")
+
+
+def test_a_kernel_must_not_take_codes_for_distances():
+    with pytest.raises(
+        ArgumentError, match=r"levels of 'site'; got EQ. Use kernels.Category .*active_dims=\['site'\]"
+    ):
+        cloakgp.GP(EQ(20) + Constant(1.0), 25.0, (0, 250)).plan(X, X, **PROMISE)
+    two = X.assign(site=X["site"] == "west")  # which are as far apart either way
+    cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(two, two.iloc[:2], **PROMISE)
+
+
+def test_test_points_that_are_chosen_have_levels_of_the_table():
+    plan = AutoGP(bounds=(0, 250), stages=2).plan(X, **PROMISE)
+    assert set(plan.X_star[:, 1]) == {0.0, 1.0, 2.0}
+    only = AutoGP(bounds=(0, 250), stages=2).plan(X[["site"]], **PROMISE)
+    assert sorted(only.X_star[:, 0].tolist()) == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow"])
+def test_frames_have_test_points_as_they_were_given(release, staged, backend):
+    pytest.importorskip(backend)
+    frame = release.to_frame(level=0.5, backend=backend)
+    columns = list(getattr(frame, "column_names", None) or frame.columns)
+    assert columns == ["age", "site", "prediction", "std", "lower", "upper", "released", "noise_std"]
+    assert list(map(str, frame["site"])) == list(X["site"].iloc[:6])
+    inside = 0.6745 * np.asarray(frame["std"])
+    np.testing.assert_allclose(
+        np.asarray(frame["upper"]) - np.asarray(frame["prediction"]), inside, rtol=1e-4
+    )
+    assert len(staged.to_frame(backend=backend)) == len(staged.plan.to_frame(backend=backend)) == 6
+
+
+def test_frames_of_arrays_and_of_libraries_that_are_not_there(monkeypatch):
+    def absent(table, backend):
+        raise ModuleNotFoundError(backend)
+
+    plan = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(X[["age"]].to_numpy(), [[1.0], [2.0]], **PROMISE)
+    assert list(plan.to_frame().columns) == ["x", "noise_std", "gp_std"]
+    with pytest.raises(ArgumentError, match="backend must be one of"):
+        plan.to_frame(backend="excel")
+    monkeypatch.setattr(narwhals, "from_dict", absent)
+    with pytest.raises(ArgumentError, match="Install polars, or give backend='pandas' or 'pyarrow'"):
+        plan.to_frame(backend="polars")
+
+
+def test_notebooks_show_a_small_table_without_script(release, staged, seeded):
+    named = Columns.of({"<script>": [1.0, 2.0, 3.0]})
+    plan = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(np.arange(3.0), [1.0], columns=named, **PROMISE)
+    for shown in (plan, release, staged, staged.plan):
+        html = shown._repr_html_()
+        assert "(2, 0.001)-differential privacy" in html
+        assert shown.certificate.unit in html
+        assert "<script" not in html
+        assert "INSECURE" not in html
+    assert "&lt;script&gt;" in plan._repr_html_()
+    with seeded(1):
+        assert "INSECURE" in plan.release([1.0, 2.0, 3.0])._repr_html_()
+
+
+def test_pictures_have_names_on_their_axes():
+    import matplotlib.pyplot as plt
+
+    table = pd.DataFrame({"age": [10.0, 20.0, 30.0], "when": pd.to_datetime(["2000-01-02"] * 3)})
+    columns = Columns.of(table[["age"]], units={"age": "years"}, response="height, cm")
+    plan = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(table[["age"]], table[["age"]], columns=columns, **PROMISE)
+    assert plot_plan(plan).get_xlabel() == "age, years"
+    release = plan.release([1.0, 2.0, 3.0])
+    assert plot_release(release, private_data=(table[["age"]], [1.0, 2.0, 3.0])).get_ylabel() == "height, cm"
+    two = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(table, table, **PROMISE)
+    ax = plot_map(two)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "when, days since 2000-01-01")
+    plt.close("all")
+
+
+def test_estimators_know_the_names_and_code_the_levels():
+    model = PrivateGPRegressor(AGE_AND_SITE, 25.0, (0, 250), **PROMISE).fit(TABLE, HEIGHTS, people="who")
+    assert model.feature_names_in_.tolist() == ["age", "site"]
+    assert model.n_features_in_ == 2
+    assert model.certificate_.unit == "one person"
+    np.testing.assert_array_equal(model.predict(X), model.release_.predict(X))
+    with pytest.raises(ValueError, match="same order as they were in fit"):
+        model.predict(X[["site", "age"]])
+    with pytest.raises(ValueError, match="labels of X's rows"):
+        PrivateGPRegressor(AGE_AND_SITE, 25.0, (0, 250), **PROMISE).fit(X.iloc[:-1], HEIGHTS.iloc[-2::-1])
+
+
+def test_releases_are_combined_by_names_and_levels():
+    half = N // 2
+    parts = [X.iloc[:half], X.iloc[half:]]
+    both = [GP.plan(part, X.iloc[:4], **PROMISE).release(HEIGHTS.loc[part.index]) for part in parts]
+    joined = cloakgp.combine(both, same_data=False)
+    np.testing.assert_array_equal(joined.predict(X.iloc[:3]), joined.predict(np.asarray(both[0].plan.X[:3])))
+    coded = Columns.of(X, levels={"site": ["west", "south", "north"]})
+    other = GP.plan(parts[1], X.iloc[:4], columns=coded, **PROMISE).release(HEIGHTS.loc[parts[1].index])
+    with pytest.raises(
+        ArgumentError, match=r"'site' in one and 'site' in another, or coded otherwise\. Agree"
+    ):
+        cloakgp.combine([both[0], other], same_data=False)
+
+
+def test_kernels_read_columns_by_name(plan, tmp_path):
+    kernel = EQ(20, variance=400.0, active_dims=["age"]) * Category(0.5, active_dims=["site"]) + Constant(
+        900.0
+    )
+    named = cloakgp.GP(kernel, 25.0, (0, 250)).plan(X[["site", "age"]], X.iloc[:6], **PROMISE)
+    assert named.gp.kernel == AGE_AND_SITE.with_params(k1__k1__active_dims=[1], k1__k2__active_dims=[0])
+    np.testing.assert_allclose(named.noise_std, plan.noise_std, rtol=1e-9)
+    with pytest.raises(ArgumentError, match=r"named as in X; got 'height'\. There are 'age', 'site'"):
+        cloakgp.GP(EQ(20, active_dims=["height"]), 25.0, (0, 250)).plan(X, X, **PROMISE)
+    with pytest.raises(ArgumentError, match="must count columns, where X has no names"):
+        cloakgp.GP(kernel, 25.0, (0, 250)).plan(np.ones((3, 2)), np.ones((1, 2)), **PROMISE)

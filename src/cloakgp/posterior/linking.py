@@ -20,6 +20,7 @@ from cloakgp.posterior.clipping import Clipping
 
 _NODES = 32
 _TERMS = 4  # of Mehler's series: f is known well by then, and the rest is counted as each input's own
+_LEAST = 1e-8  # variance of f: with less, differences of probabilities would be lost in rounding
 _STEEP = 1e-9  # least slope, in standard deviations of outcomes: where nothing is told of f
 
 
@@ -66,7 +67,7 @@ class Linked:
         edge of the window is the bound itself, nothing is clipped on that side.
         """
         x, weights = nodes()
-        s = np.sqrt(np.maximum(variance, 1e-300))
+        s = np.sqrt(np.maximum(variance, _LEAST))
         given_f = self.mean(mean[:, None] + s[:, None] * x)
         low, high = self.bounds
         lower = np.where(window[0] <= low, -np.inf, window[0])[:, None]

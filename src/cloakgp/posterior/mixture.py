@@ -332,7 +332,7 @@ class Mixture:
         return found
 
     def _spread_evidence(
-        self, spread: SpreadReading, mean: FloatArray, variance: FloatArray, noise: FloatArray
+        self, spread: SpreadReading, mean: FloatArray, variance: FloatArray, noise: FloatArray | float = 0.0
     ) -> FloatArray:
         """Log density of a noisy mean distance, for settings with these means and variances of f."""
         counts, T = self.counts if spread.counts is None else spread.counts, spread.limit
@@ -466,9 +466,10 @@ class _Acceleration:
         mean = sum(share * step[1] for share, step in zip(shares, self._steps, strict=True))
         covariance = sum(share * step[2] for share, step in zip(shares, self._steps, strict=True))
         least = np.diag(new.support_covariance) / _BOLD
-        if np.abs(shares).sum() > _BOLD or not (np.diag(covariance) >= least).all():
-            return new  # a guess too far beyond what was seen
-        return replace(new, support_mean=np.asarray(mean), support_covariance=np.asarray(covariance))
+        guess = replace(new, support_mean=np.asarray(mean), support_covariance=np.asarray(covariance))
+        sound = (np.diag(covariance) >= least).all() and (guess.variance >= new.variance / _BOLD).all()
+        # "not sound" for NaN, too; and no guess too far beyond what was seen.
+        return guess if sound and np.abs(shares).sum() <= _BOLD else new
 
 
 def _by_shape(settings: Sequence[Candidate]) -> list[list[int]]:

@@ -41,6 +41,7 @@ def test_from_a_box_to_a_report_that_shows_no_input():
     assert "visits.csv has 60 rows, which was counted, and becomes public" in planned.err
     assert "unit: one whole row" in planned.out
     assert "no input or output column was read" in planned.out
+    assert "Rows are taken to be spread evenly over the box" in planned.out
     shown = good("show plan.json").out
     assert "age: 0 to 90 in 9 cells" in shown
     assert "private inputs" in shown
@@ -55,7 +56,8 @@ def test_from_a_box_to_a_report_that_shows_no_input():
     assert asked["age"] == [0, 30, 60, 90]  # the box, whatever the rows are
     good("plot visits.cloak -o a.png")
     good("export visits.cloak --csv -o numbers.csv")
-    text = report.html("visits.cloak")
+    text = report.html("visits.cloak", output="visits")
+    assert "<h1>visits by age</h1>" in text  # the box has the names
     assert "How many rows there are, estimated from noisy counts" in text
     assert "any one row, inputs and outcome, had been any other" in text
     assert "which are public" not in text

@@ -16,6 +16,7 @@ from cloakgp.kernels import EQ
 from cloakgp.ledger import Ledger, LedgerTampered, UnitMismatch
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.charging import charged
+from cloakgp.ledger.units import Protected, check_same
 from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
 
 ONE, OTHER = "1" * 64, "2" * 64
@@ -95,6 +96,14 @@ def test_a_release_of_rows_is_refused_with_y_unread(ledger):
     pay(ledger, PLANS["people"])
     with pytest.raises(UnitMismatch, match=r"this is for 'one row'.*same people, as before.*y was not read"):
         small_plan(epsilon=0.1).release(Unreadable(), ledger=ledger, dataset="people")
+
+
+@pytest.mark.parametrize("fixed", [OUTCOME.name, PERSON.name])
+def test_a_plan_for_whole_rows_is_not_told_to_give_or_leave_out_people(fixed):
+    """Whether there are people is not what is wrong with it."""
+    partition = ONE if fixed == PERSON.name else ""
+    with pytest.raises(UnitMismatch, match=f"Make a plan for {fixed}; or give this a data set of its own"):
+        check_same("kung", Protected(fixed, partition), Protected(ROW.name))
 
 
 def test_each_data_set_has_its_own(ledger):

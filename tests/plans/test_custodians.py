@@ -442,3 +442,16 @@ def test_whole_rows_of_one_custodian_and_outcomes_of_others_make_one_map():
         releases, same_data=False, model=cloakgp.GP(EQ(2.0, variance=900.0), 25.0, (0, 100))
     )
     assert np.sqrt(np.mean((fixed.predict(at) - truth) ** 2)) < 6
+
+
+def test_boxes_whose_columns_mean_different_things_are_refused():
+    """Levels are numbers in their order: in another order f and m would change places without a word."""
+    rng = np.random.default_rng(6)
+    releases = []
+    for levels in (["f", "m"], ["m", "f"]):
+        grid = cloakgp.Grid({"x": (0, 10), "sex": levels}, cells=5)
+        plan = cloakgp.AutoGP(bounds=(0, 1), stages=2).plan_rows(grid, 30, epsilon=1.0, delta=1e-3)
+        X = list(zip(rng.uniform(0, 10, 30), rng.choice(["f", "m"], 30), strict=True))
+        releases.append(plan.release(np.array(X, dtype=object), rng.uniform(size=30)))
+    with pytest.raises(ArgumentError, match="same inputs, and the same levels, in one order"):
+        cloakgp.combine(releases, same_data=False)

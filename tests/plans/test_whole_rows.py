@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from functools import cache
 
@@ -62,6 +63,18 @@ def test_a_density_comes_along(learned):
     assert found.counts.sum() == pytest.approx(N)
     assert np.sqrt(np.mean((found.counts - counts) ** 2)) < 0.6 * counts.std()
     assert 0.3 < np.mean((found.counts - counts) ** 2 / found.std**2) < 2
+
+
+def test_a_density_is_told_in_a_line(learned):
+    assert re.fullmatch(r"<Density: about \d+ rows in \d+ cells, std .* a cell; .*>", repr(learned.density))
+
+
+def test_inputs_in_the_place_of_their_number_are_not_quoted():
+    secret = np.array([63.0625, 41.3125])
+    for n_rows in (secret, secret.tolist(), "63.0625"):
+        with pytest.raises(ArgumentError, match="n_rows must be a whole number above 0; got") as refusal:
+            AutoGP(bounds=(0, 1)).plan_rows(Grid({"x": (0, 90)}), n_rows, epsilon=1.0, delta=1e-3)
+        assert "63" not in str(refusal.value)
 
 
 def test_a_known_model_has_windows_too_and_no_noise_level():

@@ -323,5 +323,8 @@ def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
             "the less noise there will be."
         )
         if isinstance(plan, RowsPlan):
-            text += "\nRows are taken to be spread evenly over the box: where they are few, there will be more noise."
+            text += (
+                "\nRows are taken to be spread evenly over the box: where they are few, there will be more "
+                "noise."
+            )
     return text

@@ -14,7 +14,7 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.rows.chunks import is_dask
-from cloakgp.rows.columns import Column, Columns, listed, there
+from cloakgp.rows.columns import Columns, listed, there
 from cloakgp.rows.frames import Table, read
 from cloakgp.rows.sources import is_lazy
 
@@ -197,14 +197,11 @@ def _without_missing(X: FloatArray, index: Any) -> tuple[FloatArray, TableRows]:
 def _from_array(
     X: Any, people: Any, columns: Columns | None, missing_inputs: str, index: Any
 ) -> PublicInputs:
-    """What is no table has no names, unless they are given with it, or are those in its file."""
+    """What is no table has no names, unless they are given with it: a plan is the same wherever X is kept."""
     if isinstance(people, str):
         raise ArgumentTypeError(
             "people", "must be one id per row of X", repr(people), "A name is for a table with named columns."
         )
-    names = getattr(X, "columns", None)
-    if columns is None and getattr(X, "streamed", False) is True and isinstance(names, (list, tuple)):
-        columns = Columns(tuple(Column(str(name)) for name in names))
     shape: tuple[int, ...] = np.shape(X) if columns is not None else ()
     if columns is not None and len(columns.inputs) != (shape[1] if len(shape) == 2 else 1):
         got = str(len(columns.inputs))

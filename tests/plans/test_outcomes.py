@@ -173,12 +173,11 @@ def test_whole_rows(model, tmp_path):
     ("make", "said"),
     [
         (lambda: AutoGP((0, 2), outcome="yes/no"), r"bounds must be \(0, 1\)"),
-        (lambda: AutoGP(outcome="count"), "bounds must be given"),
-        (lambda: AutoGP(), "bounds must be given"),
+        (lambda: AutoGP(outcome="count"), "bounds must be two numbers"),
+        (AutoGP, "bounds must be two numbers"),
         (lambda: AutoGP((-1, 5), outcome="count"), "bounds must not be below 0"),
         (lambda: AutoGP(outcome="perhaps"), "outcome must be"),
         (lambda: GP(KERNEL, 1.0, outcome="yes/no"), "noise must be left out"),
-        (lambda: GP(KERNEL, bounds=(0, 1)), "noise must be given"),
         (lambda: GP(KERNEL, mean=np.zeros(60), outcome="yes/no"), "mean must be one number"),
         (
             lambda: GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE, design="max"),

@@ -21,7 +21,7 @@ import cloakgp
 ROOT = Path(cloakgp.__file__).parent
 ROOM, NOISE = "private/room.py", "private/noise.py"
 PRIVATE = re.compile(r"_?(y|ys|y_.*|outcomes?|targets?)")
-PUBLIC = {"y_bits"}  # the lattice's, not the data's
+PUBLIC = {"y_bits", "outcome"}  # the lattice's, not the data's; a word: real, yes/no or count
 
 # (file, function, door): what does nothing with y but pass it through that door
 PASSED_ON = [

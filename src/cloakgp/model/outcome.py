@@ -160,9 +160,6 @@ def bounds_for(outcome: str, bounds: Any) -> Any:
             remedy = "Leave them out. Outcomes are True and False, or 1 and 0."
             raise ArgumentError("bounds", "must be (0, 1) for yes/no outcomes", repr(bounds), remedy)
         return (0.0, 1.0)
-    if bounds is None:
-        remedy = "They are where outcomes are known to lie, from public knowledge."
-        raise ArgumentError("bounds", "must be given", remedy=remedy)
     if outcome == COUNT:
         from cloakgp.model.windows import check_bounds
 
@@ -176,9 +173,6 @@ def bounds_for(outcome: str, bounds: Any) -> Any:
 def of_outcome(outcome: str, noise: Any, mean: Any, bounds: tuple[Any, Any]) -> tuple[Any, Any]:
     """A known model's noise and mean: of f, where outcomes are yes or no, or counts."""
     if outcome not in LINKS:
-        if noise is None:
-            remedy = "It is the variance of outcomes at one input."
-            raise ArgumentError("noise", "must be given", remedy=remedy)
         return noise, mean
     if noise is not None and outcome == YES_NO:
         remedy = "The scatter of an outcome follows from its probability."

@@ -418,7 +418,7 @@ class Walk:
     def distances(self) -> tuple[FloatArray, float]:
         """From where distances of outcomes are measured, for the noise level, and up to how far."""
         low, high = self.rule.bounds
-        mean = staging.outcomes(self.state, self.rule.link)[0]
+        mean = staging.foreseen(self.state, self.rule.link)[0]
         return self._from + mean, staging.scale_limit(self.state, high - low, self.rule.link)
 
     def next_stage(self, number: int) -> StagePlan:

@@ -74,7 +74,7 @@ def expected(
     return np.maximum(left, 0.0), np.maximum(known, 0.0)
 
 
-def outcomes(state: State, link: Linked | None) -> tuple[FloatArray, FloatArray]:
+def foreseen(state: State, link: Linked | None) -> tuple[FloatArray, FloatArray]:
     """(U,) mean and variance of an outcome at each input."""
     if link is None:
         return state.mean, state.variance + state.noise
@@ -88,7 +88,7 @@ def windows(
     """(U,) lower and upper edges about what is expected, within the bounds and never too narrow."""
     lo, hi = bounds
     least = FLOOR * (hi - lo)
-    mean, variance = outcomes(state, link)
+    mean, variance = foreseen(state, link)
     half = np.clip(kappa * np.sqrt(variance), least / 2, (hi - lo) / 2)
     middle = np.clip(mean, lo, hi)
     a, b = np.maximum(middle - half, lo), np.minimum(middle + half, hi)
@@ -98,7 +98,7 @@ def windows(
 
 def scale_limit(state: State, width: float, link: Linked | None = None) -> float:
     """T, for the noise level's measurement."""
-    variance = np.average(outcomes(state, link)[1], weights=state.counts)
+    variance = np.average(foreseen(state, link)[1], weights=state.counts)
     return float(min(_SCALE_LIMIT * np.sqrt(variance), width))
 
 

@@ -22,7 +22,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy comes
 
 import numpy as np
 
-from cloakgp import AutoGP, Grid, Hyperprior
+from cloakgp import AutoGP, Grid
 from cloakgp.progress import Progress
 
 DELTA = 1e-6
@@ -61,9 +61,8 @@ def of_stops(number, epsilon):
     """Below the base rate's log loss."""
     X, y = stops()
     train, test = split(len(y), number)
-    prior = Hyperprior(categories=(2,), signal=(0.1 / 7, 2 / 7))  # of f's range
-    plan = AutoGP(outcome="yes/no", prior=prior).plan(X[train], epsilon=epsilon, delta=DELTA)
-    release = plan.release(y[train])
+    model = AutoGP(outcome="yes/no", categories=[2])
+    release = model.plan(X[train], epsilon=epsilon, delta=DELTA).release(y[train])
     base = np.full(len(test), y[train].mean())
     return log_loss(base, y[test]) - log_loss(release.predict(X[test]), y[test])
 
@@ -97,8 +96,7 @@ def of_visits(number, epsilon):
     own, others = split(len(ids), number)
     train, test = np.isin(whose, own), np.isin(whose, others)
     X, y = data[:, :3], data[:, 3]
-    prior = Hyperprior(categories=(1, 2))
-    model = AutoGP((0, MOST_VISITS), outcome="count", prior=prior)
+    model = AutoGP((0, MOST_VISITS), outcome="count", categories=[1, 2])
     release = model.plan(X[train], epsilon=epsilon, delta=DELTA, people=whose[train]).release(y[train])
     base = np.full(test.sum(), y[train].mean())
     return deviance(base, y[test]) - deviance(release.predict(X[test]), y[test])

@@ -150,6 +150,13 @@ def test_given(known):
     assert both.predict(POINTS, return_std=True)[1].mean() < known.predict(POINTS, return_std=True)[1].mean()
 
 
+def test_what_cannot_be_conditioned_on_together_is_refused(known, counts):
+    with pytest.raises(ValueError, match=r"given\[0\] must be of real outcomes, as the plan is; got yes/no"):
+        GP(KERNEL, 1.0, (0, 1)).plan(X, POINTS, **PROMISE, given=[known])
+    with pytest.raises(ValueError, match="must be of real outcomes to be combined"):
+        cloakgp.combine([counts, known], same_data=False)
+
+
 def test_people():
     people = np.repeat(np.arange(20), 3)
     release = GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE, people=people).release(Y)

@@ -158,7 +158,7 @@ def _planned(
     unit = OUTCOME if shared is None else PERSON
     partition = "" if shared is None else shared.digest
     _check_headroom(len(X), mu, shares, epsilon, 1 if shared is None else shared.most_rows)
-    earlier = taken(given, X, inputs.groups, unit, partition)
+    earlier = taken(given, X, inputs.groups, unit, partition, outcome)
     in_all = sum(len(one.stages) for one in earlier) + len(shares)
     if in_all > MOST_IN_ALL:
         raise ArgumentError(

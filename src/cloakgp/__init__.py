@@ -51,6 +51,7 @@ __all__ = [
     "ParquetColumns",
     "Plan",
     "Posterior",
+    "PrivateGPClassifier",
     "PrivateGPRegressor",
     "Release",
     "ReleaseFileError",
@@ -75,6 +76,7 @@ __all__ = [
 
 
 _LATE = {  # imported only when asked for: scikit-learn is slow, SQLAlchemy an extra
+    "PrivateGPClassifier": "cloakgp.classifiers",
     "PrivateGPRegressor": "cloakgp.estimators",
     "Ledger": "cloakgp.ledger",
     "ParquetColumns": "cloakgp.rows.parquet",

@@ -39,6 +39,16 @@ _OF_A_SET_MODEL = {
 _fits: Counter[tuple[int, ...]] = Counter()  # by the shape of X, which is public
 
 
+def repeated(shape: tuple[int, ...]) -> int:
+    """How many fits there were on data of this shape."""
+    return _fits[shape]
+
+
+def note_fit(shape: tuple[int, ...]) -> None:
+    """Count a fit."""
+    _fits[shape] += 1
+
+
 class RepeatedFitWarning(UserWarning):
     """A second fit on data of the same shape: if it is the same data, privacy is spent twice."""
 
@@ -187,7 +197,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._warn_if_repeated(plan.X.shape)
         self.release_: Release | StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
         self._note_columns(given if table is None else plan.columns)
-        _fits[plan.X.shape] += 1
+        note_fit(plan.X.shape)
         return self
 
     def _note_columns(self, given: Any) -> None:

@@ -481,7 +481,7 @@ def windows_about_y(tmp_path, monkeypatch):
     """The worst of all: who looks at the windows knows y, whatever the noise."""
     centred = np.clip(Y, -1.0, 4.0) - 1.5
 
-    def windows(state, bounds, kappa):
+    def windows(state, bounds, kappa, link):
         lower = np.clip(centred - 0.05, bounds[0], bounds[1] - 0.1)
         return lower, lower + 0.1
 
@@ -504,7 +504,7 @@ def another_line(tmp_path, monkeypatch):
 
 def other_distances(tmp_path, monkeypatch):
     right = staging.scale_limit
-    limit = lambda state, width: right(state, width) * 0.9  # noqa: E731
+    limit = lambda state, width, link: right(state, width, link) * 0.9  # noqa: E731
     return staged_by_another_library(tmp_path / "file", scale_limit=(staging, limit))
 
 

@@ -16,6 +16,7 @@ from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.measurements.staged_certificate import FIELDS, StagedCertificate
 from cloakgp.model.hyperprior import FAMILIES, MOST_SEASONS, n_parts
 from cloakgp.model.inducing import MOST_INDUCING
+from cloakgp.model.outcome import LINKS, YES_NO
 from cloakgp.rows.grid import MOST_CELLS
 
 STAGED = "staged"
@@ -181,8 +182,10 @@ def _check_certificate(manifest: dict[str, Any]) -> None:
 def _check_model(manifest: dict[str, Any]) -> None:
     model, kappa = manifest["model"], manifest["kappa"]
     known = {"kernel", "noise", "mean", "bounds"}
-    _expect(isinstance(model, dict) and set(model) in ({"prior", "bounds"}, known), "the model lacks a key")
+    good = isinstance(model, dict) and set(model) - {"outcome"} in ({"prior", "bounds"}, known)
+    _expect(good, "the model lacks a key")
     _expect(_numbers(model["bounds"], 2) and model["bounds"][0] < model["bounds"][1], "bounds make no sense")
+    _check_outcome(model)
     good = kappa is None or (type(kappa) is float and 0 < kappa < WIDEST)
     _expect(good, f"kappa must be above 0 and below {WIDEST:g}")
     if "prior" not in model:
@@ -203,8 +206,18 @@ def _check_model(manifest: dict[str, Any]) -> None:
     good = isinstance(families, list) and 1 <= len(families) <= len(FAMILIES)
     good = good and all(type(name) is str and name in FAMILIES for name in families)
     _expect(good, "the prior names no families")
-    good = all(_numbers(prior[name], 2) and 0 < prior[name][0] < prior[name][1] for name in ends)
+    good = all(_numbers(prior[name], 2) and 0 < prior[name][0] <= prior[name][1] for name in ends)
     _expect(good, "the prior's ends make no sense")
+
+
+def _check_outcome(model: dict[str, Any]) -> None:
+    """Real outcomes are not named; others are, and have bounds of their own."""
+    if "outcome" not in model:
+        return
+    low, high = model["bounds"]
+    _expect(type(model["outcome"]) is str and model["outcome"] in LINKS, "its outcome makes no sense")
+    good = (low, high) == (0.0, 1.0) if model["outcome"] == YES_NO else low >= 0
+    _expect(good, "bounds are not such as its outcome has")
 
 
 def _check_seasons(prior: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.gp import check_bounds
 from cloakgp.model.hyperprior import PERIODS, Hyperprior
 from cloakgp.model.inducing import check_inducing
+from cloakgp.model.outcome import LINKS, REAL, as_outcome, bounds_for
 from cloakgp.rows.columns import DATE, Columns
 from cloakgp.rows.inputs import as_inputs
 from cloakgp.rows.sources import as_source
@@ -34,11 +36,17 @@ class AutoGP:
     ----------
     bounds : (lo, hi)
         Where outcomes are known to lie, from public knowledge; generous ones will do. Values outside are
-        clipped.
+        clipped. For yes/no outcomes they are (0, 1), and can be left out.
+    outcome : {"real", "yes/no", "count"}
+        What outcomes are. For yes/no (True and False, or 1 and 0) the model is of a probability, for counts
+        (0, 1, 2, ...) of a rate: predictions and their intervals stay within what these can be. See
+        ``docs/outcomes.md``.
     kernels : names out of {"EQ", "Matern32", "Matern52"}, optional
         Families of the smooth part; "EQ" if absent.
     prior : Hyperprior, optional
-        What is believed beforehand of lengthscales, signal and noise, instead of `kernels`; public.
+        What is believed beforehand of lengthscales, signal and noise, instead of `kernels`; public. Other
+        outcomes than real ones have no noise of their own: its `noise` is not looked at, and `signal` is in
+        shares of the range of f, which is 7 for yes/no, and 6.9 for counts with bounds from 0.
     categories : columns of X, optional
         Those that hold levels, by any numbers, counted from 0: only whether two are equal counts. What they
         change, alone and together with the other columns, is learned.
@@ -63,11 +71,13 @@ class AutoGP:
     stages: int | None
     inducing: int | FloatArray | None
     seasons: tuple[tuple[str | int, str | float], ...]
+    outcome: str
 
     def __init__(
         self,
-        bounds: Any,
+        bounds: Any = None,
         *,
+        outcome: str = REAL,
         kernels: Any = None,
         prior: Hyperprior | None = None,
         categories: Any = None,
@@ -79,18 +89,19 @@ class AutoGP:
             raise ArgumentTypeError("prior", "must be a cloakgp.Hyperprior", type(prior).__name__)
         if prior is not None and kernels is not None:
             raise ArgumentError("kernels", "must be left out where prior is given, which names them too")
-        if prior is None:
-            prior = Hyperprior() if kernels is None else Hyperprior(kernels=kernels)
+        bounds = check_bounds(bounds_for(as_outcome(outcome), bounds))
+        prior = _prior(prior, kernels, outcome, bounds)
         if categories is not None:
             prior = replace(prior, categories=categories)
         if stages is not None and (type(stages) is not int or not 1 <= stages <= MOST_STAGES):
             raise ArgumentError("stages", f"must be a whole number from 1 to {MOST_STAGES}", repr(stages))
         values = {
-            "bounds": check_bounds(bounds),
+            "bounds": bounds,
             "prior": prior,
             "stages": stages,
             "inducing": check_inducing(inducing),
             "seasons": _pairs(seasons),
+            "outcome": outcome,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -209,11 +220,27 @@ class AutoGP:
 
     def __repr__(self) -> str:
         shown = f"bounds={self.bounds}, kernels={self.prior.kernels}"
+        if self.outcome != REAL:
+            shown += f", outcome={self.outcome!r}"
         if self.prior.categories:
             shown += f", categories={self.prior.categories}"
         if self.stages is not None:
             shown += f", stages={self.stages}"
         return f"AutoGP({shown})"
+
+
+def _prior(prior: Hyperprior | None, kernels: Any, outcome: str, bounds: tuple[float, float]) -> Hyperprior:
+    """What is believed beforehand; of the noise of yes/no and counts, what they allow."""
+    given = prior is not None
+    if prior is None:
+        prior = Hyperprior() if kernels is None else Hyperprior(kernels=kernels)
+    if outcome not in LINKS:
+        return prior
+    link = LINKS[outcome]
+    low, high = link.latent(bounds)
+    least, most = (math.sqrt(factor) / (high - low) for factor in link.noise)
+    signal = prior.signal if given else (link.signal[0] / (high - low), link.signal[1] / (high - low))
+    return replace(prior, signal=signal, noise=(least, most))
 
 
 def _pairs(seasons: Any) -> tuple[tuple[str | int, str | float], ...]:

@@ -14,6 +14,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, choose_inducing
 from cloakgp.model.levels import check_levels, with_places
+from cloakgp.model.outcome import REAL, as_outcome, bounds_for, check_options, of_outcome
 from cloakgp.model.windows import (
     Given,
     Middle,
@@ -74,6 +75,10 @@ class GP:
         With "leverage", a plan gives rows that stand alone up to 50 times the noise variance, going by X
         only, so that predictions near them need less privacy noise. The plan's model has one variance per
         row then: give `include_noise` this `noise`. See ``docs/designs.md``.
+    outcome : {"real", "yes/no", "count"}
+        What outcomes are. For yes/no, `kernel` and `mean` are of f with Pr[yes] = Phi(f), and `noise` and
+        `bounds` are left out; for counts, of f with rate exp(f), and `noise` is the variance of a count over
+        its rate, 1 if absent. See ``docs/outcomes.md``.
     noise_function : callable, optional
         With one `noise` per row: the function of X that gives the variance elsewhere, if there is one. Where
         `noise` is a function, that.
@@ -93,19 +98,22 @@ class GP:
     approximation: str
     downweight: str | None
     noise_function: Callable[[FloatArray], Any] | None
+    outcome: str
 
     def __init__(
         self,
         kernel: Any,
-        noise: Any,
-        bounds: Any,
+        noise: Any = None,
+        bounds: Any = None,
         mean: Any = None,
         inducing: Any = None,
         approximation: str = "dtc",
         downweight: str | None = None,
         noise_function: Callable[[FloatArray], Any] | None = None,
+        outcome: str = REAL,
     ) -> None:
-        low, high = as_bounds(bounds)
+        low, high = as_bounds(bounds_for(as_outcome(outcome), bounds))
+        noise, mean = of_outcome(outcome, noise, mean, (low, high))
         if mean is not None:
             mean = as_given(mean, "mean")
         elif isinstance(low, float) and isinstance(high, float):
@@ -121,6 +129,7 @@ class GP:
             "approximation": checks.choice(approximation, "approximation", APPROXIMATIONS),
             "downweight": _downweight(downweight),
             "noise_function": _noise_function(noise_function, noise),
+            "outcome": outcome,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -232,6 +241,9 @@ class GP:
         Plan
             Says how much noise there will be and where; ``plan.release(y)`` is the private step.
         """
+        if self.outcome != REAL:
+            check_options(self.outcome, design=design, calibration=calibration, device=device)
+            given = () if given is None else given
         if given is not None:
             inputs = as_inputs(X, people, columns, missing_inputs)
             return self._plan_after(inputs, X_star, given, windows, epsilon, delta, weights, within)
@@ -306,6 +318,7 @@ class GP:
         """
         from cloakgp.plans.planner import Planner
 
+        self._check_real("a planner")
         inputs = as_inputs(X, people, columns, missing_inputs)
         return Planner(self, inputs, X_star, weights, device, within)
 
@@ -355,6 +368,7 @@ class GP:
         """
         from cloakgp.plans.function_planner import make_function_plan
 
+        self._check_real("a function release")
         if self.inducing is not None:
             raise ValueError(
                 "inducing: a function release needs an exact GP. Leave inducing out, or use plan(), whose "
@@ -373,6 +387,11 @@ class GP:
             prior_noise=prior_noise,
             within=within,
         )
+
+    def _check_real(self, what: str) -> None:
+        if self.outcome != REAL:
+            remedy = "Use plan, plan_rows or AutoGP, whose releases take account of it."
+            raise ArgumentError("outcome", f"must be {REAL!r} for {what}", repr(self.outcome), remedy)
 
     def for_columns(self, columns: Columns | None) -> GP:
         """The same model for a table with these columns; or why its kernel does not suit them."""

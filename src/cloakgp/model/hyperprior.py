@@ -113,7 +113,7 @@ class Hyperprior:
         """Models that stand for the prior, for inputs of these ranges and outcomes of this width."""
         spans = np.where(spans > 0, spans, 1.0)
         if len(spans) == 1 and not self.categories and not self.seasons:
-            axes = (np.geomspace(*ends, n) for ends, n in zip(self._ends(), _GRID, strict=True))
+            axes = (_spread(ends, n) for ends, n in zip(self._ends(), _GRID, strict=True))
             shares = np.array(list(product(*axes)))
         else:
             from scipy.stats import qmc
@@ -349,6 +349,11 @@ class KnownSetting:
         return self.gp.kernel
 
 
+def _spread(ends: tuple[float, float], n: int) -> FloatArray:
+    """Numbers between two ends, or the one that both are."""
+    return np.geomspace(*ends, n if ends[0] < ends[1] else 1)
+
+
 def _columns(value: Any) -> tuple[int, ...]:
     whole = isinstance(value, Sequence) and all(type(column) is int and column >= 0 for column in value)
     if not whole or len(set(value)) < len(value):
@@ -361,6 +366,6 @@ def _pair(value: Any, name: str) -> tuple[float, float]:
     if not isinstance(value, Sequence) or len(value) != 2:
         raise ArgumentError(name, "must be two numbers, the least and the most", repr(value))
     least, most = (checks.positive(end, name) for end in value)
-    if not least < most or not math.isfinite(most):
-        raise ArgumentError(name, "must have the least before the most", repr(value))
+    if not least <= most or not math.isfinite(most):
+        raise ArgumentError(name, "must have the least before the most, or both alike", repr(value))
     return least, most

@@ -80,6 +80,9 @@ def _as_set(release: Any, name: str) -> _Set:
     paid = frozenset() if release.receipt is None else frozenset({release.receipt.dataset})
     if isinstance(release, StagedRelease):
         rule = release.rule
+        if rule.link is not None:
+            remedy = "Predict from each, and weigh the predictions by their std."
+            raise ArgumentError(name, "must be of real outcomes to be combined", rule.outcome, remedy)
         counts = rule.inputs.counts
         paid |= {given.dataset for given in rule.given if given.dataset is not None}
         stages = tuple(rule.all_stages(release.stages))

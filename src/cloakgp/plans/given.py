@@ -11,6 +11,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.measurements.unit import OUTCOME, Unit
+from cloakgp.model.outcome import REAL
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
@@ -20,7 +21,12 @@ from cloakgp.rows.merging import Groups
 
 
 def taken(
-    releases: Any, X: FloatArray, groups: Groups | None, unit: Unit = OUTCOME, partition: str = ""
+    releases: Any,
+    X: FloatArray,
+    groups: Groups | None,
+    unit: Unit = OUTCOME,
+    partition: str = "",
+    outcome: str = REAL,
 ) -> tuple[Given, ...]:
     """What each release promised and answered; or an error that says why it cannot be taken into account."""
     if isinstance(releases, (Release, StagedRelease, FunctionRelease)) or not isinstance(releases, Iterable):
@@ -41,6 +47,9 @@ def taken(
             )
         if release.certificate.unit != unit.name:
             raise ArgumentError(name, f"must protect the same unit, {unit.name}", release.certificate.unit)
+        own = release.plan.rule.outcome if isinstance(release, StagedRelease) else outcome
+        if own != outcome:  # what its windows do to outcomes is told in units of another f
+            raise ArgumentError(name, f"must be of {outcome} outcomes, as the plan is", own)
         if release.plan.partition != partition:
             raise ArgumentError(name, "must be of the same people, with the same rows each; its are others")
         if release.plan.X is None or not np.array_equal(np.asarray(release.plan.X), np.asarray(X)):

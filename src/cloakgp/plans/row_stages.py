@@ -27,12 +27,11 @@ from cloakgp.measurements.whole_rows import (
     make_row_spread,
     make_sums,
 )
-from cloakgp.model.hyperprior import Known
 from cloakgp.plans.stages import Rule, Stage, StagePlan, Walk, lattice_of
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.density import Density, DensityPrior, estimate
-from cloakgp.posterior.mixture import Mixture, State
+from cloakgp.posterior.mixture import State
 from cloakgp.rows.grid import Grid
 from cloakgp.rows.merging import Groups, Inputs
 from cloakgp.rows.people import times_noise
@@ -76,7 +75,7 @@ class RowRule(Rule):
         return number > 0
 
     def measures_noise(self, number: int) -> bool:
-        return not isinstance(self.prior, Known) and number > 1
+        return super().measures_noise(number) and number > 1
 
     def walk(self, start: State | None = None) -> RowWalk:
         """From stage to stage by this rule."""
@@ -143,13 +142,13 @@ class RowWalk(Walk):
 
     def windows(self) -> tuple[FloatArray, FloatArray]:
         """(M,) lower and upper edges for the next stage: the bounds, while nothing is known of outcomes."""
-        if self.readings:
+        if self.taken and self.rule.kappa is not None:
             return super().windows()
         same = np.ones(len(self.rule.grid))
         return frozen(self.rule.bounds[0] * same), frozen(self.rule.bounds[1] * same)
 
-    def stage(self, lower: Any, upper: Any, mu: float) -> staging.Stage:
-        stage = super().stage(lower, upper, mu)
+    def stage(self, lower: Any, upper: Any, mu: float, state: State | None = None) -> staging.Stage:
+        stage = super().stage(lower, upper, mu, state)
         stage.errors = None if self.density is None else self.density.errors
         return stage
 
@@ -176,14 +175,16 @@ class RowWalk(Walk):
 
     def take(self, stage: Stage) -> None:
         """Learn from a stage's answer."""
+        self.note(stage)
         if not isinstance(stage.plan.measurement, Counts):
-            super().take(stage)
+            self._learn()
+
+    def note(self, stage: Stage) -> None:
+        """Keep a stage's answer, to learn from it later; of counts there is no later."""
+        if not isinstance(stage.plan.measurement, Counts):
+            super().note(stage)
             return
         self.density = self.rule.density(stage)
-        self.rule = rule = replace(self.rule, counts=self.density.counts)
-        width = rule.bounds[1] - rule.bounds[0]
-        inputs = rule.inputs
-        self.mixture = Mixture(
-            rule.prior, inputs.X, inputs.counts, rule.X_star, width, rule.support, rule.factor
-        )
+        self.rule = replace(self.rule, counts=self.density.counts)
+        self.mixture = self._mixture()
         self.state = self.mixture.start()

@@ -52,7 +52,7 @@ def make_rows_plan(
         raise ArgumentError("grid", f"must have at most {MOST_COLUMNS} inputs", str(len(grid.axes)))
     prior = replace(model.prior_for(grid.columns, len(grid.axes)), categories=grid.columns.categories)
     asked = epsilon, delta, weights, max_rows
-    return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages)
+    return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages, model.outcome)
 
 
 def make_known_rows_plan(
@@ -73,7 +73,8 @@ def make_known_rows_plan(
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         remedy = "Noise of each row, and downweight, which looks at X, would tell of private inputs."
         raise ArgumentError("gp", "must have one noise variance, and no downweight", remedy=remedy)
-    return _planned(Known(gp), bounds, gp.inducing, grid, n, X_star, epsilon, delta, weights, max_rows, None)
+    asked = epsilon, delta, weights, max_rows
+    return _planned(Known(gp), bounds, gp.inducing, grid, n, X_star, *asked, None, gp.outcome)
 
 
 def _check_grid(grid: Any) -> None:
@@ -95,6 +96,7 @@ def _planned(
     weights: Any,
     max_rows: int | None,
     stages: int | None,
+    outcome: str,
 ) -> RowsPlan:
     epsilon, delta = calibrate.promise(epsilon, delta)
     if stages is not None and stages < 2:
@@ -105,7 +107,7 @@ def _planned(
         weights = np.ones(len(points))
     remedy = "To ignore a test point, leave it out of X_star."
     weights = relative_weights(checks.vector(weights, "weights", len(points), positive=True, remedy=remedy))
-    shares, kappa = _schedule(stages)
+    shares, kappa = _schedule(stages, outcome)
     most = most_row_numbers(len(points), len(grid), len(shares))
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
     for share in shares[1:]:
@@ -126,6 +128,7 @@ def _planned(
         kappa=kappa,
         grid=grid,
         population=population,
+        outcome=outcome,
         columns=grid.columns,
     )
     with one_blas_thread():
@@ -147,9 +150,10 @@ def _population(n: Any, max_rows: Any) -> Population:
     return Population(int(n), None if max_rows is None else int(max_rows))
 
 
-def _schedule(stages: int | None) -> staging.Schedule:
+def _schedule(stages: int | None, outcome: str) -> staging.Schedule:
     """Counts first, then sums with shares that grow."""
-    shares, kappa = staging.schedule(staging.STAGES - 1 if stages is None else stages - 1)
+    sums = staging.SUMS[outcome] if stages is None else stages - 1
+    shares, kappa = staging.schedule(sums, outcome)
     return staging.Schedule((COUNT_SHARE, *((1 - COUNT_SHARE) * share for share in shares)), kappa)
 
 

@@ -27,16 +27,20 @@ from cloakgp.ledger.stages import StageRecord
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.measurements.unit import check_unit
+from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Candidate, Hyperprior
+from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting
+from cloakgp.model.outcome import YES_NO
 from cloakgp.plans import showing
 from cloakgp.plans import staged_encoding as encoding
+from cloakgp.plans.linked import linked_posteriors
 from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
-from cloakgp.posterior.forecast import forecast
+from cloakgp.posterior.forecast import forecast, linked_forecast
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import State
+from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
 from cloakgp.rows.chunks import one_blas_thread
@@ -105,7 +109,7 @@ class StagedPlan:
     @cached_property
     def gp(self) -> GP:
         """The one GP with the mean and covariances of all that is believed beforehand."""
-        return self.rule.prior.model(self.rule.inputs.X, self.rule.bounds)
+        return self.rule.prior.model(self.rule.inputs.X, self.rule.latent)
 
     @cached_property
     def start(self) -> State:
@@ -117,6 +121,10 @@ class StagedPlan:
         """(P,) variances of f(X*): after all stages, and if y were known."""
         rule, m, line = self.rule, self.first.measurement, self.first.line
         assert m.part is not None
+        if rule.link is not None:
+            walk, mu = rule.walk(self.start), rule.promise.mu
+            with one_blas_thread():
+                return linked_forecast(walk.mixture, self.start, walk.stage(*rule.bounds, mu))
         if isinstance(rule.prior, Hyperprior) and not rule.given:
             walk, mu = rule.walk(self.start), rule.promise.mu
             with one_blas_thread():
@@ -131,6 +139,9 @@ class StagedPlan:
     @property
     def expected_error(self) -> FloatArray:
         """(P,) std of what will be unknown of f(X*): a forecast, from the plan alone.
+
+        Of probabilities or rates, where outcomes are yes or no, or counts, and rather too large: as if the
+        first stage had all of the promise, and models were not learned.
 
         Where nothing is known but bounds, it is the median over models that might be true: about half of all
         data sets do better, and those of a wilder curve or noisier outcomes worse.
@@ -486,18 +497,41 @@ class StagedRelease:
         """Std at `X` by its causes: privacy noise, GP posterior, observation; and in total."""
         return self.learned.uncertainty(X, include_noise=include_noise)
 
+    def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
+        """(n, 2) within which f lies at `X`, with probability `level`: quantiles of the mixture.
+
+        Where outcomes are yes or no, or counts, of the probability or the rate: within (0, 1), and above 0.
+        `include_noise` is for real outcomes: for a single new one.
+        """
+        return self.learned.interval(X, level, include_noise=include_noise)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """(n, 2) probabilities of no and of yes at `X`, for yes/no outcomes."""
+        if self.plan.rule.outcome != YES_NO:
+            raise ValueError("predict_proba: this release is not of yes/no outcomes; use predict.")
+        yes = self.predict(X)
+        return np.column_stack([1 - yes, yes])
+
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
-        """(n, len(X)) draws of f from its posterior, by public randomness; free."""
+        """(n, len(X)) draws of f from its posterior, by public randomness; free.
+
+        Of probabilities or rates, where outcomes are yes or no, or counts.
+        """
         return self.learned.sample(X, n, seed)
 
-    def remodel(self, gp: GP) -> Posterior:
+    def remodel(self, gp: GP) -> Any:
         """Another GP conditioned on what was released; free. See :meth:`Release.remodel`."""
         if not isinstance(gp, GP):
             raise ArgumentTypeError("gp", "must be a cloakgp.GP", type(gp).__name__)
         if not isinstance(gp.noise, float) or gp.downweight is not None:  # which would be one per row
             raise ArgumentError("gp", "must have one noise variance, not one per row, and no downweight")
         rule = self.rule
+        if gp.outcome != rule.outcome:
+            raise ArgumentError("gp", f"must be of {rule.outcome} outcomes, as the release is", gp.outcome)
         gp = gp.for_columns(rule.columns)
+        if rule.link is not None:
+            known = replace(rule, prior=Known(gp.with_inducing(rule.inputs.X)))
+            return learned_from(known, self.stages, (KnownSetting(gp),), np.ones(1))
         return conditioned(gp.with_inducing(rule.inputs.X), rule, rule.all_stages(self.stages))
 
     def evidence(self, gp: GP) -> float:
@@ -505,7 +539,9 @@ class StagedRelease:
 
         What was measured of the noise level is not counted.
         """
-        return self.remodel(gp).log_evidence
+        found = self.remodel(gp)
+        posterior = found.posteriors[0] if isinstance(found, Learned) else found
+        return float(posterior.log_evidence)
 
     def learn(self, prior: Hyperprior | None = None) -> Learned:
         """What was learned; or, with another hyperprior, what would have been learned with it. Free."""
@@ -515,6 +551,8 @@ class StagedRelease:
         if prior is None:
             columns = self.plan.columns
             prior = Hyperprior(categories=() if columns is None else columns.categories)
+        if self.rule.link is not None:
+            prior = AutoGP(self.rule.bounds, outcome=self.rule.outcome, prior=prior).prior
         walk = replace(self.plan.rule, prior=prior).walk()
         for stage in self.stages:
             walk.take(stage)
@@ -588,11 +626,14 @@ def learned_from(
     """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
     stages = rule.all_stages(own)
     inducing = () if rule.support is None else (rule.support, "fitc")
-    models = [GP(one.kernel, one.noise, rule.bounds, rule.middle, *inducing) for one in settings]
-    posteriors = tuple(conditioned(model, rule, stages) for model in models)
+    models = [GP(one.kernel, one.noise, rule.latent, rule.middle, *inducing) for one in settings]
     with np.errstate(divide="ignore"):
-        odds = np.log(weights / weights[0])
-    return Learned(settings, weights, frozen(odds), posteriors, rule.columns)
+        odds = frozen(np.log(weights / weights[0]))
+    if rule.link is None:
+        posteriors = tuple(conditioned(model, rule, stages) for model in models)
+        return Learned(settings, weights, odds, posteriors, rule.columns)
+    posteriors = linked_posteriors(rule, own, settings, weights, models)
+    return LinkedLearned(settings, weights, odds, posteriors, rule.columns, rule.link)
 
 
 def conditioned(gp: GP, rule: Rule, stages: Sequence[Stage]) -> Posterior:

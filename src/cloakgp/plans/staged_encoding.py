@@ -18,6 +18,7 @@ from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.measurements.whole_rows import Population
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting, Setting
+from cloakgp.model.outcome import REAL, YES_NO
 from cloakgp.plans.encoding import LARGEST_INPUTS, given_kernel
 from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.stages import Given, Promise, Rule, Stage, StagePlan
@@ -123,15 +124,17 @@ def _described(plan: StagedPlan) -> tuple[dict[str, Any], dict[str, Array]]:
 
 
 def _model_words(rule: Rule) -> dict[str, Any]:
-    bounds = list(rule.bounds)
+    words: dict[str, Any] = {"bounds": list(rule.bounds)}
+    if rule.outcome != REAL:  # real ones' files are as they were before there were others
+        words["outcome"] = rule.outcome
     if isinstance(rule.prior, Known):
         gp = rule.prior.gp
-        return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.level, "bounds": bounds}
+        return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.level, **words}
     # Without categories and seasons, as it was before there were any.
     prior = {name: list(value) for name, value in asdict(rule.prior).items() if value}
     if "seasons" in prior:
         prior["seasons"] = [list(pair) for pair in prior["seasons"]]
-    return {"prior": prior, "bounds": bounds}
+    return {"prior": prior, **words}
 
 
 def _given_words(given: Given) -> dict[str, Any]:
@@ -207,6 +210,7 @@ def _settings(
         "promise": Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares),
         "kappa": manifest["kappa"],
         "version": manifest["rule"],
+        "outcome": manifest["model"].get("outcome", REAL),
     }
 
 
@@ -257,7 +261,9 @@ def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
     if "prior" in words:
         return Hyperprior(**{name: tuple(value) for name, value in words["prior"].items()})
     given = given_kernel(words["kernel"], kernel)
-    return Known(GP(given, words["noise"], words["bounds"], words["mean"]))
+    outcome = words.get("outcome", REAL)
+    noise = None if outcome == YES_NO else words["noise"]
+    return Known(GP(given, noise, words["bounds"], words["mean"], outcome=outcome))
 
 
 class _Stages:

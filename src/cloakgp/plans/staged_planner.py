@@ -63,7 +63,7 @@ def make_staged_plan(
             Message("Leave out columns that matter little, or ", Phrase.SET_MODEL, "."),
         )
     epsilon, delta = calibrate.promise(epsilon, delta)
-    shares, kappa = staging.schedule(model.stages)
+    shares, kappa = staging.schedule(model.stages, model.outcome)
     return _planned(
         model.prior_for(columns, X.shape[1]),
         model.bounds,
@@ -77,6 +77,7 @@ def make_staged_plan(
         shares,
         kappa,
         within,
+        model.outcome,
     )
 
 
@@ -115,6 +116,7 @@ def make_given_plan(
         (1.0,),
         windows,
         within,
+        gp.outcome,
     )
 
 
@@ -131,6 +133,7 @@ def _planned(
     shares: tuple[float, ...],
     kappa: float | None,
     within: float,
+    outcome: str,
 ) -> StagedPlan:
     X, people, columns = table.X, table.people, table.columns
     categories = prior.category_columns(X.shape[1])
@@ -155,7 +158,7 @@ def _planned(
     unit = OUTCOME if shared is None else PERSON
     partition = "" if shared is None else shared.digest
     _check_headroom(len(X), mu, shares, epsilon, 1 if shared is None else shared.most_rows)
-    earlier = taken(given, X, inputs.groups, unit, partition)
+    earlier = taken(given, X, inputs.groups, unit, partition, outcome)
     in_all = sum(len(one.stages) for one in earlier) + len(shares)
     if in_all > MOST_IN_ALL:
         raise ArgumentError(
@@ -177,6 +180,7 @@ def _planned(
         people=shared,
         within=within,
         partition=partition,
+        outcome=outcome,
         columns=columns,
         rows=table.rows,
     )

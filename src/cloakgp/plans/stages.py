@@ -24,8 +24,10 @@ from cloakgp.measurements.lattice import IntArray, Limits, Measurement, Part, to
 from cloakgp.measurements.spread import Spread, make_spread
 from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.model.hyperprior import Hyperprior, Known
+from cloakgp.model.outcome import LINKS, REAL
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
+from cloakgp.posterior.linking import Linked
 from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State
 from cloakgp.rows.cells import Cells
 from cloakgp.rows.columns import Columns
@@ -282,6 +284,13 @@ class Rule:
     """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
     rows: TableRows | None = None
     """Which rows of the table count."""
+    outcome: str = REAL
+    """What outcomes are."""
+
+    @cached_property
+    def link(self) -> Linked | None:
+        """How outcomes hang on f; None if they are f and noise."""
+        return Linked(LINKS[self.outcome], self.bounds, self.middle) if self.outcome in LINKS else None
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -308,10 +317,16 @@ class Rule:
 
     @property
     def middle(self) -> float:
-        """What outcomes are counted from: a known model's mean, or the middle of the bounds."""
+        """What f is counted from: a known model's mean, or the middle of where it is expected."""
         if isinstance(self.prior, Known):
             return self.prior.gp.level
-        return self.bounds[0] + (self.bounds[1] - self.bounds[0]) / 2
+        low, high = self.latent
+        return low + (high - low) / 2
+
+    @property
+    def latent(self) -> tuple[float, float]:
+        """Between which values f is expected: the bounds, if outcomes are f and noise."""
+        return LINKS[self.outcome].latent(self.bounds) if self.outcome in LINKS else self.bounds
 
     @property
     def n_stages(self) -> int:
@@ -331,56 +346,81 @@ class Rule:
 
     def measures_noise(self, number: int) -> bool:
         """Whether a stage measures the noise level, for which something must be known of the mean."""
-        return not isinstance(self.prior, Known) and (number > 0 or bool(self.given))
+        learns = not isinstance(self.prior, Known) and (self.link is None or self.link.link.windows)
+        return learns and (number > 0 or bool(self.given))
 
 
 class Walk:
     """From stage to stage."""
 
     def __init__(self, rule: Rule, start: State | None = None) -> None:
-        self.rule, inputs = rule, rule.inputs
-        width = rule.bounds[1] - rule.bounds[0]
-        self.mixture = Mixture(
-            rule.prior, inputs.X, inputs.counts, rule.X_star, width, rule.support, rule.factor, rule.rows_each
-        )
+        self.rule = rule
+        self.mixture = self._mixture()
         # What was given changes which models the mixture still holds, and so is always taken anew.
         self.state: State = self.mixture.start() if start is None or rule.given else start
-        self.readings: list[Reading] = []
+        self.taken: list[Stage] = []
         self.spreads: list[SpreadReading] = []
         for stage in rule.all_stages(()):
-            self._note(stage)
+            self.note(stage)
         if rule.given:
-            self.state = self.mixture.fit(self.readings, self.spreads)
+            self._learn()
+
+    def _mixture(self) -> Mixture:
+        rule, inputs = self.rule, self.rule.inputs
+        width = rule.latent[1] - rule.latent[0]
+        given = rule.X_star, width, rule.support, rule.factor, rule.rows_each, rule.link
+        return Mixture(rule.prior, inputs.X, inputs.counts, *given)
+
+    def readings(self, state: State) -> list[Reading]:
+        """What all stages that were answered say of f, about a state of what is known."""
+        if self.rule.link is None:
+            return [stage.reading(self.rule.middle) for stage in self.taken]
+        return [self._linked(state, stage) for stage in self.taken]
+
+    def _linked(self, state: State, answered: Stage) -> Reading:
+        m, same = answered.plan.measurement, np.ones(len(self.mixture.counts))
+        stage = self.stage(m.lower * same, m.upper * same, 1.0, state)
+        rows = m.real_matrix()
+        value = (answered.z - m.midpoint).astype(np.float64) * m.step
+        value = value + rows @ (m.counts * (m.lower + (m.upper - m.lower) / 2))
+        return stage.reading(rows, value, m.noise_scale**2 * np.eye(len(rows)))
 
     @property
     def _centred(self) -> tuple[float, float]:
         """The bounds, less what outcomes are counted from."""
-        return self.rule.bounds[0] - self.rule.middle, self.rule.bounds[1] - self.rule.middle
+        return self.rule.bounds[0] - self._from, self.rule.bounds[1] - self._from
+
+    @property
+    def _from(self) -> float:
+        """What outcomes are counted from: as f is, if they are f and noise."""
+        return self.rule.middle if self.rule.link is None else 0.0
 
     def windows(self) -> tuple[FloatArray, FloatArray]:
         """(U,) lower and upper edges for the next stage, if it has windows, in y's unit."""
-        (low, high), middle, centred = self.rule.bounds, self.rule.middle, self._centred
+        (low, high), middle, centred = self.rule.bounds, self._from, self._centred
         assert self.rule.kappa is not None
-        a, b = staging.windows(self.state, centred, self.rule.kappa)
+        a, b = staging.windows(self.state, centred, self.rule.kappa, self.rule.link)
         lower, upper = np.where(a <= centred[0], low, middle + a), np.where(b >= centred[1], high, middle + b)
         return frozen(lower), frozen(upper)
 
-    def stage(self, lower: Limits, upper: Limits, mu: float) -> staging.Stage:
+    def stage(self, lower: Limits, upper: Limits, mu: float, state: State | None = None) -> staging.Stage:
         """What can be said of the next stage, with these windows, before its measurement is known."""
-        middle, same = self.rule.middle, np.ones(len(self.mixture.counts))
+        middle, same = self._from, np.ones(len(self.mixture.counts))
         window = (lower - middle) * same, (upper - middle) * same
-        return staging.Stage(self.state, window, self._centred, mu, self.rule.weights)
+        state = self.state if state is None else state
+        return staging.Stage(state, window, self._centred, mu, self.rule.weights, self.rule.link)
 
     def line(self, stage: staging.Stage, m: Measurement) -> Line:
         """What the stage's windows do to its measurement."""
-        rows, clip, middle = m.real_matrix(), stage.clip, self.rule.middle
+        rows, clip, middle = m.real_matrix(), stage.clip, self._from
         shift = rows @ (m.counts * (clip.centre - clip.slope * self.state.mean + middle * (1 - clip.slope)))
         return Line(frozen(clip.slope), frozen(shift), frozen(stage.extra(rows)))
 
     def distances(self) -> tuple[FloatArray, float]:
         """From where distances of outcomes are measured, for the noise level, and up to how far."""
         low, high = self.rule.bounds
-        return self.rule.middle + self.state.mean, staging.scale_limit(self.state, high - low)
+        mean = staging.foreseen(self.state, self.rule.link)[0]
+        return self._from + mean, staging.scale_limit(self.state, high - low, self.rule.link)
 
     def next_stage(self, number: int) -> StagePlan:
         """The plan of a stage, from all that was answered before it."""
@@ -402,11 +442,18 @@ class Walk:
 
     def take(self, stage: Stage) -> None:
         """Learn from a stage's answer."""
-        self._note(stage)
-        self.state = self.mixture.fit(self.readings, self.spreads)
+        self.note(stage)
+        self._learn()
 
-    def _note(self, stage: Stage) -> None:
-        self.readings.append(stage.reading(self.rule.middle))
-        spread = stage.spread_reading(self.rule.middle)
+    def _learn(self) -> None:
+        if self.rule.link is None:
+            self.state = self.mixture.fit(self.readings(self.state), self.spreads)
+        else:
+            self.state = self.mixture.follow(self.readings, self.spreads, self.state)
+
+    def note(self, stage: Stage) -> None:
+        """Keep a stage's answer, to learn from it later."""
+        self.taken.append(stage)
+        spread = stage.spread_reading(self._from)
         if spread is not None:
             self.spreads.append(spread)

@@ -17,7 +17,7 @@ from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.posterior.conditioning import Uncertainty
 from cloakgp.posterior.density import Density
-from cloakgp.posterior.forecast import forecast
+from cloakgp.posterior.forecast import forecast, linked_forecast
 from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.grid import Grid
 
@@ -53,6 +53,8 @@ class RowsPlan(StagedPlan):
         rule = self.rule
         walk, mu = rule.walk(self.start), rule.promise.mu / rule.population.each
         with one_blas_thread():
+            if rule.link is not None:
+                return linked_forecast(walk.mixture, self.start, walk.stage(*rule.bounds, mu))
             rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
             return forecast(walk.mixture, rows, mu, self.shares[1:], rule.kappa)
 
@@ -153,6 +155,10 @@ class RowsRelease(StagedRelease):
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes: privacy noise, GP posterior, observation; and in total."""
         return super().uncertainty(self.plan.grid.points(X), include_noise=include_noise)
+
+    def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
+        """(n, 2) within which f lies at `X`: see :meth:`StagedRelease.interval`."""
+        return super().interval(self.plan.grid.points(X), level, include_noise=include_noise)
 
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f from its posterior, by public randomness; free."""

@@ -12,7 +12,8 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.model.given_smoother import FactoredGP, GivenGP
 from cloakgp.model.hyperprior import Candidate
-from cloakgp.posterior.mixture import Mixture
+from cloakgp.posterior.mixture import Mixture, State
+from cloakgp.posterior.staging import Stage
 
 _MODELS = 24  # that stand for all
 
@@ -72,3 +73,22 @@ def _known(mixture: Mixture, setting: Candidate, k: FloatArray) -> FloatArray:
     own = mixture.scatter * setting.noise
     sparse = FactoredGP(support.P * n[:, None], inner, cross, own, star)
     return np.asarray(sparse.posterior_variance)
+
+
+def linked_forecast(mixture: Mixture, state: State, stage: Stage) -> tuple[FloatArray, FloatArray]:
+    """The same of probabilities or rates: by the best linear reconstruction, from what is known already."""
+    assert mixture.link is not None
+    mean, variance = state.at_test_points
+    none = np.full(len(mean), -np.inf), np.full(len(mean), np.inf)
+    line, scatter = mixture.link.linearise(mean, variance, state.noise, none)
+    before = line.slope**2 * variance + line.left - scatter
+    rows, n, P = stage.rows(), state.counts, state.support.P
+    summed = rows * (n * stage.clip.slope)
+    G = summed if P is None else summed @ P
+    D = G @ state.covariance @ G.T + state.rest * (rows * (state.scatter * stage.clip.slope**2)) @ rows.T
+    D += stage.extra(rows)
+    H = (G @ state.cross) * line.slope
+    told = np.einsum("ij,ij->j", H, np.linalg.solve(D + np.eye(len(rows)) / stage.mu**2, H))
+    known = line.slope**2 * (variance - stage.smoother().posterior_variance)
+    left = np.maximum(before - told, 0.0)
+    return left, np.clip(before - known, 0.0, left)

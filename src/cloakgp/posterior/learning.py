@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import ndtr, ndtri
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -33,6 +34,7 @@ from cloakgp.rows.merging import Inputs
 
 _KEPT = 10  # settings that predictions are made with
 _SHOWN = 12  # lines of a table
+_HALVINGS = 60  # of an interval, for a quantile: to the last bits
 _ROUNDS = 2  # of points drawn anew about the best, where there are several lengthscales
 
 
@@ -92,6 +94,13 @@ class Learned:
             return self.noise if include_noise else 0.0
         return checks.positive(include_noise, "include_noise", "Give True, False or a variance.")
 
+    def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
+        """(n, 2) within which f lies at `X`, with this probability: quantiles of the mixture."""
+        extra, X = self._observation(include_noise), self._points(X)
+        found = [posterior.predict(X, return_std=True) for posterior in self.posteriors]
+        means, stds = (np.array(each) for each in zip(*found, strict=True))
+        return mixture_quantiles(self.weights, means, np.sqrt(stds**2 + extra), check_level(level)).T
+
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes; not knowing the model counts as due to privacy."""
         X = self._points(X)
@@ -148,6 +157,28 @@ class Learned:
             rest = float(self.weights[_SHOWN:].sum())
             lines.append(f"{rest:6.3f}  {len(self.settings) - _SHOWN} more")
         return "\n".join(lines)
+
+
+def check_level(level: Any) -> float:
+    """The share that an interval is to hold."""
+    share: float = checks.positive(level, "level", "Such as 0.95.")
+    if not share < 1:
+        raise ArgumentError("level", "must be below 1", repr(level), "Such as 0.95.")
+    return share
+
+
+def mixture_quantiles(weights: FloatArray, means: FloatArray, stds: FloatArray, level: float) -> FloatArray:
+    """(2, n) ends of the middle `level` of mixtures of normals: (S,) weights, (S, n) means and stds."""
+    ends = []
+    for p in ((1 - level) / 2, (1 + level) / 2):
+        each = means + ndtri(p) * stds
+        low, high = each.min(axis=0), each.max(axis=0)  # a mixture's quantile is between its parts'
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            below = weights @ ndtr((middle - means) / np.maximum(stds, 1e-300)) < p
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        ends.append((low + high) / 2)
+    return np.array(ends)
 
 
 def learn(

@@ -7,8 +7,8 @@ out of f counts as noise of its own. Numbers here are less the middle of the bou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,6 +17,7 @@ from scipy.special import ndtr
 
 from cloakgp.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Known, Setting
+from cloakgp.posterior.linking import Linked
 from cloakgp.posterior.resampling import about_the_best
 from cloakgp.posterior.support import Support
 
@@ -28,6 +29,11 @@ _MANY = 192  # numbers, beyond which only directions that tell of f are looked a
 _FAINT = 1e-3  # of the noise variance: directions with less signal tell nothing
 _BROAD = 16  # settings that stand for all that might be
 _ENTRIES = 2**21  # of a stack of matrices
+_SETTLED = 1e-8  # of the prior's width: readings are linearised again until f moves no further
+_PATIENCE = 40  # times that they are, at most
+_ON_THE_WAY = 8  # the same where models are still weighed
+_MEMORY, _BOLD = 4, 20.0  # of the acceleration: steps, and the largest sum of shares
+_FEW = 32  # settings that predictions are made with, at most, where readings are linearised
 _REFERENCE = (0.2, 0.2, 0.1)  # shares of a first setting to interpolate by: lengthscales, signal, noise
 
 
@@ -41,6 +47,8 @@ class Reading:
     value: FloatArray  # (q,)
     covariance: FloatArray  # (q, q)
     """Of the noise, and of what clipping adds to it."""
+    own: FloatArray | None = None
+    """(U,) variance of one outcome about f, as measured, in units of the noise; slope squared if absent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +82,8 @@ class Mixture:
         several rows, whose noise goes together.
     limits : (U,) array, optional
         How many rows these people have: columns are to be so many times shorter.
+    link : Linked, optional
+        How outcomes hang on f, if they are not f and noise; `width` is then f's.
     """
 
     def __init__(
@@ -86,7 +96,9 @@ class Mixture:
         support: FloatArray | None = None,
         factor: FloatArray | float = 1.0,
         limits: FloatArray | None = None,
+        link: Linked | None = None,
     ) -> None:
+        self.link = link
         self.prior, self.X, self.counts, self.X_star, self.width = prior, X, counts, X_star, width
         self.scatter: FloatArray = counts * factor
         self.limits = np.ones(len(counts)) if limits is None else limits
@@ -138,9 +150,80 @@ class Mixture:
         self.log_prior = self.log_prior[go_on]
         weights = np.exp(total[go_on] - total[order[0]])
         held = np.cumsum(weights) / weights.sum()
-        n = min(_KEPT, 1 + int(np.searchsorted(held, _WEIGHT)))
+        n = min(_KEPT if self.link is None else _FEW, 1 + int(np.searchsorted(held, _WEIGHT)))
         kept = tuple(self.settings[:n])
         return self.state(kept, weights[:n] / weights[:n].sum(), readings, spreads)
+
+    def follow(
+        self,
+        readings: Callable[[State], list[Reading]],
+        spreads: Sequence[SpreadReading],
+        state: State,
+    ) -> State:
+        """What readings say that are lines only about what is known of f, from where that was.
+
+        Lines are drawn anew about what they say, until that stays: a fixed point, which does not depend on
+        where it began. Models are weighed again there.
+        """
+        state = self._settled(readings, spreads, state, rounds=_ON_THE_WAY)
+        if not isinstance(self.prior, Known):
+            state = self.fit(readings(state), spreads)
+            state = self._settled(readings, spreads, state, rounds=_ON_THE_WAY)
+        return self._settled(readings, spreads, self.fit(readings(state), spreads))
+
+    def settled(
+        self,
+        readings: Callable[[State], list[Reading]],
+        kept: tuple[Candidate, ...],
+        weights: FloatArray,
+        state: State,
+    ) -> State:
+        """The fixed point for models with weights that are known, from a state before all of them."""
+        state = self._settled(readings, (), state)
+        return self._settled(readings, (), self.state(kept, weights, readings(state), ()), weights)
+
+    def _settled(
+        self,
+        readings: Callable[[State], list[Reading]],
+        spreads: Sequence[SpreadReading],
+        state: State,
+        known: FloatArray | None = None,
+        rounds: int | None = None,
+    ) -> State:
+        """The fixed point for the models of a state, their weights included unless they are known."""
+        broad = None if state.settings else state
+        faster = _Acceleration()
+        for _ in range(_PATIENCE if rounds is None else rounds):
+            lines = readings(state)
+            if broad is not None:
+                new = self._conditioned(broad, lines)
+            else:
+                weights = self._weights(state.settings, lines, spreads) if known is None else known
+                new = self.state(state.settings, weights, lines, spreads)
+            if np.max(np.abs(new.support_mean - state.support_mean)) <= _SETTLED * self.width:
+                return new
+            state = faster.next(state, new)
+        return state
+
+    def _weights(
+        self, settings: tuple[Candidate, ...], readings: Sequence[Reading], spreads: Sequence[SpreadReading]
+    ) -> FloatArray:
+        if len(settings) == 1:
+            return np.ones(1)
+        before = {id(one): density for one, density in zip(self.settings, self.log_prior, strict=True)}
+        total = self._evidence(self._stacked(readings), settings, spreads)
+        total = total + [before[id(one)] for one in settings]
+        weights = np.exp(total - total.max())
+        return np.asarray(weights / weights.sum())
+
+    def _conditioned(self, broad: State, readings: Sequence[Reading]) -> State:
+        """What readings say where one Gaussian process stands for all models."""
+        data, m = self._stacked(readings), len(self.support.Z)
+        H = data.G @ broad.support_covariance[:m]
+        D = H[:, :m] @ data.G.T + data.noise(broad.noise, broad.rest)
+        W = _lower_solve(_factor(D), np.column_stack([H, data.z]))
+        F = broad.support_covariance - W[:, :-1].T @ W[:, :-1]
+        return replace(broad, support_mean=W[:, :-1].T @ W[:, -1], support_covariance=(F + F.T) / 2)
 
     def state(
         self,
@@ -162,7 +245,7 @@ class Mixture:
             for i in members:
                 s = kept[i]
                 D = s.signal * AG + s.level * np.outer(data.total, data.total)
-                D += data.noise(s.noise + s.signal * left_out)
+                D += data.noise(s.noise, s.signal * left_out)
                 H = s.signal * A + s.level * data.total[:, None]
                 W = _lower_solve(_factor(D), np.column_stack([H, data.z]))
                 means[i] = W[:, :-1].T @ W[:, -1]
@@ -226,7 +309,7 @@ class Mixture:
                     for name in ("signal", "level", "noise")
                 )
                 D = signal * AG + level * np.outer(data.total, data.total) + data.rest
-                D += (noise + signal * left_out) * data.own
+                D += noise * data.own + signal * left_out * data.blurred
                 if at_rows is None:
                     right = np.broadcast_to(data.z[:, None], (len(some), len(data.z), 1))
                 else:
@@ -242,18 +325,26 @@ class Mixture:
                     variance = signal[:, 0] + level[:, 0] - np.einsum("sqn,sqn->sn", W[:, :, 1:], W[:, :, 1:])
                     for spread in spreads:
                         score = score + self._spread_evidence(
-                            spread, mean, np.maximum(variance, 0.0) + noise[:, 0]
+                            spread, mean, np.maximum(variance, 0.0), noise[:, 0]
                         )
                 found[some] = score
         found[~np.isfinite(found)] = -np.inf
         return found
 
-    def _spread_evidence(self, spread: SpreadReading, mean: FloatArray, variance: FloatArray) -> FloatArray:
-        """Log density of a noisy mean distance, for settings with these means and variances of outcomes."""
+    def _spread_evidence(
+        self, spread: SpreadReading, mean: FloatArray, variance: FloatArray, noise: FloatArray | float = 0.0
+    ) -> FloatArray:
+        """Log density of a noisy mean distance, for settings with these means and variances of f."""
         counts, T = self.counts if spread.counts is None else spread.counts, spread.limit
         n = counts[self.support.looked_at]
-        r = np.sqrt(variance + (mean - spread.centre[self.support.looked_at]) ** 2)
-        expected = folded(r, T) @ n / n.sum()
+        centre = spread.centre[self.support.looked_at]
+        if self.link is None:
+            r = np.sqrt(variance + noise + (mean - centre) ** 2)
+            expected = folded(r, T) @ n / n.sum()
+        else:
+            at, apart, scatter = self.link.moments(mean, variance, noise)
+            r = np.sqrt(apart + scatter + (at - centre) ** 2)
+            expected = self.link.link.distance(at, apart + scatter, centre, T) @ n / n.sum()
         factor = (self.scatter / self.counts)[self.support.looked_at]
         sampling = 0.36 * (np.minimum(r, T) ** 2 @ (n * factor)) / n.sum() / counts.sum()
         total = spread.variance + sampling
@@ -324,26 +415,61 @@ class _Stacked:
     ) -> None:
         sloped = [r.rows * (n * r.slope) for r in readings]
         rows = np.vstack(sloped)
+        each = [r.rows * np.sqrt(scatter * (r.slope**2 if r.own is None else r.own)) for r in readings]
+        own = np.vstack(each)
         self.G = rows if support.P is None else rows @ support.P
         self.z = np.concatenate([r.value for r in readings])
         self.total = self.G.sum(axis=1)
-        self.own: FloatArray = (rows / n * (scatter / n)) @ rows.T
+        self.blurred: FloatArray = (rows / n * (scatter / n)) @ rows.T
+        self.own: FloatArray = self.blurred if all(r.own is None for r in readings) else own @ own.T
         self.rest: FloatArray = block_diag(*(r.covariance for r in readings))
 
     def reduce(self, covariance: FloatArray, noise: float) -> None:
         """Keep the directions in which f, with this covariance, shows beside noise of this variance."""
-        factor = _factor(self.noise(noise))
+        factor = _factor(self.noise(noise, 0.0))
         white = _lower_solve(factor, self.G)
         values, turn = np.linalg.eigh(white @ covariance @ white.T)
         kept = np.argsort(-values)[:_MANY]
         kept = kept[values[kept] > _FAINT]
         T = _lower_solve(factor, np.eye(len(factor))).T @ turn[:, kept]
         self.G, self.z, self.total = T.T @ self.G, T.T @ self.z, T.T @ self.total
-        self.own, self.rest = T.T @ self.own @ T, T.T @ self.rest @ T
+        self.own, self.blurred = T.T @ self.own @ T, T.T @ self.blurred @ T
+        self.rest = T.T @ self.rest @ T
 
-    def noise(self, variance: float) -> FloatArray:
-        """Covariance of all that is not f."""
-        return np.asarray(variance * self.own + self.rest)
+    def noise(self, variance: float, left_out: float) -> FloatArray:
+        """Covariance of all that is not f, or is left out of it."""
+        return np.asarray(variance * self.own + left_out * self.blurred + self.rest)
+
+
+class _Acceleration:
+    """Anderson's: the next guess at a fixed point from the last few, by what they were wrong by."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+
+    def next(self, old: State, new: State) -> State:
+        wrong = np.concatenate(
+            [
+                new.support_mean - old.support_mean,
+                np.diag(new.support_covariance) - np.diag(old.support_covariance),
+            ]
+        )
+        self._steps = [*self._steps[-_MEMORY:], (wrong, new.support_mean, new.support_covariance)]
+        wrongs = np.array([step[0] for step in self._steps])
+        shares = np.zeros(len(wrongs))
+        shares[-1] = 1.0
+        if len(wrongs) > 1:
+            apart = np.diff(wrongs, axis=0)
+            found = np.linalg.lstsq(apart.T, wrong, rcond=1e-8)[0]
+            shares[1:] -= found
+            shares[:-1] += found
+        mean = sum(share * step[1] for share, step in zip(shares, self._steps, strict=True))
+        covariance = sum(share * step[2] for share, step in zip(shares, self._steps, strict=True))
+        least = np.diag(new.support_covariance) / _BOLD
+        guess = replace(new, support_mean=np.asarray(mean), support_covariance=np.asarray(covariance))
+        sound = (np.diag(covariance) >= least).all() and (guess.variance >= new.variance / _BOLD).all()
+        # "not sound" for NaN, too; and no guess too far beyond what was seen.
+        return guess if sound and np.abs(shares).sum() <= _BOLD else new
 
 
 def _by_shape(settings: Sequence[Candidate]) -> list[list[int]]:

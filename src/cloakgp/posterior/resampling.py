@@ -31,21 +31,23 @@ def about_the_best(
     centre = weights @ logs
     spread = (logs - centre).T @ ((logs - centre) * weights[:, None])
     ends = prior.ends(len(spans))
+    free = ends[:, 1] > ends[:, 0]
     least = np.diag(((ends[:, 1] - ends[:, 0]) / 12) ** 2)  # of one point: not a spread of 0
-    law = multivariate_normal(centre, spread + least)
-    unit = qmc.Sobol(len(centre), scramble=False).random(_DRAWN * (round_ + 1))[_DRAWN * round_ :]
+    law = multivariate_normal(centre[free], (spread + least)[np.ix_(free, free)])
+    unit = qmc.Sobol(int(free.sum()), scramble=False).random(_DRAWN * (round_ + 1))[_DRAWN * round_ :]
     normals = norm.ppf(np.clip(unit + 0.5 / len(unit), 1e-6, 1 - 1e-6))
-    drawn = centre + normals @ np.linalg.cholesky(law.cov).T
+    drawn = np.tile(centre, (len(normals), 1))
+    drawn[:, free] += normals @ np.linalg.cholesky(law.cov).T
     ratios = np.zeros(len(ends) - len(spans) - 2)
     offset = np.concatenate([np.log(np.where(spans > 0, spans, 1.0)), ratios, [np.log(width)] * 2])
-    inside = np.all((drawn - offset >= ends[:, 0]) & (drawn - offset <= ends[:, 1]), axis=1)
-    drawn = drawn[inside]
+    inside = (drawn - offset >= ends[:, 0]) & (drawn - offset <= ends[:, 1])
+    drawn = drawn[np.all(inside[:, free], axis=1)]
     if not len(drawn):
         return [], np.empty(0)
-    uniform = -np.log(ends[:, 1] - ends[:, 0]).sum()
+    uniform = -np.log((ends[:, 1] - ends[:, 0])[free]).sum()
     given = np.where(spans > 0, spans, 1.0), width, prior.categories, prior.seasons
     more = [Setting.of(family, np.exp(row - offset), *given) for row in drawn]
-    density: FloatArray = np.atleast_1d(uniform - law.logpdf(drawn))
+    density: FloatArray = np.atleast_1d(uniform - law.logpdf(drawn[:, free]))
     return more, density
 
 

@@ -9,16 +9,26 @@ import numpy as np
 from cloakgp import designs
 from cloakgp.checks import FloatArray
 from cloakgp.model.given_smoother import FactoredGP, GivenGP
+from cloakgp.model.outcome import COUNT, REAL, YES_NO
 from cloakgp.model.smoothers import Smoother
 from cloakgp.posterior.clipping import Clipping, linearise
 from cloakgp.posterior.density import CountErrors
-from cloakgp.posterior.mixture import State
+from cloakgp.posterior.linking import Linked
+from cloakgp.posterior.mixture import Reading, State
 
 RULE = 1
 """Which rule this is: windows of a release made by another cannot be worked out again by this one."""
 STAGES, GROWTH = 7, 1.3
 KAPPA = 1.5
 """Half a window's width, in standard deviations of what is expected of an outcome."""
+_SCHEDULES: dict[str, tuple[int, float, float | None]] = {
+    REAL: (STAGES, GROWTH, KAPPA),
+    YES_NO: (2, GROWTH, None),  # clipping two values gains nothing: stages shape the design only
+    COUNT: (5, GROWTH, 3.0),
+}
+"""Stages, growth of their shares, and kappa, for each kind of outcome."""
+SUMS = {outcome: max(stages - 1, 2) for outcome, (stages, _, _) in _SCHEDULES.items()}
+"""Stages of sums, where whole rows are private and a first stage counts them."""
 FLOOR = 0.01
 """Least width of a window, as a share of the bounds' width."""
 SCALE_SHARE = 0.1
@@ -34,14 +44,15 @@ class Schedule(NamedTuple):
 
     shares: tuple[float, ...]
     """Of mu squared, one for each stage; they add up to 1."""
-    kappa: float
-    """A window's half width, in standard deviations of what is expected there."""
+    kappa: float | None
+    """A window's half width, in standard deviations of what is expected there; None for no windows."""
 
 
-def schedule(stages: int | None = None) -> Schedule:
+def schedule(stages: int | None = None, outcome: str = REAL) -> Schedule:
     """The public rule: shares grow, since windows close in."""
-    sizes = GROWTH ** np.arange(STAGES if stages is None else stages)
-    return Schedule(tuple((sizes / sizes.sum()).tolist()), KAPPA)
+    most, growth, kappa = _SCHEDULES[outcome]
+    sizes = growth ** np.arange(most if stages is None else stages)
+    return Schedule(tuple((sizes / sizes.sum()).tolist()), kappa)
 
 
 def expected(
@@ -63,25 +74,32 @@ def expected(
     return np.maximum(left, 0.0), np.maximum(known, 0.0)
 
 
-def windows(state: State, bounds: tuple[float, float], kappa: float) -> tuple[FloatArray, FloatArray]:
+def foreseen(state: State, link: Linked | None) -> tuple[FloatArray, FloatArray]:
+    """(U,) mean and variance of an outcome at each input."""
+    if link is None:
+        return state.mean, state.variance + state.noise
+    mean, apart, scatter = link.moments(state.mean, state.variance, state.noise)
+    return mean, apart + scatter
+
+
+def windows(
+    state: State, bounds: tuple[float, float], kappa: float, link: Linked | None = None
+) -> tuple[FloatArray, FloatArray]:
     """(U,) lower and upper edges about what is expected, within the bounds and never too narrow."""
     lo, hi = bounds
     least = FLOOR * (hi - lo)
-    half = np.clip(kappa * np.sqrt(state.variance + state.noise), least / 2, (hi - lo) / 2)
-    middle = np.clip(state.mean, lo, hi)
+    mean, variance = foreseen(state, link)
+    half = np.clip(kappa * np.sqrt(variance), least / 2, (hi - lo) / 2)
+    middle = np.clip(mean, lo, hi)
     a, b = np.maximum(middle - half, lo), np.minimum(middle + half, hi)
     a = np.where(b - a < least, np.clip(middle - least / 2, lo, hi - least), a)
     return a, np.maximum(b, a + least)
 
 
-def scale_limit(state: State, width: float) -> float:
+def scale_limit(state: State, width: float, link: Linked | None = None) -> float:
     """T, for the noise level's measurement."""
-    return float(
-        min(
-            _SCALE_LIMIT * np.sqrt(np.average(state.variance + state.noise, weights=state.counts)),
-            width,
-        )
-    )
+    variance = np.average(foreseen(state, link)[1], weights=state.counts)
+    return float(min(_SCALE_LIMIT * np.sqrt(variance), width))
 
 
 class Stage:
@@ -94,9 +112,19 @@ class Stage:
         bounds: tuple[float, float],
         mu: float,
         weights: FloatArray,
+        link: Linked | None = None,
     ) -> None:
         self.state, self.window, self.mu, self.weights = state, window, mu, weights
-        self.clip: Clipping = linearise(state.mean, state.variance + state.noise, window, bounds)
+        self.clip: Clipping
+        self.noise = state.noise
+        """Variance of an outcome about f; nothing where a link has it in what its line leaves over."""
+        self.own: FloatArray | None = None
+        """(U,) variance of one outcome about the line, where a link tells."""
+        if link is None:
+            self.clip = linearise(state.mean, state.variance + state.noise, window, bounds)
+        else:
+            self.clip, self.own = link.linearise(state.mean, state.variance, state.noise, window)
+            self.noise = 0.0
         self.unit: FloatArray = (window[1] - window[0]) * state.limits
         self.errors: CountErrors | None = None
         """Of the counts, where these are estimates."""
@@ -106,7 +134,7 @@ class Stage:
         state, n = self.state, self.state.counts
         width = self.unit
         factor, P = n * self.clip.slope / width, state.support.P
-        noise = state.scatter * self.clip.slope**2 * (state.noise + state.rest)
+        noise = state.scatter * self.clip.slope**2 * (self.noise + state.rest)
         variance = state.at_test_points[1]
         if P is None:
             K = state.covariance * factor[:, None] * factor
@@ -139,6 +167,15 @@ class Stage:
             return self._bent(rows)
         return self._bent(rows) + self.errors.in_rows(rows, *self._clipped())
 
+    def reading(self, rows: FloatArray, value: FloatArray, covariance: FloatArray) -> Reading:
+        """What noisy sums of clipped outcomes say of f, where a link tells: `value` with this noise."""
+        state, clip, n = self.state, self.clip, self.state.counts
+        assert self.own is not None
+        value = value - rows @ (n * (clip.centre - clip.slope * state.mean))
+        # What is an outcome's own is counted for each model by its noise.
+        extra = self.extra(rows) - (rows * (state.scatter * self.own)) @ rows.T
+        return Reading(rows, clip.slope, value, covariance + extra, self.own / state.noise)
+
     def _clipped(self) -> tuple[FloatArray, FloatArray]:
         """Second moment of a cell's clipped mean about the middle of its window: L L' + diag(rest)."""
         state, slope, P = self.state, self.clip.slope, self.state.support.P
@@ -154,7 +191,7 @@ class Stage:
         state, n, P = self.state, self.state.counts, self.state.support.P
         if P is None:
             return np.asarray(rows @ self.clip.of_sums(state.covariance, n, state.scatter) @ rows.T)
-        std = np.sqrt(np.diag(state.covariance) + state.noise + state.rest)
+        std = np.sqrt(np.diag(state.covariance) + self.noise + state.rest)
         r = state.covariance / std[:, None] / std
         total, power, own = np.zeros((len(rows), len(rows))), r, self.clip.left
         share = (state.variance - state.rest) / self.clip.std**2

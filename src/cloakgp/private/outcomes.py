@@ -25,8 +25,9 @@ EXPECTED_NUMBERS = (
     "with y.astype(float), writing missing values as NaN. Nothing was spent."
 )
 INCOMPLETE = (
-    "y must be finite; it has missing or infinite entries. Do not drop rows because of their y: that would "
-    "leak. Use missing='midpoint', which protects missingness too. Nothing was spent."
+    "y must be finite; it has missing or infinite entries, or such as are none of the classes. Do not drop "
+    "rows because of their y: that would leak. Use missing='midpoint', which protects missingness too. "
+    "Nothing was spent."
 )
 OTHER_LABELS = (
     "y must have the labels of X's rows, in the same order; its index is another one. Use "
@@ -128,6 +129,29 @@ class PrivateColumn:
 
     def __repr__(self) -> str:
         return "<PrivateColumn, unread>"
+
+
+class PrivateLabels:
+    """Outcomes that are one of some public classes, as numbers from 0: unread until one of the doors asks.
+
+    What is none of them is missing. Every outcome is compared with every class, whatever it is.
+    """
+
+    __slots__ = ("_classes", "_y")
+
+    def __init__(self, y: Any, classes: tuple[Any, ...]) -> None:
+        self._y, self._classes = y, classes
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
+        """As float64, NaN where it is no class; called by :func:`kept` alone."""
+        labels = np.asarray(self._y).astype(object)
+        numbers = np.full(labels.shape, np.nan)
+        for number, one in enumerate(self._classes):
+            numbers[np.equal(labels, one, dtype=object).astype(bool)] = number
+        return numbers
+
+    def __repr__(self) -> str:
+        return "<PrivateLabels, unread>"
 
 
 class _ParquetRows:

@@ -32,7 +32,15 @@ from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.measurements.scores import Scores
 from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.private.noise import add_laplace, add_noise, drawn, noisy_minimum
-from cloakgp.private.outcomes import INCOMPLETE, PrivateColumn, kept, numeric, own_rows, to_integers
+from cloakgp.private.outcomes import (
+    INCOMPLETE,
+    PrivateColumn,
+    PrivateLabels,
+    kept,
+    numeric,
+    own_rows,
+    to_integers,
+)
 from cloakgp.private.rows import INCOMPLETE_ROWS, PrivateRows, rows_of
 from cloakgp.rows.chunks import chunks, is_dask
 from cloakgp.rows.inputs import TableRows
@@ -42,6 +50,7 @@ from cloakgp.rows.passes import sweep
 
 __all__ = [
     "PrivateColumn",
+    "PrivateLabels",
     "PrivateRows",
     "check_usable",
     "choose",

@@ -1,0 +1,200 @@
+"""What an outcome is: a real number, yes or no, or a count; and how it hangs on a function f without bounds.
+
+A Gaussian process may take any value. A probability may not, nor may a rate; so where outcomes are yes or no
+the model is of f with Pr[yes] = Phi(f), and where they are counts, of f with rate exp(f). What is measured of
+outcomes is the same sums as ever: only the reader's model of them differs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.special import gammainc, ndtr
+
+from cloakgp import checks
+from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
+
+REAL, YES_NO, COUNT = "real", "yes/no", "count"
+_FAR = 3.5  # Phi of it is as good as 1
+_RANGE = 1000.0  # a rate this many times below the upper bound is as good as 0
+
+
+class Link(Protocol):
+    """How an outcome hangs on f; `noise` is what its variance is multiplied by."""
+
+    name: str
+    signal: tuple[float, float]
+    """Least and largest std of f about its level, if nobody says others."""
+    noise: tuple[float, float]
+    """The same of the noise's factor; equal where it is known."""
+    windows: bool
+    """Whether clipping outcomes to where they are expected can gain anything."""
+
+    def latent(self, bounds: tuple[float, float]) -> tuple[float, float]:
+        """Between which values f is expected."""
+        ...
+
+    def mean(self, f: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+        """E[y | f]: the probability, or the rate."""
+        ...
+
+    def variance(self, mean: FloatArray, noise: float | FloatArray) -> FloatArray:
+        """Var[y | f], from the mean given f."""
+        ...
+
+    def clipped(
+        self, mean: FloatArray, noise: float, lower: FloatArray, upper: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance, given f, of an outcome clipped to [lower, upper]; infinite where it is not."""
+        ...
+
+    def distance(
+        self, mean: FloatArray, variance: FloatArray, centre: FloatArray, limit: float
+    ) -> FloatArray:
+        """E min(|y - centre|, limit) for an outcome with this mean and variance."""
+        ...
+
+
+class YesNo:
+    """Pr[y = 1] = Phi(f)."""
+
+    name = YES_NO
+    signal, noise, windows = (0.1, 2.0), (1.0, 1.0), False
+
+    def latent(self, bounds: tuple[float, float]) -> tuple[float, float]:
+        return -_FAR, _FAR
+
+    def mean(self, f: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+        return np.asarray(ndtr(f))
+
+    def variance(self, mean: FloatArray, noise: float | FloatArray) -> FloatArray:
+        return np.asarray(noise * mean * (1 - mean))
+
+    def clipped(
+        self, mean: FloatArray, noise: float, lower: FloatArray, upper: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        no, yes = np.clip(0.0, lower, upper), np.clip(1.0, lower, upper)
+        return no + (yes - no) * mean, (yes - no) ** 2 * self.variance(mean, noise)
+
+    def distance(
+        self, mean: FloatArray, variance: FloatArray, centre: FloatArray, limit: float
+    ) -> FloatArray:
+        no, yes = np.minimum(np.abs(centre), limit), np.minimum(np.abs(1 - centre), limit)
+        return np.asarray(no + (yes - no) * mean)
+
+
+class Count:
+    """y has mean exp(f), which is no larger than the upper bound, and variance `noise` times that.
+
+    Where it matters what clipping does, y has a gamma law: whole numbers are not told from others.
+    """
+
+    name = COUNT
+    signal, noise, windows = (0.1, 1.5), (0.3, 30.0), True
+
+    def latent(self, bounds: tuple[float, float]) -> tuple[float, float]:
+        return math.log(max(bounds[0], bounds[1] / _RANGE)), math.log(bounds[1])
+
+    def mean(self, f: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+        return np.exp(np.minimum(f, math.log(bounds[1])))
+
+    def variance(self, mean: FloatArray, noise: float | FloatArray) -> FloatArray:
+        return np.asarray(noise * mean)
+
+    def clipped(
+        self, mean: FloatArray, noise: float, lower: FloatArray, upper: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        law = _Gamma(mean, noise * mean)
+        below, above = law.up_to(lower), law.up_to(upper)
+        low, high = np.where(np.isfinite(lower), lower, 0.0), np.where(np.isfinite(upper), upper, 0.0)
+        moments = [low**k * below[0] + (above[k] - below[k]) + high**k * (1 - above[0]) for k in (1, 2)]
+        return moments[0], np.maximum(moments[1] - moments[0] ** 2, 0.0)
+
+    def distance(
+        self, mean: FloatArray, variance: FloatArray, centre: FloatArray, limit: float
+    ) -> FloatArray:
+        law = _Gamma(mean, variance)
+        low, middle, high = (law.up_to(np.asarray(centre + part)) for part in (-limit, 0.0, limit))
+        under = centre * (middle[0] - low[0]) - (middle[1] - low[1])
+        over = (high[1] - middle[1]) - centre * (high[0] - middle[0])
+        return np.asarray(under + over + limit * (low[0] + 1 - high[0]))
+
+
+class _Gamma:
+    """Gamma laws with these means and variances."""
+
+    def __init__(self, mean: FloatArray, variance: FloatArray) -> None:
+        mean = np.maximum(mean, 1e-12)
+        self.mean, self.scale = mean, np.maximum(variance / mean, 1e-12)
+        self.shape = mean / self.scale
+
+    def up_to(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """E[y^k; y < x] for k = 0, 1, 2."""
+        at = np.maximum(x, 0.0) / self.scale
+        second = self.mean * (self.mean + self.scale)
+        return (
+            np.asarray(gammainc(self.shape, at)),
+            np.asarray(self.mean * gammainc(self.shape + 1, at)),
+            np.asarray(second * gammainc(self.shape + 2, at)),
+        )
+
+
+LINKS: dict[str, Link] = {YES_NO: YesNo(), COUNT: Count()}
+OUTCOMES = (REAL, *LINKS)
+
+
+def as_outcome(outcome: Any) -> str:
+    """The word for what outcomes are."""
+    return checks.choice(outcome, "outcome", OUTCOMES)
+
+
+def bounds_for(outcome: str, bounds: Any) -> Any:
+    """Bounds that go with an outcome: (0, 1) for yes and no, and no others."""
+    if outcome == YES_NO:
+        if bounds is None:
+            return (0.0, 1.0)
+        if tuple(np.ravel(np.asarray(bounds, dtype=object))) != (0, 1):
+            remedy = "Leave them out. Outcomes are True and False, or 1 and 0."
+            raise ArgumentError("bounds", "must be (0, 1) for yes/no outcomes", repr(bounds), remedy)
+        return (0.0, 1.0)
+    if outcome == COUNT:
+        from cloakgp.model.windows import check_bounds
+
+        low, high = check_bounds(bounds)
+        if low < 0 or high <= 0:
+            remedy = "Counts are 0, 1, 2 and so on: bounds=(0, 50), for example."
+            raise ArgumentError("bounds", "must not be below 0 for counts", repr(bounds), remedy)
+    return bounds
+
+
+def of_outcome(outcome: str, noise: Any, mean: Any, bounds: tuple[Any, Any]) -> tuple[Any, Any]:
+    """A known model's noise and mean: of f, where outcomes are yes or no, or counts."""
+    if outcome not in LINKS:
+        return noise, mean
+    if noise is not None and outcome == YES_NO:
+        remedy = "The scatter of an outcome follows from its probability."
+        raise ArgumentError("noise", "must be left out for yes/no outcomes", repr(noise), remedy)
+    noise = 1.0 if noise is None else checks.positive(noise, "noise", "It is the variance over the mean.")
+    if mean is None:
+        low, high = LINKS[outcome].latent(bounds)
+        mean = low + (high - low) / 2
+    elif not isinstance(mean, (int, float)) or isinstance(mean, bool):
+        remedy = "It is f's: of yes/no the probit of the probability, of counts the logarithm of the rate."
+        raise ArgumentError("mean", "must be one number", remedy=remedy)
+    return noise, mean
+
+
+def check_options(outcome: str, **given: Any) -> None:
+    """Raise for what a plan cannot be asked for where outcomes are not real numbers."""
+    allowed: dict[str, tuple[Any, ...]] = {
+        "design": ("mse", "posterior"),  # the first is what is there if nobody says anything
+        "calibration": ("analytic",),
+        "device": (None,),
+    }
+    for name, value in given.items():
+        if value not in allowed[name]:
+            remedy = "Such a release is made for its denoised predictions, as those in stages are."
+            raise ArgumentError(name, f"must be left out for {outcome} outcomes", repr(value), remedy)

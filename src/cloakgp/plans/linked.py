@@ -1,0 +1,59 @@
+"""The models of a release whose outcomes are yes or no, or counts, each conditioned on what was measured.
+
+What was measured is a line in f only about what is known of f. The lines are drawn where the models that were
+learned, with their weights, say it all together: a fixed point, which every reader of a file finds again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cloakgp.checks import FloatArray, frozen
+from cloakgp.model.gp import GP
+from cloakgp.model.hyperprior import Candidate
+from cloakgp.plans.stages import Rule, Stage
+from cloakgp.posterior.conditioning import Line, Posterior
+from cloakgp.rows.chunks import one_blas_thread
+
+
+def linked_posteriors(
+    rule: Rule,
+    own: Sequence[Stage],
+    settings: tuple[Candidate, ...],
+    weights: FloatArray,
+    models: Sequence[GP],
+) -> tuple[Posterior, ...]:
+    """Each model, given what all stages measured."""
+    assert rule.link is not None
+    walk = rule.walk()
+    for stage in own:
+        walk.note(stage)
+    with one_blas_thread():
+        state = walk.mixture.settled(walk.readings, settings, weights, walk.state)
+        readings = walk.readings(state)
+    # In units of the noise, at inputs themselves: what an outcome would tell of f.
+    whole = walk.stage(*rule.bounds, 1.0, state)
+    assert whole.own is not None
+    each = whole.own / state.noise / whole.clip.slope**2
+    stages = rule.all_stages(own)
+    released = [(stage.plan.measurement, stage.z) for stage in stages]
+    found = []
+    for model in models:
+        lines = []
+        for stage, reading in zip(stages, readings, strict=True):
+            m, rows, slope = stage.plan.measurement, reading.rows, reading.slope
+            assert reading.own is not None
+            assert isinstance(model.noise, float)
+            edge = m.lower + (m.upper - m.lower) / 2
+            value = (stage.z - m.midpoint).astype(np.float64) * m.step
+            shift = value + rows @ (m.counts * (edge - slope * rule.middle)) - reading.value
+            apart = model.noise * state.scatter * (reading.own - slope**2 * each)
+            extra = reading.covariance - m.noise_scale**2 * np.eye(len(rows)) + (rows * apart) @ rows.T
+            lines.append(Line(frozen(slope), frozen(shift), frozen((extra + extra.T) / 2)))
+        inputs = replace(rule.inputs, noise=model.noise * each * rule.factor)
+        X = rule.inputs.X if rule.X is None else rule.X
+        found.append(Posterior(model, X, released, lines, inputs))
+    return tuple(found)

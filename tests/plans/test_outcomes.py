@@ -1,0 +1,256 @@
+"""Outcomes that are yes or no, or counts: the reader's model differs, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+import cloakgp
+from cloakgp import GP, AutoGP, Grid, Hyperprior
+from cloakgp.files import container
+from cloakgp.kernels import EQ, Constant
+
+RNG = np.random.default_rng(3)
+X = RNG.uniform(0, 10, (60, 1))
+F = 1.5 * np.sin(X[:, 0]) - 1
+Y = RNG.uniform(size=60) < ndtr(F)
+COUNTS = RNG.poisson(np.exp(1 + np.sin(X[:, 0])))
+POINTS = np.linspace(0, 10, 8)[:, None]
+PROMISE = {"epsilon": 4.0, "delta": 1e-3}
+KERNEL = EQ(2.0, variance=1.5) + Constant(2.0)
+
+
+@pytest.fixture(scope="module")
+def yes_no():
+    return AutoGP(outcome="yes/no").plan(X, POINTS, **PROMISE).release(Y)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    return AutoGP((0, 50), outcome="count", stages=3).plan(X, POINTS, **PROMISE).release(COUNTS)
+
+
+@pytest.fixture(scope="module")
+def known():
+    return GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE).release(Y)
+
+
+@pytest.fixture(scope="module")
+def known_counts():
+    return GP(KERNEL, 1.5, (0, 50), outcome="count").plan(X, POINTS, **PROMISE).release(COUNTS)
+
+
+ALL = ["yes_no", "counts", "known", "known_counts"]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_predictions_stay_within_what_there_can_be(name, request):
+    release = request.getfixturevalue(name)
+    far = np.linspace(-20, 30, 41)[:, None]
+    top = 50.0 if "counts" in name else 1.0
+    mean, std = release.predict(far, return_std=True)
+    ends = release.interval(far)
+    for numbers in (mean, ends, release.sample(far, 5, seed=0)):
+        assert (numbers >= 0).all()
+        assert (numbers <= top).all()
+    assert (mean > 0).all()
+    assert (mean < top).all()
+    assert (ends[:, 0] < mean).all()
+    assert (mean < ends[:, 1]).all()
+    assert (std > 0).all()
+    narrower = release.interval(far, level=0.5)
+    assert (narrower[:, 0] > ends[:, 0]).all()
+    assert (narrower[:, 1] < ends[:, 1]).all()
+    parts = release.uncertainty(far)
+    np.testing.assert_allclose(parts.privacy**2 + parts.gp**2, std**2, rtol=1e-9)
+    noisy = release.predict(far, return_std=True, include_noise=True)[1]
+    np.testing.assert_allclose(noisy, parts.total)
+
+
+def test_a_probability_of_each(yes_no, counts):
+    both = yes_no.predict_proba(POINTS)
+    np.testing.assert_allclose(both.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(both[:, 1], yes_no.predict(POINTS))
+    # An outcome is yes or no: its variance follows from its probability.
+    noisy = yes_no.predict(POINTS, return_std=True, include_noise=True)[1]
+    np.testing.assert_allclose(noisy**2, both[:, 0] * both[:, 1], rtol=1e-6)
+    with pytest.raises(ValueError, match="not of yes/no"):
+        counts.predict_proba(POINTS)
+
+
+def test_much_data_and_little_noise_give_the_truth(seeded):
+    rng = np.random.default_rng(0)
+    many = rng.choice(np.linspace(0, 10, 50), 40_000)[:, None]
+    truth = lambda x: ndtr(1.5 * np.sin(x[:, 0]) - 1)  # noqa: E731
+    y = rng.uniform(size=len(many)) < truth(many)
+    plan = GP(KERNEL, outcome="yes/no").plan(many, POINTS, epsilon=8.0, delta=1e-3)
+    with seeded(1):
+        release = plan.release(y)
+    np.testing.assert_allclose(release.predict(POINTS), truth(POINTS), atol=0.03)
+    rates = np.exp(1 + np.sin(many[:, 0]))
+    model = GP(KERNEL, bounds=(0, 50), outcome="count")
+    plan = model.plan(many, POINTS, epsilon=8.0, delta=1e-3)
+    with seeded(2):
+        release = plan.release(rng.poisson(rates))
+    np.testing.assert_allclose(release.predict(POINTS), np.exp(1 + np.sin(POINTS[:, 0])), rtol=0.12)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_file_predicts_the_same_and_is_verified(name, request, tmp_path):
+    release = request.getfixturevalue(name)
+    release.save(tmp_path / "file")
+    back = cloakgp.load(tmp_path / "file")
+    assert back.plan.rule.outcome == ("count" if "counts" in name else "yes/no")
+    np.testing.assert_allclose(back.predict(POINTS), release.predict(POINTS), rtol=1e-9)
+    checked = cloakgp.verify(tmp_path / "file")
+    assert not checked.unchecked, checked
+    release.plan.save(tmp_path / "plan")
+    assert cloakgp.StagedPlan.load(tmp_path / "plan").digest == release.plan.digest
+
+
+def test_real_outcomes_have_files_as_before(tmp_path):
+    AutoGP((0, 1), stages=1).plan(X, POINTS, **PROMISE).save(tmp_path / "file")
+    manifest = container.unpack((tmp_path / "file").read_bytes())[0]
+    assert "outcome" not in manifest["model"]
+
+
+def test_yes_and_no_need_neither_windows_nor_a_noise_level(yes_no, counts):
+    assert all(stage.plan.line is None and stage.plan.spread is None for stage in yes_no.stages)
+    assert [stage.plan.spread is None for stage in counts.stages] == [True, False, False]
+    assert [stage.plan.line is None for stage in counts.stages] == [True, False, False]
+    assert [setting.noise for setting in yes_no.settings] == pytest.approx([1.0] * len(yes_no.settings))
+
+
+def test_numbers_are_as_good_as_truth_values(seeded):
+    found = []
+    for y in (Y, Y.astype(int), Y.astype(float)):
+        with seeded(5):
+            found.append(GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE).release(y).z)
+    np.testing.assert_array_equal(found[0], found[1])
+    np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_other_models_of_the_same_release(yes_no, known, seeded):
+    again = known.remodel(GP(KERNEL, outcome="yes/no"))
+    np.testing.assert_allclose(again.predict(POINTS), known.predict(POINTS), rtol=1e-9)
+    wild = GP(EQ(0.05, variance=9.0), outcome="yes/no")
+    with seeded(1):
+        release = GP(KERNEL, outcome="yes/no").plan(X, POINTS, epsilon=50.0, delta=1e-3).release(Y)
+    assert release.evidence(GP(KERNEL, outcome="yes/no")) > release.evidence(wild)
+    other = yes_no.learn(Hyperprior(lengthscale=(0.2, 0.4)))
+    assert all(2 - 1e-9 <= s.lengthscale[0] / (np.ptp(X) / 10) <= 4 + 1e-9 for s in other.settings)
+    with pytest.raises(ValueError, match="must be of yes/no outcomes"):
+        yes_no.remodel(GP(KERNEL, 1.0, (0, 1)))
+
+
+def test_given(known):
+    plan = GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE, given=[known])
+    both = plan.release(Y)
+    assert both.predict(POINTS, return_std=True)[1].mean() < known.predict(POINTS, return_std=True)[1].mean()
+
+
+def test_what_cannot_be_conditioned_on_together_is_refused(known, counts):
+    with pytest.raises(ValueError, match=r"given\[0\] must be of real outcomes, as the plan is; got yes/no"):
+        GP(KERNEL, 1.0, (0, 1)).plan(X, POINTS, **PROMISE, given=[known])
+    with pytest.raises(ValueError, match="must be of real outcomes to be combined"):
+        cloakgp.combine([counts, known], same_data=False)
+
+
+def test_people():
+    people = np.repeat(np.arange(20), 3)
+    release = GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE, people=people).release(Y)
+    assert release.certificate.unit == "one person"
+    assert ((release.predict(POINTS) > 0) & (release.predict(POINTS) < 1)).all()
+
+
+@pytest.mark.parametrize("model", [AutoGP(outcome="yes/no"), GP(KERNEL, outcome="yes/no")])
+def test_whole_rows(model, tmp_path):
+    plan = model.plan_rows(Grid({"x": (0, 10)}, cells=12), 60, POINTS, **PROMISE)
+    release = plan.release(X, Y)
+    assert ((release.interval(POINTS) >= 0) & (release.interval(POINTS) <= 1)).all()
+    release.save(tmp_path / "file")
+    assert not cloakgp.verify(tmp_path / "file").unchecked
+    np.testing.assert_allclose(
+        cloakgp.load(tmp_path / "file").predict(POINTS), release.predict(POINTS), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: AutoGP((0, 2), outcome="yes/no"), r"bounds must be \(0, 1\)"),
+        (lambda: AutoGP(outcome="count"), "bounds must be two numbers"),
+        (AutoGP, "bounds must be two numbers"),
+        (lambda: AutoGP((-1, 5), outcome="count"), "bounds must not be below 0"),
+        (lambda: AutoGP(outcome="perhaps"), "outcome must be"),
+        (lambda: GP(KERNEL, 1.0, outcome="yes/no"), "noise must be left out"),
+        (lambda: GP(KERNEL, mean=np.zeros(60), outcome="yes/no"), "mean must be one number"),
+        (
+            lambda: GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE, design="max"),
+            "design must be left out",
+        ),
+        (lambda: GP(KERNEL, outcome="yes/no").planner(X, POINTS), "outcome must be 'real'"),
+        (lambda: GP(KERNEL, outcome="yes/no").plan_function(X, **PROMISE), "outcome must be 'real'"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_a_reason(make, said):
+    with pytest.raises(ValueError, match=said):
+        make()
+
+
+def test_what_a_release_cannot_be_asked(yes_no):
+    for asked, said in (
+        (lambda: yes_no.predict(POINTS, return_cov=True), "return_cov must be False"),
+        (
+            lambda: yes_no.predict(POINTS, return_std=True, include_noise=0.3),
+            "include_noise must be True or False",
+        ),
+        (lambda: yes_no.interval(POINTS, include_noise=True), "include_noise must be False"),
+        (lambda: yes_no.interval(POINTS, level=1.0), "level must be below 1"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            asked()
+
+
+def test_intervals_of_real_outcomes():
+    """The mixture's quantiles: of one Gaussian they are its own."""
+    y = F + 0.3 * RNG.normal(size=60)
+    given = GP(KERNEL, 0.1, (-4, 4)).plan(X, POINTS, **PROMISE).release(y)
+    release = GP(KERNEL, 0.1, (-4, 4)).plan(X, POINTS, **PROMISE, given=[given]).release(y)
+    mean, std = release.predict(POINTS, return_std=True)
+    np.testing.assert_allclose(
+        release.interval(POINTS).T, [mean - 1.959964 * std, mean + 1.959964 * std], rtol=1e-6
+    )
+    std = release.predict(POINTS, return_std=True, include_noise=True)[1]
+    wide = release.interval(POINTS, include_noise=True)
+    np.testing.assert_allclose(wide[:, 1] - wide[:, 0], 2 * 1.959964 * std, rtol=1e-6)
+
+
+def cover(releases, level, seeded):
+    """Share of true probabilities, drawn from the model about Phi(level), that 95 % intervals hold."""
+    held, P = [], len(POINTS)
+    for number in range(releases):
+        rng = np.random.default_rng([7, number])
+        inputs = rng.uniform(0, 10, (120, 1))
+        everywhere = np.vstack([inputs, POINTS])
+        K = np.asarray(KERNEL(everywhere)) + 1e-8 * np.eye(len(everywhere))
+        f = level + np.linalg.cholesky(K) @ rng.normal(size=len(K))
+        model = GP(KERNEL, mean=level, outcome="yes/no")
+        y = rng.uniform(size=120) < ndtr(f[:-P])
+        plan = model.plan(inputs, POINTS, epsilon=3.0, delta=1e-3)
+        with seeded(number):
+            ends = plan.release(y).interval(POINTS)
+        held.append(((ends[:, 0] <= ndtr(f[-P:])) & (ndtr(f[-P:]) <= ends[:, 1])).mean())
+    return np.mean(held)
+
+
+@pytest.mark.parametrize("level", [0.0, -2.5])
+def test_intervals_hold_what_they_say(level, seeded):
+    assert 0.92 < cover(40, level, seeded) < 0.98
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("level", [0.0, -2.5, 3.0])
+def test_intervals_hold_what_they_say_closely(level, seeded):
+    assert 0.93 < cover(600, level, seeded) < 0.97

@@ -14,7 +14,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.files import container
 from cloakgp.plans import encoding
-from cloakgp.rows.formats import is_parquet
+from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.rows.parquet import ParquetColumns, files_of
 from cloakgp.rows.passes import sweep
 from cloakgp.workflow import tables
@@ -53,9 +53,9 @@ def open_inputs(path: Path, columns: Sequence[str], inducing: bool, dask: bool) 
     return tables.read_columns(path, columns)
 
 
-def open_ids(path: Path, column: str | None) -> Any:
+def open_ids(path: Path, column: str | None, form: Format | None = None) -> Any:
     """(rows,) whose row each is, as whole numbers; None if no column of people was named. Public."""
-    return None if column is None else tables.read_ids(path, column)
+    return None if column is None else tables.read_ids(path, column, form)
 
 
 def dask_inputs(path: Path, columns: Sequence[str]) -> Any:

@@ -54,7 +54,7 @@ def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], I
     counted = np.ones(n_rows, dtype=np.int64)
     if people is not None:
         in_file = isinstance(people, PrivateColumn)
-        ids = _tried(lambda: read_ids(*people.place, people.form) if in_file else people)
+        ids = _tried(lambda: read_ids(*people.place, form=people.form) if in_file else people)
         labels = _tried(lambda: as_people(ids, n_rows).labels)
         _expect(len(np.bincount(labels)) == m.population.size)
         counted = evenly_kept(labels, cells, m.population.each)

@@ -28,6 +28,7 @@ from cloakgp.rows.parquet import files_of
 PathLike = str | os.PathLike[str]
 _NAMED = 5  # bad rows that an error names
 _COMMA = r"^\s*[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?\s*$"  # a number with a decimal comma, or none
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _THOUSANDS = r"^\s*[+-]?\d{1,3}(,\d{3})*\s*$"  # which may be one with a comma between thousands
 
 
@@ -35,15 +36,15 @@ def columns_of(path: PathLike) -> list[str]:
     """The names of a table's columns, from its header alone."""
     _exists(path)
     if is_parquet(path):
-        return list(_parquet(path).schema_arrow.names)
+        return list(open_parquet(path).schema_arrow.names)
     _pyarrow()
     names, form = header(path)
     if not any(name.strip() for name in names):
-        raise InputError(f"{_name(path)}: there is no header. The first line must name the columns.")
+        raise InputError(f"{name_of(path)}: there is no header. The first line must name the columns.")
     if not are_names(names, form.delimiter):
         raise InputError(
-            f"{_name(path)}: the first line must name the columns. It is not shown, since it may be data. A "
-            "name begins with a letter or _, is no number, and has at most 100 characters on one line."
+            f"{name_of(path)}: the first line must name the columns. It is not shown, since it may be data. "
+            "A name begins with a letter or _, is no number, and has at most 100 characters on one line."
         )
     return names if names[0].strip() else names[1:]  # row labels, which have no name
 
@@ -56,9 +57,9 @@ def check_columns(path: PathLike, wanted: Sequence[str]) -> None:
         if counted[name] == 1:
             continue
         if counted[name]:
-            raise InputError(f"{_name(path)}: column {name!r} is there {counted[name]} times. Rename one.")
+            raise InputError(f"{name_of(path)}: column {name!r} is there {counted[name]} times. Rename one.")
         there = ", ".join(map(repr, there_are[:20])) + (", ..." if len(there_are) > 20 else "")
-        raise InputError(f"{_name(path)}: there is no column {name!r}. There: {there}.")
+        raise InputError(f"{name_of(path)}: there is no column {name!r}. There: {there}.")
     if len(set(wanted)) < len(wanted):
         raise InputError(f"a column is asked for twice: {', '.join(wanted)}.")
 
@@ -83,7 +84,7 @@ def reading(
     if encoding is None and form.encoding == "utf-8" and not _is_utf8(path, public, form):
         form = replace(form, encoding="latin-1")
     if decimal is None:
-        words = _texts(path, public, form)
+        words = read_words(path, public, form)
         if any(_has_decimal_comma(words.column(name), form) for name in public):
             form = replace(form, decimal=",")
     return form
@@ -94,7 +95,16 @@ def _plain(path: PathLike, columns: Sequence[str], form: Format) -> Any:
     return read_csv(path, form, csv_options(form, columns, _pyarrow().float64()))
 
 
-def _texts(path: PathLike, columns: Sequence[str], form: Format) -> Any:
+def are_numbers(path: PathLike, columns: Sequence[str], form: Format | None = None) -> bool:
+    """Whether public columns hold numbers, and nothing else."""
+    if is_parquet(path):
+        schema = open_parquet(path).schema_arrow
+        return all(_is_numeric(schema.field(column).type) for column in columns)
+    return _plain(path, columns, reading(path, columns) if form is None else form) is not None
+
+
+def read_words(path: PathLike, columns: Sequence[str], form: Format) -> Any:
+    """Public columns of a CSV file as texts, null where a cell is empty: a table of pyarrow's."""
     table = read_csv(path, form, csv_options(form, columns, _pyarrow().string()))
     if table is None:
         raise irregular(path)
@@ -125,7 +135,9 @@ def _has_decimal_comma(words: Any, form: Format) -> bool:
     return some and all_are(_COMMA) and not (form.delimiter == "," and all_are(_THOUSANDS))
 
 
-def read_columns(path: PathLike, columns: Sequence[str], form: Format | None = None) -> FloatArray:
+def read_columns(
+    path: PathLike, columns: Sequence[str], form: Format | None = None, complete: bool = True
+) -> FloatArray:
     """(rows, columns) of numbers, in the order asked for; every one finite, or an error by row number.
 
     They are public: how a CSV file is written is found out from them and the header, unless it is said.
@@ -135,9 +147,10 @@ def read_columns(path: PathLike, columns: Sequence[str], form: Format | None = N
     matrix = np.empty((table.num_rows, len(columns)))
     for place, column in enumerate(columns):
         matrix[:, place] = _numbers(table.column(column))
-        _complete(path, column, matrix[:, place])
+        if complete:
+            check_complete(path, column, matrix[:, place])
     if not len(matrix):
-        raise InputError(f"{_name(path)}: there are no rows below the header.")
+        raise InputError(f"{name_of(path)}: there are no rows below the header.")
     return matrix
 
 
@@ -150,12 +163,12 @@ def read_ids(path: PathLike, column: str, form: Format | None = None) -> FloatAr
     missing = np.flatnonzero(np.isnan(ids))
     if len(missing):
         raise InputError(
-            f"{_name(path)}: column {column!r} must name someone in every row; "
+            f"{name_of(path)}: column {column!r} must name someone in every row; "
             f"{_rows(missing[: _NAMED + 1].tolist())} not. Rows of an unknown person cannot be protected "
             "together: leave them out, or give them an id."
         )
     if not len(ids):
-        raise InputError(f"{_name(path)}: there are no rows below the header.")
+        raise InputError(f"{name_of(path)}: there are no rows below the header.")
     return ids
 
 
@@ -188,21 +201,49 @@ def _read_csv(path: PathLike, columns: Sequence[str], form: Format | None) -> An
     form = reading(path, columns) if form is None else form
     table = _plain(path, columns, form)
     if table is None:
-        words = _texts(path, columns, form)
+        words = read_words(path, columns, form)
         for column in columns:
-            _all_numbers(path, column, words.column(column), form)
+            check_numbers(path, column, words.column(column), form)
         raise irregular(path)
     return table
 
 
-def _all_numbers(path: PathLike, column: str, words: Any, form: Format) -> None:
-    """Raise, with row numbers, if a cell of a public column is not a number."""
+def numbers_in(words: Any, form: Format) -> FloatArray | None:
+    """Cells as numbers, NaN where one is missing; None if one is something else."""
     import pyarrow
+
+    try:
+        return _numbers(_with_points(words, form))
+    except pyarrow.ArrowInvalid:
+        return None
+
+
+def some_numbers(words: Any, form: Format) -> bool:
+    """Whether a cell is a number."""
+    from pyarrow import compute
+
+    found = compute.match_substring_regex(_with_points(words, form), _NUMBER)
+    return bool(compute.any(found, min_count=0).as_py())
+
+
+def _with_points(words: Any, form: Format) -> Any:
+    """Cells as numbers are written with a decimal point."""
     from pyarrow import compute
 
     trimmed = compute.utf8_trim_whitespace(words).combine_chunks()
     if form.decimal == ",":  # then a point is no part of a number
         trimmed = compute.replace_substring(compute.replace_substring(trimmed, ".", "x"), ",", ".")
+    return trimmed
+
+
+def check_numbers(
+    path: PathLike, column: str, words: Any, form: Format, remedy: str = "Encode dates and categories first."
+) -> None:
+    """Raise, with row numbers, if a cell of a public column is not a number."""
+    import pyarrow
+    from pyarrow import compute
+
+    trimmed = _with_points(words, form)
 
     def bad_from(start: int, stop: int) -> int | None:
         """The first row in [start, stop) that is not a number, by halving."""
@@ -223,17 +264,14 @@ def _all_numbers(path: PathLike, column: str, words: Any, form: Format) -> None:
             break
         bad.append(row)
     if bad:
-        raise InputError(
-            f"{_name(path)}: column {column!r} must hold numbers; {_rows(bad)} not. "
-            "Encode dates and categories as numbers first."
-        )
+        raise InputError(f"{name_of(path)}: column {column!r} must hold numbers; {_rows(bad)} not. {remedy}")
 
 
-def _complete(path: PathLike, column: str, values: FloatArray) -> None:
+def check_complete(path: PathLike, column: str, values: FloatArray) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise InputError(
-            f"{_name(path)}: column {column!r} must hold a finite number in every row; "
+            f"{name_of(path)}: column {column!r} must hold a finite number in every row; "
             f"{_rows(bad[: _NAMED + 1].tolist())} not. Fill or remove such rows by public knowledge only, "
             "never by their outcome."
         )
@@ -251,29 +289,34 @@ def _rows(rows: Sequence[int]) -> str:
 
 def _read_parquet(path: PathLike, columns: Sequence[str]) -> Any:
     pyarrow = _pyarrow()
-    file = _parquet(path)
+    file = open_parquet(path)
     for column in columns:
         kind = file.schema_arrow.field(column).type
-        types = pyarrow.types
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
+        if not _is_numeric(kind):
             raise InputError(
-                f"{_name(path)}: column {column!r} must hold numbers; it holds {kind}. Encode dates and "
+                f"{name_of(path)}: column {column!r} must hold numbers; it holds {kind}. Encode dates and "
                 "categories as numbers first."
             )
     try:
         return file.read(columns=list(columns))
     except (pyarrow.ArrowException, OSError):
-        raise InputError(f"{_name(path)}: cannot be read as Parquet; it may be damaged.") from None
+        raise InputError(f"{name_of(path)}: cannot be read as Parquet; it may be damaged.") from None
 
 
-def _parquet(path: PathLike) -> Any:
+def _is_numeric(kind: Any) -> bool:
+    types = _pyarrow().types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def open_parquet(path: PathLike) -> Any:
+    """A Parquet file, of which nothing but the schema was read."""
     pyarrow = _pyarrow()
     from pyarrow import parquet
 
     try:
         return parquet.ParquetFile(str(path))
     except (pyarrow.ArrowException, OSError):
-        raise InputError(f"{_name(path)}: cannot be read as Parquet; it may be damaged.") from None
+        raise InputError(f"{name_of(path)}: cannot be read as Parquet; it may be damaged.") from None
 
 
 def _numbers(column: Any) -> FloatArray:
@@ -290,7 +333,8 @@ def _exists(path: PathLike) -> None:
         raise InputError(f"{path}: there is no such file.")
 
 
-def _name(path: PathLike) -> str:
+def name_of(path: PathLike) -> str:
+    """Of a file, in messages."""
     return Path(path).name
 
 

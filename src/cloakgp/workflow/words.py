@@ -187,6 +187,17 @@ def _learned_rows(plan: StagedPlan) -> list[tuple[str, str]]:
     ]
 
 
+def column_words(column: Column) -> str:
+    """What the numbers of an input stand for."""
+    if column.kind == DATE:
+        return f"dates, in days since {column.origin}"
+    if column.kind == LEVEL:
+        shown = ", ".join(map(str, column.levels[:_LEVELS]))
+        more = len(column.levels) - _LEVELS
+        return f"a category: {shown}" + (f" and {more} more" if more > 0 else "")
+    return f"numbers, {column.unit}" if column.unit else "numbers"
+
+
 def learned_words(kernels: Sequence[str]) -> str:
     """What is said in place of a kernel."""
     return f"learned on the way: lengthscales, signal and noise, kernel {' or '.join(kernels)}"

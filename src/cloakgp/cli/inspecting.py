@@ -19,8 +19,8 @@ from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plots import inducing_words, learned_settings
-from cloakgp.workflow import boxes, pictures, points, releases, report, tables, words
 from cloakgp.rows.columns import Columns
+from cloakgp.workflow import boxes, pictures, points, releases, report, tables, words
 from cloakgp.workflow.inputs import open_ids, open_inputs
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
 from cloakgp.workflow.plan_file import PlanFile
@@ -161,7 +161,7 @@ def _table_rows(settings: AnySettings) -> list[tuple[str, str]]:
         if settings.missing_inputs == "drop":
             rows.append(("missing inputs", "such rows are left out"))
     if isinstance(settings, LearnedSettings) and settings.seasons:
-        rows += [("seasons", ", ".join(f"{name}: {of}" for name, of in settings.seasons.items()))]
+        rows += [(f"seasons of {name}", ", ".join(map(str, of))) for name, of in settings.seasons.items()]
     if settings.reading is not None:
         rows.append(("the table is", str(settings.reading)))
     return rows

@@ -18,7 +18,7 @@ from cloakgp.rows import file_cells
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes
 
-_WORDS = {"box": 3, "levels": 2}
+_WORDS = {"box": 3, "levels": 2, "season": 2}
 
 
 class PlanCommand(TyperCommand):

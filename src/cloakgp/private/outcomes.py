@@ -118,13 +118,14 @@ class PrivateColumn:
     refusal comes before that, so a request that does not fit leaves the column unread.
     """
 
-    __slots__ = ("form", "place")
+    __slots__ = ("place", "source")
 
     def __init__(self, path: str, column: str, form: Format | None = None) -> None:
-        self.place, self.form = (path, column), form  # how the file is written: public
+        self.place = (path, column)
+        self.source = (path, column, form)  # and how the file is written, which is public
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
-        return read_numbers(*self.place, self.form)  # NaN where one is missing
+        return read_numbers(*self.source)  # NaN where one is missing
 
     def __repr__(self) -> str:
         return "<PrivateColumn, unread>"

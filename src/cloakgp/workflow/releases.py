@@ -186,6 +186,13 @@ def _as_text(values: Any) -> Any:
     return np.datetime_as_string(values, unit="D" if days else "s").astype(object)
 
 
+def first_column(plan: Any) -> list[Any]:
+    """The first input of a plan's test points, as its table has it."""
+    if plan.columns is None:
+        return [float(value) for value in plan.X_star[:, 0]]
+    return list(_as_text(next(iter(plan.columns.shown(plan.X_star).values()))).tolist())
+
+
 def columns_of(release: AnyRelease) -> Columns | None:
     """Names of the inputs, their levels and dates, where the file knows them."""
     return release.plan.columns

@@ -33,11 +33,20 @@ def find_columns(
         if name not in inputs:
             raise InputError(f"--categories: {name!r} is not among the inputs: {', '.join(inputs)}.")
     if not categories and tables.are_numbers(path, inputs, form):
-        found = Columns(tuple(map(Column, inputs)))
-    else:
-        table = read_table(path, inputs, form, categories)
-        found = Columns.of(table, levels={name: _levels(table[name]) for name in categories})
-    return replace(found, response=output, people="" if people is None or people in inputs else people)
+        return numbers_named(inputs, output, people)
+    table = read_table(path, inputs, form, categories)
+    found = Columns.of(table, levels={name: _levels(table[name]) for name in categories})
+    return _with_roles(found, output, people)
+
+
+def numbers_named(inputs: Sequence[str], output: str, people: str | None = None) -> Columns:
+    """The columns of a table of numbers."""
+    return _with_roles(Columns(tuple(map(Column, inputs))), output, people)
+
+
+def _with_roles(columns: Columns, output: str, people: str | None) -> Columns:
+    own = people is not None and people not in columns.names
+    return replace(columns, response=output, people=people if own and people else "")
 
 
 def is_coded(columns: Columns | None) -> bool:

@@ -324,7 +324,7 @@ def _numbers(column: Any) -> FloatArray:
     import pyarrow
 
     cast = column.cast(pyarrow.float64(), safe=False)
-    values: FloatArray = cast.to_numpy()
+    values: FloatArray = cast.to_numpy(zero_copy_only=False)
     return values
 
 

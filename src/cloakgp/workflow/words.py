@@ -20,7 +20,10 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots import inducing_words
+from cloakgp.rows.columns import DATE, LEVEL, Column
 from cloakgp.workflow import boxes
+
+_LEVELS = 10  # shown
 
 
 def promise(certificate: AnyCertificate) -> list[str]:

@@ -28,16 +28,8 @@ def write_visits(path="visits.csv", between=";", decimal=",", encoding="latin-1"
         numbers = [f"{number:.1f}".replace(".", decimal) for number in (age, pressure)]
         clinic, ill = CLINICS[row % 3], ("True", "False")[row % 2]
         day = np.datetime64("2024-01-01") + int(rng.integers(0, 200))
-        writer.writerow(
-            [
-                row,
-                "" if row == 7 else numbers[0],
-                clinic,
-                day,
-                ill,
-                numbers[1] if outcome is None else outcome,
-            ]
-        )
+        shown = numbers[1] if outcome is None else outcome
+        writer.writerow([row, "" if row == 7 else numbers[0], clinic, day, ill, shown])
     Path(path).write_bytes(out.getvalue().encode(encoding))
 
 
@@ -66,9 +58,8 @@ def test_the_plan_keeps_what_it_found():
     assert kinds == [("number", ()), ("level", CLINICS), ("date", ()), ("level", (False, True))]
     assert (settings.columns.response, settings.missing_inputs) == ("druck", "drop")
     assert settings.seasons == {"tag": ["week"]}
-    assert (
-        type(settings).from_dict(json.loads(json.dumps(settings.to_dict()))).to_dict() == settings.to_dict()
-    )
+    words = settings.to_dict()
+    assert type(settings).from_dict(json.loads(json.dumps(words))).to_dict() == words
     for file in ("plan.json", "visits.cloak"):
         shown = good(f"show {file}").out
         assert all(word in shown for word in ("Süd", "days since 2000-01-01", "False, True", "druck"))
@@ -170,3 +161,30 @@ def test_whole_rows_are_read_as_was_said():
     assert PlanFile.read("plan.json").settings.reading == Format(";", "latin-1", ",")
     good("release plan.json rows.csv --no-ledger --yes -o rows.cloak")
     assert "is for public inputs" in run(f"{line} --missing-inputs drop").err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("0 2,000,000", [0, 2e6]),
+        ("50,5 150", [50.5, 150]),
+        ("-1,25 1.000.000", [-1.25, 1e6]),
+        ("0,125 2,000.5", [0.125, 2000.5]),
+        ("0 1.234,5", [0, 1234.5]),
+    ],
+)
+def test_numbers_are_understood_as_people_type_them(typed, meant):
+    line = (
+        f"plan data.csv --inputs age --output height --bounds {typed} --epsilon 1,5 --delta=0,01 --stages 1"
+    )
+    good(f"{line} -o plan.json")
+    settings = PlanFile.read("plan.json").settings
+    assert (list(settings.bounds), settings.epsilon, settings.delta) == (meant, 1.5, 0.01)
+
+
+def test_what_may_be_two_numbers_is_asked():
+    refused = run(
+        "plan data.csv --inputs age --output height --bounds 0 2,000 --epsilon 1 --delta 0.01 --json"
+    )
+    assert refused.code == refused.data["exit_code"] == 2
+    assert "--bounds: 2,000 may be 2000 or 2. Write 2000 or 2." in refused.err

@@ -17,7 +17,7 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots import inducing_words
-from cloakgp.rows.formats import is_parquet
+from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.workflow import boxes, pictures, points, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
 from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs
@@ -166,7 +166,7 @@ def plan(
         "delta": delta,
         "inducing": points.inducing_inputs(inducing, columns, known),
         "people": people,
-        "reading": form,
+        "reading": None if form == Format() else form,
     }
     if model is None:
         asked |= {"stages": stages}

@@ -47,7 +47,7 @@ def test_from_a_table_to_a_report_with_bounds_and_a_promise_alone():
         assert Path("a.png").read_bytes().startswith(b"\x89PNG")
     good("export heights.cloak --csv -o heights.csv")
     header, *rows = Path("heights.csv").read_text().splitlines()
-    assert header == "x,released,noise_std,denoised,denoised_std"
+    assert header == "age,released,noise_std,denoised,denoised_std"
     assert np.allclose([float(row.split(",")[2]) for row in rows], release.noise_std)
     good("export heights.cloak --html --inputs age --output height")
     report = Path("heights.html").read_text()

@@ -32,6 +32,9 @@ REFUSED = {
         "device": f"{PLAN} --inducing 3 --device cpu",
         "kernels": f"{LEARN} --kernels best",
         "stages": f"{LEARN} --stages 0",
+        "categories": f"{LEARN} --categories ward",
+        "season": f"{LEARN} --season age week",
+        "missing_inputs": f"{ROWS} --box age 0 90 --missing-inputs drop",
         "protect": f"{PLAN} --protect people",
         "within": f"{PLAN} --people name --within 2",
         "box": f"{ROWS} --box age 90 0",
@@ -90,6 +93,8 @@ REFUSED = {
 # Names of columns, files and addresses, which the commands look at themselves, and words for labels.
 OWN = {
     "dask",
+    "decimal",
+    "encoding",
     "folder",
     "head",
     "host",

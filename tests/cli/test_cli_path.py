@@ -48,7 +48,7 @@ def test_from_a_table_to_a_report():
     assert Path("heights.png").read_bytes().startswith(b"\x89PNG")
     good("plot heights.cloak --noise -o noise.png")
     good("export heights.cloak --csv")
-    assert Path("heights.csv").read_text().splitlines()[0] == "x,released,noise_std,denoised,denoised_std"
+    assert Path("heights.csv").read_text().splitlines()[0] == "age,released,noise_std,denoised,denoised_std"
     good("export heights.cloak --html --inputs age --output height")
     assert "height by age" in Path("heights.html").read_text()
     good(f"ledger verify {LEDGER} --release heights.cloak")

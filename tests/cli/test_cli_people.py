@@ -58,7 +58,9 @@ def test_a_table_and_python_give_the_same_plan():
     good(f"{PLAN} --people zper -o plan.json")
     gp = cloakgp.GP(cloakgp.kernels.EQ(20, variance=625), noise=196, bounds=(0, 20))
     grid = np.linspace(AGES.min(), AGES.max(), 5)
-    plan = gp.plan(AGES.astype(float), grid, epsilon=1, delta=0.01, people=IDS)
+    columns = cloakgp.Columns([cloakgp.Column("age")], response="visits", people="zper")
+    table = {"age": AGES, "zper": IDS}
+    plan = gp.plan(table, grid, epsilon=1, delta=0.01, people="zper", columns=columns)
     assert json.loads(Path("plan.json").read_text())["plan"]["sha256"] == plan.digest
 
 

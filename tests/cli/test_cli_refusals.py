@@ -312,7 +312,7 @@ def test_a_ledger_that_was_changed_ends_with_1():
         (("--inputs age", "--inputs weight"), "there is no column 'weight'"),
         (("--output height", "--output weight"), "there is no column 'weight'"),
         (("--inputs age", "--inputs height"), "must not be an input"),
-        (("--inputs age", "--inputs name"), "column 'name' must hold numbers; rows 1, 2, 3, 4, 5 and others"),
+        (("--inputs age", "--inputs name"), "must not measure distances between levels of 'name'"),
         (("--inputs age", "--inputs age,"), "columns must be written"),
         (("data.csv", "nowhere.csv"), "there is no such file"),
         (("data.csv", "data.xlsx"), "there is no such file"),
@@ -342,7 +342,7 @@ def test_more_wrong_usage():
     good(f"{PLAN} -o plan.json")
     good("release plan.json data.csv --no-ledger --yes -o heights.cloak")
     Path("mean.csv").write_text("mean\n1\n")
-    Path("two.csv").write_text("age,name\n1,2\n")
+    Path("two.csv").write_text("height,name\n1,2\n")
     for line in (
         "export heights.cloak",
         "export heights.cloak --csv --html",

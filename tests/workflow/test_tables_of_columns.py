@@ -99,7 +99,7 @@ def test_the_row_is_found_in_a_large_file(tmp_path):
         ("age,height\n1,2\n3,SECRET,4\n", "cannot be read as a regular table"),
         ("weight,height\n1,2\n", "there is no column 'age'. There: 'weight', 'height'"),
         ("age,age\n1,2\n", "column 'age' is there 2 times"),
-        ("age;height\n1;2\n", "semicolons"),
+        ("age|height\n1|2\n", "must name the columns"),
     ],
 )
 def test_other_troubles_quote_no_cell(tmp_path, text, words):
@@ -112,7 +112,7 @@ def test_other_troubles_quote_no_cell(tmp_path, text, words):
 def test_files_that_are_no_tables(tmp_path):
     write(tmp_path / "a.parquet", "no")
     write(tmp_path / "a.xlsx", "no")
-    (tmp_path / "b.csv").write_bytes(b"age,h\xff\n1,2\n")
+    (tmp_path / "b.csv").write_bytes(b"age,h\x81\n1,2\n")
     (tmp_path / "c.csv").write_bytes(b"age,h\n1,2\n" * 5000 + b"\xff,\xfe,3\n")
     for name in ("a.parquet", "a.xlsx", "b.csv", "c.csv", "nowhere.csv"):
         with pytest.raises(InputError):
@@ -147,7 +147,19 @@ def test_a_private_column_says_nothing_of_itself(table):
 
 @pytest.mark.parametrize(
     "first",
-    ["23,151.2", "2.3e+01,1.512e+02", "23;151.2;F", "23\t151.2\tF", "23y,151cm", "nan,inf", "-1,2", ".5,x"],
+    [
+        *(
+            "23,151.2",
+            "2.3e+01,1.512e+02",
+            "23;151.2;F",
+            "23\t151.2\tF",
+            "23y,151cm",
+            "nan,inf",
+            "-1,2",
+            ".5,x",
+        ),
+        *("-1,2", ".5,x", "Anna,151", "Anna;151,2", "Anna,151,ill;better", "Anna\t151,2", "nobody,3;5"),
+    ],
 )
 def test_a_first_line_of_data_is_refused_and_not_shown(tmp_path, first):
     """It would be somebody's outcome."""

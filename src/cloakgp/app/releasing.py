@@ -202,8 +202,10 @@ class Releasing:
                     release = private_step.release_rows(made, *table, settings.get("people"), *paid)
             else:
                 ready = self._ready(made, plan, path, entry)
+                with public_work():
+                    form = tables.reading(path, settings["inputs"])
                 with spending():
-                    release = private_step.release(ready, *table, *paid)
+                    release = private_step.release(ready, *table, *paid, form)
         return self._releases.finish(record, release)
 
     def _check_size(self, made: RowsPlan, settings: dict[str, Any], path: Path, entry: Entry | None) -> None:

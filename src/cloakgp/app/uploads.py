@@ -25,7 +25,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.rows import formats
-from cloakgp.rows.file_cells import check_lines
+from cloakgp.rows.file_cells import read_csv
 from cloakgp.rows.people import People, as_people
 from cloakgp.workflow import tables
 from cloakgp.workflow.protection import looks_like_ids
@@ -167,17 +167,18 @@ def columns_of(path: Path) -> list[str]:
 def rows_of(path: Path) -> int:
     """How many rows there are; no cell is decoded for it."""
     import pyarrow
-    from pyarrow import csv, parquet
+    from pyarrow import parquet
 
     try:
         if formats.is_parquet(path):
             return int(parquet.ParquetFile(str(path)).metadata.num_rows)
         nowhere = f"no column {new_id()}"
-        options = formats.csv_options(path, [nowhere], pyarrow.string())
+        form = formats.detected(path)
+        options = formats.csv_options(form, [nowhere], pyarrow.string())
         options["convert_options"].include_missing_columns = True
-        rows = int(csv.read_csv(str(path), **options).num_rows)
-        check_lines(path, rows)
-        return rows
+        table = read_csv(path, form, options)
+        if table is not None:
+            return int(table.num_rows)
     except (pyarrow.ArrowException, OSError, ValueError):
         pass  # its message may quote a line of the table
     raise InputError(

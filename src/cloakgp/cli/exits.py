@@ -32,7 +32,8 @@ import typer
 from typer.core import TyperGroup
 from typer.models import OptionInfo
 
-from cloakgp.errors import Refused
+from cloakgp.cli.typed_numbers import plain_words
+from cloakgp.errors import InputError, Refused
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.files.signing import SignatureError
 from cloakgp.verification import VerificationError
@@ -98,6 +99,13 @@ class Commands(TyperGroup):
     def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
         """Run what was typed; with ``--json`` in it, wrong usage gives a JSON object, too."""
         typed = sys.argv[1:] if args is None else args
+        try:
+            args = plain_words(typed)
+        except InputError as error:
+            note(f"cloakgp: {error}")
+            if "--json" in typed:
+                print_json({"error": str(error), "exit_code": BAD_INPUT})
+            raise SystemExit(BAD_INPUT) from None
         if "--json" not in typed or not options.get("standalone_mode", True):
             return super().main(args, *rest, **options)
         try:

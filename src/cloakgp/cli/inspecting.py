@@ -19,6 +19,7 @@ from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plots import inducing_words, learned_settings
+from cloakgp.rows.columns import Columns
 from cloakgp.workflow import boxes, pictures, points, releases, report, tables, words
 from cloakgp.workflow.inputs import open_ids, open_inputs
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
@@ -26,6 +27,7 @@ from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
 from cloakgp.workflow.shell_words import in_shell_words
+from cloakgp.workflow.table_cells import is_coded
 
 
 @command
@@ -50,11 +52,13 @@ def show(
     release = releases.load(file)
     receipt = release.receipt
     summary = words.noise_summary(releases.noise_of(release), release.plan.gp.limits)
+    columns = releases.columns_of(release)
     found = {
         "kind": release.kind,
         "certificate": release.certificate.to_dict(),
         "model": _model(release),
         "inputs": releases.n_inputs(release),
+        "columns": None if columns is None else columns.words(),
         "shows_inputs": releases.lists_inputs(release),
         "noise_std": summary,
         "ledger": None if receipt is None else vars(receipt),
@@ -63,7 +67,7 @@ def show(
     rows += [list(line) for line in words.noise_lines(summary)]
     parts = [
         f"{file.name}: {words.KINDS[release.kind]}, {releases.n_inputs(release)} input column(s)",
-        pairs(words.settings_rows(release.plan)),
+        pairs(_columns_rows(releases.columns_of(release)) + words.settings_rows(release.plan)),
         "",
         table(rows),
         "",
@@ -114,6 +118,7 @@ def _show_plan(file: Path) -> Answer:
             if isinstance(settings, RowSettings)
             else []
         ),
+        *_table_rows(settings),
         ("private output", settings.output),
         *_people_rows(settings),
         (
@@ -137,6 +142,29 @@ def _show_plan(file: Path) -> Answer:
         "people_sha256": stored.partition or None,
     }
     return Answer(found, f"{file.name}: a plan. Nothing was spent for it.\n{pairs(rows)}")
+
+
+def _columns_rows(columns: Columns | None) -> list[tuple[str, str]]:
+    """The inputs of a file that has their names, and what their numbers stand for."""
+    if columns is None:
+        return []
+    rows = [(f"input {column.name}", words.column_words(column)) for column in columns.inputs]
+    return rows + ([("private output", columns.response)] if columns.response else [])
+
+
+def _table_rows(settings: AnySettings) -> list[tuple[str, str]]:
+    """What was found out of the table: by its header and public columns."""
+    rows = []
+    if not isinstance(settings, RowSettings):
+        if settings.columns is not None and is_coded(settings.columns):
+            rows += [(f"input {one.name}", words.column_words(one)) for one in settings.columns.inputs]
+        if settings.missing_inputs == "drop":
+            rows.append(("missing inputs", "such rows are left out"))
+    if isinstance(settings, LearnedSettings) and settings.seasons:
+        rows += [(f"seasons of {name}", ", ".join(map(str, of))) for name, of in settings.seasons.items()]
+    if settings.reading is not None:
+        rows.append(("the table is", str(settings.reading)))
+    return rows
 
 
 def _people_rows(settings: AnySettings) -> list[tuple[str, str]]:
@@ -224,7 +252,12 @@ def _inputs(release_file: Path, table: Path, inputs: str | None) -> Any:
     release = releases.load(release_file)
     if releases.hides_inputs(release):
         raise InputError("--inputs-from: this release file hides its inputs; leave it out.")
-    names = points.named_columns(str(table), releases.n_inputs(release), options.optional_names(inputs))
+    given, known = options.optional_names(inputs), releases.columns_of(release)
+    if known is not None and given in (None, list(known.names)):
+        rows = release.plan.rows
+        missing = "error" if rows is None or rows.kept is None else "drop"
+        return open_inputs(table, known.names, True, False, known, missing=missing)
+    names = points.named_columns(str(table), releases.n_inputs(release), given)
     return open_inputs(table, names, inducing=True, dask=False)
 
 
@@ -246,13 +279,14 @@ def plot(
     options.check_writable(out, reads=[release_file])
     release = releases.load(release_file)
     names = releases.input_names(release, options.optional_names(inputs))
+    output = releases.output_name(release, output) or "y"
     if noise:
         if isinstance(release, FunctionRelease):
             raise InputError("--noise draws the noise of predictions; this file holds a function.")
-        figure = pictures.noise_picture(release, names, output or "y")
+        figure = pictures.noise_picture(release, names, output)
         caption = "The std of the privacy noise."
     else:
-        caption, figure = pictures.release_pictures(release, names, output or "y")[0]
+        caption, figure = pictures.release_pictures(release, names, output)[0]
     atomic.write(out, pictures.png(figure))
     return Answer({"picture": str(out), "caption": caption}, f"picture: {out}\n{caption}")
 
@@ -310,4 +344,6 @@ def _table(release: AnyRelease, names: list[str], at: str | None) -> dict[str, A
         return releases.released_table(release, names, releases.default_points(release))
     if release.kind != schema.FUNCTION:
         raise InputError("--at is for functions. For other points of this release use cloakgp predict.")
-    return releases.released_table(release, names, points.resolve(at, names, releases.inputs_of(release)))
+    known = releases.columns_of(release)
+    where = points.resolve(at, names, releases.inputs_of(release), known)
+    return releases.released_table(release, names, where)

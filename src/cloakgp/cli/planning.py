@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cloakgp.cli import options, private_inputs
+from cloakgp.cli import options, private_inputs, table_options
 from cloakgp.cli.exits import Answer, command, note, table, working
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
@@ -17,14 +17,17 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots import inducing_words
+from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.workflow import boxes, pictures, points, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
 from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs
-from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
+from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings, PublicSettings
 from cloakgp.workflow.plan_file import PlanFile, beside
 from cloakgp.workflow.protection import Protect, repeated_ids
+from cloakgp.workflow.releases import first_column
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings, check_output
+from cloakgp.workflow.table_cells import find_columns, numbers_named
 
 
 @command
@@ -80,6 +83,11 @@ def plan(
             help="With --kernel, without --inducing: where to compute, such as cuda. Needs PyTorch."
         ),
     ] = None,
+    categories: table_options.Categories = None,
+    season: table_options.Season = None,
+    missing_inputs: table_options.MissingInputs = table_options.MissingInputsWord.error,
+    decimal: table_options.Decimal = None,
+    encoding: table_options.Encoding = None,
     dask: options.Dask = None,
     protect: Annotated[
         Protect | None,
@@ -121,17 +129,21 @@ def plan(
       cloakgp plan trips.parquet --inputs lat,lon --output minutes --bounds 0 60 \\
           --kernel "EQ([0.02, 0.03], variance=80)" --noise 100 --at grid:20 --inducing 500 \\
           --epsilon 1 --delta 1e-8 --dask tcp://10.0.0.5:8786 -o plan.json
+      cloakgp plan visits.csv --inputs age,clinic,day --output pressure --bounds 60 220 \\
+          --season day week,year --epsilon 3 --delta 1e-4 -o plan.json
     """
     columns = options.names(inputs)
+    listed = options.optional_names(categories) or []
     for_set: dict[str, Any] = {"design": design, "calibration": calibration, "mean": mean, "device": device}
     for_set |= {"approximation": approximation, "dask": dask}
     protect = _protected(protect, people, within)
     hidden = private_inputs.PrivateInputs(box, levels, cells, rows, max_rows, n_people)
     if protect is Protect.ROWS:
         _check_for_rows(for_set)
+        table_options.check_for_rows(listed, season, missing_inputs)
     else:
         hidden.check_absent()
-    _check_model(kernel, noise, at, for_set, {"kernels": kernels, "stages": stages})
+    _check_model(kernel, noise, at, for_set, {"kernels": kernels, "stages": stages, "season": season})
     model = None if kernel is None else parse(kernel)
     check_output(columns, output, people)
     kept = None if out is None else beside(out)
@@ -140,16 +152,25 @@ def plan(
     check_columns(data, columns, output, dask is not None, people)
     if inducing is None and approximation not in (None, "dtc"):
         raise InputError(f"--approximation {approximation} needs --inducing.")
+    public = [] if protect is Protect.ROWS else columns
+    form = None if data.is_dir() or is_parquet(data) else tables.reading(data, public, decimal, encoding)
+    known = None
+    if protect is not Protect.ROWS:
+        plain = dask is not None  # whose workers read numbers
+        known = numbers_named(columns, output, people) if plain else None
+        known = known or find_columns(data, columns, output, people, listed, form)
     asked: dict[str, Any] = {
         "output": output,
         "bounds": bounds,
         "epsilon": epsilon,
         "delta": delta,
-        "inducing": points.inducing_inputs(inducing, columns),
+        "inducing": points.inducing_inputs(inducing, columns, known),
         "people": people,
+        "reading": None if form == Format() else form,
     }
     if model is None:
         asked |= {"stages": stages}
+        asked |= {} if season is None else {"seasons": table_options.seasons(season)}
         asked |= {} if kernels is None else {"kernels": tuple(options.names(kernels))}
     else:
         asked |= {name: value for name, value in for_set.items() if value is not None and name != "dask"}
@@ -159,7 +180,8 @@ def plan(
         settings = _row_settings(asked, hidden, data, columns, at)
     else:
         asked["inputs"] = tuple(columns)
-        asked["at"] = at if at is None or points.is_grid(at) else points.from_file(at, columns)
+        asked |= {"columns": known, "missing_inputs": missing_inputs.value}
+        asked["at"] = at if at is None or points.is_grid(at) else points.from_file(at, columns, columns=known)
         asked |= {} if within is None else {"within": within}
         settings = LearnedSettings(**asked) if model is None else Settings(**asked)
     if picture is not None:
@@ -170,6 +192,8 @@ def plan(
         drawn = None if picture is None else pictures.png(pictures.noise_picture(made, columns, output))
     if protect is Protect.OUTCOMES:
         _note_people(data, columns, output)
+    if form is not None and decimal is None:
+        table_options.note_decimal(form, made, protect is Protect.ROWS)
     if out is not None:
         file.write(out, made)
     if picture is not None and drawn is not None:
@@ -191,8 +215,21 @@ def plan(
 def _planned(settings: AnySettings, data: Path, dask: bool) -> Plan | StagedPlan:
     if isinstance(settings, RowSettings):
         return settings.plan()
-    X = open_inputs(data, settings.inputs, settings.may_stream, dask)
-    return settings.plan(X, open_ids(data, settings.people))
+    X = opened_inputs(settings, data, dask)
+    return settings.plan(X, open_ids(data, settings.people, settings.reading))
+
+
+def opened_inputs(settings: PublicSettings, data: Path, dask: bool) -> Any:
+    """The inputs of a table as settings say; with NaN where rows are to be left out."""
+    return open_inputs(
+        data,
+        settings.inputs,
+        settings.may_stream,
+        dask,
+        settings.columns,
+        settings.reading,
+        settings.missing_inputs,
+    )
 
 
 def _row_settings(
@@ -300,6 +337,10 @@ def _text(
     return "\n".join(parts)
 
 
+def _point(value: Any) -> str:
+    return f"{value:.5g}" if isinstance(value, float) else str(value)
+
+
 def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
     """How much noise, in all and at some of the test points."""
     summary = words.noise_summary(plan.noise_std, plan.gp.limits)
@@ -311,10 +352,9 @@ def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
     if len(inputs) == 1 and len(plan.X_star) > 1:
         picked = sorted({round(i * (len(plan.X_star) - 1) / 6) for i in range(7)})
         order = plan.X_star[:, 0].argsort(kind="stable")[picked]
+        shown = [_point(value) for value in first_column(plan)]
         some = [[inputs[0], "noise std", "GP's own std"]]
-        some += [
-            [f"{plan.X_star[i, 0]:.5g}", f"{plan.noise_std[i]:.4g}", f"{plan.gp_std[i]:.4g}"] for i in order
-        ]
+        some += [[shown[i], f"{plan.noise_std[i]:.4g}", f"{plan.gp_std[i]:.4g}"] for i in order]
         text += f"\n\n{table(some)}"
     if isinstance(plan, StagedPlan):
         text += (

@@ -13,6 +13,7 @@ from cloakgp.cli.exits import Answer, command, note
 from cloakgp.errors import InputError
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.workflow import boxes, points, releases, tables
+from cloakgp.workflow.table_cells import as_numbers, read_points
 
 
 @command
@@ -43,14 +44,14 @@ def predict(
     """
     options.check_writable(out, reads=[release_file, where])
     release = releases.load(release_file)
-    names, X = _points(release, where, options.optional_names(inputs))
+    names, X, shown = _points(release, where, options.optional_names(inputs))
     found = releases.predictions(release, X, level, include_noise)
     taken = [name for name in names if name in found]
     if taken:
         raise ValueError(
             f"an input column must not be called {taken[0]!r}, as a predicted one is. Rename it."
         )
-    columns = releases.named_points(release, names, X) | found
+    columns = (releases.named_points(release, names, X) if shown is None else shown) | found
     if out is not None:
         tables.write_columns(out, columns)
     data: dict[str, Any] = {"points": len(X), "level": level, "table": None if out is None else str(out)}
@@ -60,19 +61,27 @@ def predict(
     return Answer(data, f"{len(X)} predictions: {out}. Nothing was spent.")
 
 
-def _points(release: AnyRelease, where: str, inputs: list[str] | None) -> tuple[list[str], FloatArray]:
-    box = releases.box_of(release)
+def _points(
+    release: AnyRelease, where: str, inputs: list[str] | None
+) -> tuple[list[str], FloatArray, dict[str, Any] | None]:
+    """Names, points as numbers, and as they are written where that says more."""
+    box, known = releases.box_of(release), releases.columns_of(release)
     if box is not None:
         if inputs is not None and tuple(inputs) != box.names:
             raise InputError(f"--inputs must be the box's: {','.join(box.names)}; or leave it out.")
         grid = points.is_grid(where)
-        return list(box.names), boxes.over(box, where) if grid else boxes.from_file(where, box)
+        return list(box.names), boxes.over(box, where) if grid else boxes.from_file(where, box), None
     if points.is_grid(where):
-        return releases.input_names(release, inputs), points.grid(where, releases.inputs_of(release))
+        names = releases.input_names(release, inputs)
+        return names, points.grid(where, releases.inputs_of(release), known), None
+    if known is not None and inputs in (None, list(known.names)):
+        table = read_points(where, known)
+        X = as_numbers(where, known, table)
+        return list(known.names), X, {name: cells.values for name, cells in table.items()}
     names = points.named_columns(where, releases.n_inputs(release), inputs)
     if inputs is None and len(names) > 1:
         note(
             f"columns are taken in the order {', '.join(names)}. It must be that of the plan, which the "
             "release file does not name; --inputs chooses it."
         )
-    return names, points.from_file(where, names, limit=None)
+    return names, points.from_file(where, names, limit=None), None

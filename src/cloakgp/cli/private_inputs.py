@@ -13,12 +13,13 @@ from typer.core import TyperCommand
 
 from cloakgp.cli import options
 from cloakgp.cli.exits import note
+from cloakgp.cli.typed_numbers import plain
 from cloakgp.errors import InputError
 from cloakgp.rows import file_cells
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes
 
-_WORDS = {"box": 3, "levels": 2}
+_WORDS = {"box": 3, "levels": 2, "season": 2}
 
 
 class PlanCommand(TyperCommand):
@@ -179,6 +180,6 @@ def _counted(data: Path, people: str | None) -> int:
 
 def _number(typed: str, name: str) -> float:
     try:
-        return float(typed)
+        return float(plain(typed, f"--box {name}"))
     except ValueError:
         raise InputError(f"--box {name} must have two numbers, LO and HI; got {typed!r}.") from None

@@ -12,6 +12,7 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, working
 from cloakgp.cli.paying import confirm, open_account
+from cloakgp.cli.planning import opened_inputs
 from cloakgp.errors import InputError, Refused
 from cloakgp.files import atomic
 from cloakgp.ledger.charge import Account
@@ -19,9 +20,11 @@ from cloakgp.plans.opening import AnyRelease, encode_release
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.workflow import private_step, releases, words
+from cloakgp.rows.formats import Format, is_parquet
+from cloakgp.workflow import private_step, releases, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs
+from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids
+from cloakgp.workflow.learned_settings import AnySettings
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
@@ -81,12 +84,12 @@ def release(
             columns="input and output columns" if whole_rows else "output column",
             before=lambda: None if overwrite else _absent(out),
         )
-        column = (str(data), settings.output, missing.value, account)
+        column, form = (str(data), settings.output, missing.value, account), _form(settings, data)
         with working("releasing"):
             if isinstance(plan, RowsPlan):
-                made = private_step.release_rows(plan, *column[:2], settings.people, *column[2:])
+                made = private_step.release_rows(plan, *column[:2], settings.people, *column[2:], form)
             elif dask is None:
-                made = private_step.release(plan, *column)
+                made = private_step.release(plan, *column, form)
             else:
                 assert isinstance(plan, Plan)  # checked before: no other kind goes to a cluster
                 made = private_step.release_on_cluster(plan, *column)
@@ -99,10 +102,18 @@ def _planned(stored: PlanFile, plan_file: Path, data: Path, dask: bool) -> Plan 
     settings = stored.settings
     if isinstance(settings, RowSettings):
         return _again(stored, settings.plan, stored.kept(plan_file))
-    X = open_inputs(data, settings.inputs, settings.may_stream, dask)
-    people = open_ids(data, settings.people)
-    stored.check_inputs(X, data.name, people)
-    return _again(stored, partial(settings.plan, X, people), stored.kept(plan_file, X, people))
+    X = opened_inputs(settings, data, dask)
+    people = open_ids(data, settings.people, settings.reading)
+    own = complete_rows(X, people, settings.missing_inputs)
+    stored.check_inputs(own[0], data.name, own[1])
+    return _again(stored, partial(settings.plan, X, people), stored.kept(plan_file, *own))
+
+
+def _form(settings: AnySettings, data: Path) -> Format | None:
+    """How the table is written: as it was when planned; or as its header and public inputs say."""
+    if settings.reading is not None or data.is_dir() or is_parquet(data):
+        return settings.reading
+    return tables.reading(data, [] if isinstance(settings, RowSettings) else settings.inputs)
 
 
 def _again(

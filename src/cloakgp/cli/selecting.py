@@ -88,7 +88,8 @@ def select(
     options.check_writable(out, reads=[data, *at, *options.ledger_file(ledger)])
     kernels = [parse(words) for words in kernel]
     candidates = [GP(model, variance, bounds, mean) for model in kernels for variance in noise]
-    X, ids = tables.read_columns(data, columns), open_ids(data, people)
+    form = tables.reading(data, columns)
+    X, ids = tables.read_columns(data, columns, form), open_ids(data, people, form)
     plan_for = _plan_for(then_at, then_epsilon, then_delta, then_design, columns, X)
     specs = [model.to_spec() for model in kernels]  # however they were written
     asked = [bounds, folds, loss, loss_clip, candidates[0].mean, specs, noise, epsilon]
@@ -117,7 +118,7 @@ def select(
     what = f"Select by {output!r} of {data.name} among {len(candidates)} models: {epsilon:g}-DP"
     known = confirm(account, plan, what, yes)
     with working("selecting"):
-        chosen = private_step.select(plan, str(data), output, missing.value, account)
+        chosen = private_step.select(plan, str(data), output, missing.value, account, form)
     return _answer(plan, chosen, out, spent=known is None)
 
 

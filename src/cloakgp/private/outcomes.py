@@ -15,7 +15,7 @@ from cloakgp import checks
 from cloakgp.measurements.lattice import IntArray, Lattice
 from cloakgp.rows.chunks import is_dask
 from cloakgp.rows.file_cells import read_numbers
-from cloakgp.rows.formats import is_parquet
+from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.on_dask import as_array
 from cloakgp.rows.parquet import ParquetColumns
@@ -119,13 +119,14 @@ class PrivateColumn:
     refusal comes before that, so a request that does not fit leaves the column unread.
     """
 
-    __slots__ = ("place",)
+    __slots__ = ("place", "source")
 
-    def __init__(self, path: str, column: str) -> None:
+    def __init__(self, path: str, column: str, form: Format | None = None) -> None:
         self.place = (path, column)
+        self.source = (path, column, form)  # and how the file is written, which is public
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
-        return read_numbers(*self.place)  # NaN where one is missing
+        return read_numbers(*self.source)  # NaN where one is missing
 
     def __repr__(self) -> str:
         return "<PrivateColumn, unread>"

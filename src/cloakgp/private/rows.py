@@ -53,7 +53,7 @@ def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], I
     cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
     counted = np.ones(n_rows, dtype=np.int64)
     if people is not None:
-        ids = _tried(lambda: read_ids(*people.place) if isinstance(people, PrivateColumn) else people)
+        ids = _tried(lambda: read_ids(*people.source) if isinstance(people, PrivateColumn) else people)
         labels = _tried(lambda: as_people(ids, n_rows).labels)
         _expect(len(np.bincount(labels)) == m.population.size)
         counted = evenly_kept(labels, cells, m.population.each)
@@ -85,7 +85,7 @@ def _columns_of(grid: Grid, X: Any) -> list[Any]:
 def _column(values: Any, axis: Axis | None = None) -> Any:
     """As an array; what pandas has for a missing entry becomes None, which equals nothing."""
     if isinstance(values, PrivateColumn) and axis is not None and axis.has_texts:
-        return read_texts(*values.place)
+        return read_texts(*values.source)
     if hasattr(values, "to_numpy") and getattr(values.dtype, "kind", "O") not in "biuf":
         return values.to_numpy(dtype=object, na_value=None)
     return np.asanyarray(values)  # masks stay what they are

@@ -16,33 +16,33 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
-from cloakgp.rows.formats import csv_options, is_parquet
+from cloakgp.rows.formats import Format, csv_options, detected, is_parquet, opened
 from cloakgp.rows.parquet import files_of
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,300}(\.[0-9]{0,300})?")
 PathLike = str | os.PathLike[str]
 
 
-def read_numbers(path: PathLike, column: str) -> FloatArray:
+def read_numbers(path: PathLike, column: str, form: Format | None = None) -> FloatArray:
     """A column of numbers, NaN where one is missing."""
     import pyarrow
 
-    cells = _parquet(path, column) if is_parquet(path) else _csv(path, column, pyarrow.float64())
+    cells = _parquet(path, column) if is_parquet(path) else _csv(path, column, pyarrow.float64(), form)
     if not (pyarrow.types.is_boolean(cells.type) or pyarrow.types.is_primitive(cells.type)):
         raise irregular(path)
     numbers: FloatArray = cells.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
     return numbers
 
 
-def read_texts(path: PathLike, column: str) -> Any:
+def read_texts(path: PathLike, column: str, form: Format | None = None) -> Any:
     """(rows,) texts of a column, None where a cell is empty."""
     import pyarrow
 
-    cells = _parquet(path, column) if is_parquet(path) else _csv(path, column, pyarrow.string(), [""])
+    cells = _parquet(path, column) if is_parquet(path) else _csv(path, column, pyarrow.string(), form, [""])
     return np.asarray(_texts(cells).to_pylist(), dtype=object)
 
 
-def read_ids(path: PathLike, column: str) -> FloatArray:
+def read_ids(path: PathLike, column: str, form: Format | None = None) -> FloatArray:
     """(rows,) numbers, the same where a column's cells are the same id; NaN where one is missing.
 
     Each cell counts by itself: a number is a number however it is written, as ``7``, ``07`` and ``7.0``, and
@@ -51,7 +51,7 @@ def read_ids(path: PathLike, column: str) -> FloatArray:
     import pyarrow
 
     parts = [
-        _parquet(file, column) if is_parquet(file) else _csv(file, column, pyarrow.string())
+        _parquet(file, column) if is_parquet(file) else _csv(file, column, pyarrow.string(), form)
         for file in files_of(Path(path))
     ]
     encoded = pyarrow.concat_arrays([_texts(part) for part in parts]).dictionary_encode()
@@ -72,16 +72,16 @@ def n_rows(path: PathLike) -> int:
         from pyarrow import parquet
 
         return int(parquet.read_metadata(str(path)).num_rows)
-    return _lines(path) - 1
+    return _lines(path, detected(path)) - 1
 
 
-def check_lines(path: PathLike, n_rows: int) -> None:
+def check_lines(path: PathLike, n_rows: int, form: Format) -> None:
     """Raise unless each line of a CSV file is one row.
 
     A quote that is not closed, in any column, would swallow rows: which rows there are must not depend on
     what a private cell holds.
     """
-    if _lines(path) != n_rows + 1:
+    if _lines(path, form) != n_rows + 1:
         raise irregular(path)
 
 
@@ -89,36 +89,42 @@ def irregular(path: PathLike) -> InputError:
     """What is said of a table that cannot be read."""
     return InputError(
         f"{Path(path).name}: cannot be read as a regular table. Every row must be one line with as many "
-        "cells as the header, text with separators in it needs quotes, quotes must be closed, and the file "
-        "must be UTF-8."
+        "cells as the header, text with separators in it needs quotes, and quotes must be closed."
     )
 
 
-def _lines(path: PathLike) -> int:
+def _lines(path: PathLike, form: Format) -> int:
     import pyarrow
 
     try:
-        with pyarrow.input_stream(str(path), compression="detect") as stream:
+        with pyarrow.input_stream(opened(path, form), compression="detect") as stream:
             return sum(1 for line in io.BufferedReader(stream, 2**20) if line.strip(b"\r\n"))
     except (OSError, ValueError):
         raise irregular(path) from None
 
 
-def _csv(path: PathLike, column: str, kind: Any, missing: Any = None) -> Any:
-    """A column as this kind of value; `missing` is how a missing one is written."""
+def read_csv(path: PathLike, form: Format, options: dict[str, Any]) -> Any:
+    """The table that pyarrow makes of it, each line one row; None if it makes none."""
     import pyarrow
     from pyarrow import csv
 
-    options = csv_options(path, [column], kind)
+    try:
+        table = csv.read_csv(opened(path, form), **options)
+    except (pyarrow.ArrowException, OSError, ValueError):  # its message may quote a whole line
+        return None
+    check_lines(path, table.num_rows, form)
+    return table
+
+
+def _csv(path: PathLike, column: str, kind: Any, form: Format | None, missing: Any = None) -> Any:
+    """A column as this kind of value; `missing` is how a missing one is written."""
+    form = detected(path) if form is None else form
+    options = csv_options(form, [column], kind)
     if missing is not None:
         options["convert_options"].null_values = missing
-    try:
-        table = csv.read_csv(str(path), **options)
-    except (pyarrow.ArrowException, OSError, ValueError):  # its message may quote a whole line
-        table = None
+    table = read_csv(path, form, options)
     if table is None:
         raise irregular(path)
-    check_lines(path, table.num_rows)
     return table.column(column).combine_chunks()
 
 

@@ -14,11 +14,13 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.files import container
 from cloakgp.plans import encoding
-from cloakgp.rows.formats import is_parquet
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.rows.parquet import ParquetColumns, files_of
 from cloakgp.rows.passes import sweep
 from cloakgp.workflow import tables
 from cloakgp.workflow.cluster import dask_array
+from cloakgp.workflow.table_cells import as_numbers, is_coded, read_points
 
 
 def check_columns(
@@ -41,21 +43,50 @@ def check_columns(
         tables.check_columns(file, [*inputs, *others])
 
 
-def open_inputs(path: Path, columns: Sequence[str], inducing: bool, dask: bool) -> Any:
-    """(rows, columns) of numbers: an array if it is small or the model needs all of it, else a source."""
+def open_inputs(
+    path: Path,
+    inputs: Sequence[str],
+    inducing: bool,
+    dask: bool,
+    columns: Columns | None = None,
+    form: Format | None = None,
+    missing: str = "error",
+) -> Any:
+    """(rows, columns) of numbers: an array if it is small or the model needs all of it, else a source.
+
+    Levels and dates become numbers as `columns` says. What is missing is NaN, if `missing` is "drop".
+    """
+    coded = columns is not None and is_coded(columns)
     if dask:
-        return dask_inputs(path, columns)
+        if coded or missing == "drop":
+            raise InputError("--dask reads columns of numbers, of which none is missing. Leave it out.")
+        return dask_inputs(path, inputs)
+    if columns is not None and coded:
+        table = read_points(path, columns, form)
+        if missing == "drop":
+            return columns.numbers(table, path.name, new_levels=False)
+        return as_numbers(path, columns, table, new_levels=False)
+    if missing == "drop":
+        return tables.read_columns(path, inputs, form, complete=False)
     if inducing and is_parquet(path):
-        tables.check_columns(path, columns)
-        X = ParquetColumns(path, columns)
+        tables.check_columns(path, inputs)
+        X = ParquetColumns(path, inputs)
         if not is_small(X):
             return X
-    return tables.read_columns(path, columns)
+    return tables.read_columns(path, inputs, form)
 
 
-def open_ids(path: Path, column: str | None) -> Any:
+def complete_rows(X: Any, people: Any, missing: str) -> tuple[Any, Any]:
+    """The rows of inputs, and the ids of their people, of which nothing is missing."""
+    if missing == "error":
+        return X, people
+    kept = ~np.isnan(X).any(axis=1)
+    return X[kept], None if people is None else people[kept]
+
+
+def open_ids(path: Path, column: str | None, form: Format | None = None) -> Any:
     """(rows,) whose row each is, as whole numbers; None if no column of people was named. Public."""
-    return None if column is None else tables.read_ids(path, column)
+    return None if column is None else tables.read_ids(path, column, form)
 
 
 def dask_inputs(path: Path, columns: Sequence[str]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,10 +16,20 @@ from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.staged_planner import points_covering
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.formats import Format
 from cloakgp.rows.people import as_within
 from cloakgp.workflow import points
+from cloakgp.workflow.inputs import complete_rows
 from cloakgp.workflow.row_settings import RowSettings
-from cloakgp.workflow.settings import Settings, check_description, check_output, inducing_of, without_people
+from cloakgp.workflow.settings import (
+    Settings,
+    check_description,
+    check_output,
+    described,
+    inducing_of,
+    of_table,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +50,10 @@ class LearnedSettings:
     inducing: int | FloatArray | None = None
     people: str | None = None
     within: float = 1.0
+    columns: Columns | None = None
+    reading: Format | None = None
+    missing_inputs: str = "error"
+    seasons: Mapping[str | int, Any] | None = None
 
     def __post_init__(self) -> None:
         check_output(self.inputs, self.output, self.people)
@@ -51,7 +66,13 @@ class LearnedSettings:
 
     def gp(self) -> AutoGP:
         """The model."""
-        return AutoGP(self.bounds, kernels=self.kernels, stages=self.stages, inducing=self.inducing)
+        return AutoGP(
+            self.bounds,
+            kernels=self.kernels,
+            stages=self.stages,
+            inducing=self.inducing,
+            seasons=self.seasons,
+        )
 
     @property
     def may_stream(self) -> bool:
@@ -60,9 +81,12 @@ class LearnedSettings:
 
     def points(self, X: Any) -> FloatArray:
         """The test points, for these inputs."""
+        if isinstance(self.at, np.ndarray):
+            return self.at
+        X, _ = complete_rows(X, None, self.missing_inputs)
         if self.at is None:
-            return points_covering(X)
-        return points.grid(self.at, X) if isinstance(self.at, str) else self.at
+            return points_covering(X, () if self.columns is None else self.columns.categories)
+        return points.grid(self.at, X, self.columns)
 
     def plan(self, X: Any, people: Any = None) -> StagedPlan:
         """The plan, for these inputs and ids: public, and without y.
@@ -77,12 +101,13 @@ class LearnedSettings:
                 delta=self.delta,
                 people=people,
                 within=self.within,
+                columns=self.columns,
+                missing_inputs=self.missing_inputs,
             )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return without_people(values) | {
+        return described(self) | {
             "inputs": list(self.inputs),
             "bounds": list(self.bounds),
             "kernels": list(self.kernels),
@@ -102,8 +127,8 @@ class LearnedSettings:
         try:
             where = points.as_matrix(at) if isinstance(at, list) else at
             changed = {"inputs": tuple(values["inputs"]), "at": where, "kernels": tuple(kernels)}
-            return cls(**values | changed | {"inducing": inducing_of(values)})
-        except (TypeError, ValueError) as error:
+            return cls(**values | changed | of_table(values) | {"inducing": inducing_of(values)})
+        except (TypeError, KeyError, ValueError) as error:
             raise InputError(f"settings: {error}") from None
 
 

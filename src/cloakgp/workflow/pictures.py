@@ -18,12 +18,14 @@ from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
+from cloakgp.rows.columns import DATE
 from cloakgp.workflow.releases import box_of, can_denoise, inputs_of, n_inputs, predictions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _MOST_SLICES = 6
+_MOST_LEVELS = 12  # whose names fit below an axis
 _BLUE, _GREY = "#0072B2", "#6E6E6E"
 
 
@@ -31,7 +33,7 @@ def noise_picture(predicted: plots.Predicted, inputs: list[str], output: str) ->
     """How much privacy noise there will be, or is, and where."""
     columns = predicted.X_star.shape[1]
     figure, plan = _figure(), plots.plan_of(predicted)
-    if isinstance(plan, RowsPlan) and any(axis.category for axis in plan.grid.axes):
+    if any(_levels(plan)):
         _sorted_noise(figure, predicted)
     elif columns == 1:
         ax = plots.plot_plan(predicted, figure.subplots())
@@ -49,12 +51,13 @@ def release_pictures(release: AnyRelease, inputs: list[str], output: str) -> lis
     columns = n_inputs(release)
     if isinstance(release, RowsRelease):
         return _of_rows(release, inputs, output)
-    if columns == 1:
+    categories = any(_levels(release.plan))
+    if columns == 1 and not categories:
         pictures = [_curve(release, inputs[0], output)]
         return [*pictures, *_of_stages(release, inputs, output)]
     if isinstance(release, FunctionRelease):
         return [_slices(release, inputs, output)]
-    pictures = _maps(release, inputs) if columns == 2 else []
+    pictures = _maps(release, inputs) if columns == 2 and not categories else []
     if can_denoise(release):
         pictures.append(_slices(release, inputs, output))
     if not pictures:
@@ -86,7 +89,7 @@ def _of_stages(release: AnyRelease, inputs: list[str], output: str) -> list[tupl
     if not isinstance(release, StagedRelease):
         return []
     pictures = []
-    if len(inputs) == 1:
+    if len(inputs) == 1 and not any(_levels(release.plan)):
         caption = (
             "How it came about. Outcomes count only within the shaded windows; each stage closes them in "
             "from what came out before it, so that less noise is needed. Line: the prediction so far."
@@ -97,8 +100,9 @@ def _of_stages(release: AnyRelease, inputs: list[str], output: str) -> list[tupl
     if not plots.learned_settings(release):
         return pictures
     figure = plots.plot_learned(release, _figure())
-    for name, ax in zip(inputs, figure.axes, strict=False):
-        ax.set_xlabel(f"lengthscale of {name}")
+    if not any(_levels(release.plan)):  # else not every column has a panel
+        for name, ax in zip(inputs, figure.axes, strict=False):
+            ax.set_xlabel(f"lengthscale of {name}")
     caption = "The models that were learned: large circles hold much weight. The frame is what was possible."
     return [*pictures, (caption, figure)]
 
@@ -172,24 +176,25 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> tuple[str, F
     down = -(-shown // across)
     figure = _figure(width=3.2 * across + 0.6, height=2.7 * down + 0.5)
     axes = np.atleast_1d(figure.subplots(down, across, sharey=True, squeeze=False)).ravel()
-    box = box_of(release)
+    box, levels, dates = box_of(release), _levels(release.plan), _dates(release.plan)
     middle = np.median(X, axis=0) if box is None else box.centres[box.spare]
+    middle = np.where([bool(some) for some in levels], 0.0 if box is None else middle, middle)
     for column in range(shown):
-        category = box is not None and box.axes[column].category
         ends = X[:, column].min(), X[:, column].max()
-        along = np.arange(ends[1] + 1) if category else np.linspace(*ends, 120)
+        along = np.arange(float(len(levels[column]))) if levels[column] else np.linspace(*ends, 120)
         where = np.tile(middle, (len(along), 1))
         where[:, column] = along
         table = predictions(release, where)
         ax, x = axes[column], where[:, column]
-        if box is not None and category:
+        if levels[column]:
             half = table["mean"] - table["lower"]
             ax.errorbar(x, table["mean"], half, fmt="o", color=_BLUE, capsize=4)
-            ax.set_xticks(x, [str(level) for level in box.axes[column].levels])
+            if len(x) <= _MOST_LEVELS:
+                ax.set_xticks(x, [str(level) for level in levels[column]])
         else:
             ax.plot(x, table["mean"], color=_BLUE, linewidth=2)
             ax.fill_between(x, table["lower"], table["upper"], color=_BLUE, alpha=0.18, linewidth=0)
-        ax.set_xlabel(inputs[column])
+        ax.set_xlabel(dates.get(column, inputs[column]))
         if column % across == 0:
             ax.set_ylabel(output)
         for side in ("top", "right"):
@@ -199,11 +204,27 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> tuple[str, F
     figure.suptitle(plots.title(release.plan), x=0.01, ha="left", fontsize="medium")
     _stamp_insecure(axes[0], release.certificate)
     what = "denoised prediction" if can_denoise(release) else "released function"
-    held = "at their medians" if box is None else "in the middle of the box, or at their first level"
+    held = "at their medians" if box is None else "in the middle of the box"
+    held += ", or at their first level" if any(levels) else ""
     caption = f"The {what} along each input, the others {held}, with its 95 % band."
     if shown < X.shape[1]:
         caption += f" The first {shown} of {X.shape[1]} inputs."
     return caption, figure
+
+
+def _levels(plan: Any) -> list[tuple[Any, ...]]:
+    """The levels of each input; none where it is no category."""
+    if isinstance(plan, RowsPlan):
+        return [axis.levels if axis.category else () for axis in plan.grid.axes]
+    if plan.columns is None:
+        return [()] * int(plan.shown_inputs.shape[1])
+    return [column.levels for column in plan.columns.inputs]
+
+
+def _dates(plan: Any) -> dict[int, str]:
+    """Labels for the axes of dates, which say what their numbers are."""
+    inputs = () if plan.columns is None else plan.columns.inputs
+    return {place: column.label for place, column in enumerate(inputs) if column.kind == DATE}
 
 
 def _inputs_words(release: Release | StagedRelease, drawn_as: str) -> str:

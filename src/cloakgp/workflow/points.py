@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +12,10 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
+from cloakgp.rows.columns import Columns
 from cloakgp.workflow import tables
 from cloakgp.workflow.inputs import ranges
+from cloakgp.workflow.table_cells import as_numbers, read_points
 
 MOST_POINTS = 20_000
 _GRID = re.compile(r"grid:([0-9]{1,6})")
@@ -24,18 +27,23 @@ def is_grid(spec: str) -> bool:
     return spec.startswith("grid:")
 
 
-def grid(spec: str, X: Any) -> FloatArray:
-    """The points of ``grid:n``: n per axis over the range of each column of X, all combinations."""
-    n, columns = per_axis(spec), X.shape[1]
-    if n**columns > MOST_POINTS:
+def grid(spec: str, X: Any, columns: Columns | None = None) -> FloatArray:
+    """The points of ``grid:n``: n per axis over the range of each column of X, or all levels of a category;
+    all combinations."""
+    n, width = per_axis(spec), X.shape[1]
+    levels = {} if columns is None else {i: len(columns.inputs[i].levels) for i in columns.categories}
+    size = math.prod(levels.get(place, n) for place in range(width))
+    if size > MOST_POINTS:
         raise InputError(
-            f"{spec} over {columns} input columns would be {n**columns} points, above the limit of "
+            f"{spec} over {width} input columns would be {size} points, above the limit of "
             f"{MOST_POINTS}. Take fewer per axis, or a file of points."
         )
     axes = [np.linspace(low, high, n) for low, high in zip(*ranges(X), strict=True)]
-    if any(axis[0] == axis[-1] for axis in axes):
+    for place, number in levels.items():
+        axes[place] = np.arange(float(number))
+    if any(axis[0] == axis[-1] for place, axis in enumerate(axes) if place not in levels):
         raise InputError(f"{spec}: an input column has the same number in every row, so it has no range.")
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, columns)
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, width)
 
 
 def per_axis(spec: str) -> int:
@@ -55,23 +63,30 @@ def check_number(where: str, n: int, limit: int | None = MOST_POINTS) -> None:
         )
 
 
-def from_file(path: str, inputs: Sequence[str], limit: int | None = MOST_POINTS) -> FloatArray:
-    """The rows of a file that has these input columns."""
-    points = tables.read_columns(path, inputs)
+def from_file(
+    path: str, inputs: Sequence[str], limit: int | None = MOST_POINTS, columns: Columns | None = None
+) -> FloatArray:
+    """The rows of a file that has these input columns, or a plan's."""
+    if columns is None:
+        points = tables.read_columns(path, inputs)
+    else:
+        points = as_numbers(path, columns, read_points(path, columns))
     check_number(path, len(points), limit)
     return points
 
 
-def resolve(spec: str, inputs: Sequence[str], X: Any) -> FloatArray:
+def resolve(spec: str, inputs: Sequence[str], X: Any, columns: Columns | None = None) -> FloatArray:
     """The points of a grid or of a file."""
-    return grid(spec, X) if is_grid(spec) else from_file(spec, inputs)
+    return grid(spec, X, columns) if is_grid(spec) else from_file(spec, inputs, columns=columns)
 
 
-def inducing_inputs(spec: str | None, inputs: Sequence[str]) -> int | FloatArray | None:
+def inducing_inputs(
+    spec: str | None, inputs: Sequence[str], columns: Columns | None = None
+) -> int | FloatArray | None:
     """Inducing inputs as they are asked for: how many, or the rows of a file."""
     if spec is None:
         return None
-    return int(spec) if _COUNT.fullmatch(spec) else from_file(spec, inputs)
+    return int(spec) if _COUNT.fullmatch(spec) else from_file(spec, inputs, columns=columns)
 
 
 def named_columns(path: str, wanted: int, inputs: Sequence[str] | None) -> list[str]:

@@ -22,6 +22,7 @@ from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.private.room import PrivateColumn
+from cloakgp.rows.formats import Format
 from cloakgp.selection import Selection, SelectionPlan
 
 UNUSABLE = Message(
@@ -52,25 +53,33 @@ class UnusableOutput(Refused):
     """Something is wrong with the output column; what it is, is not said."""
 
 
-def release(plan: AnyPlan, path: str, column: str, missing: str, account: Account) -> AnyRelease:
-    """The release of a plan, from a column of a file.
+def release(
+    plan: AnyPlan, path: str, column: str, missing: str, account: Account, form: Format | None = None
+) -> AnyRelease:
+    """The release of a plan, from a column of a file; `form` is how that is written, as public columns are.
 
     A release in stages plans as it goes: with one thread, as in ``Settings.plan``.
     """
     threads = 1 if isinstance(plan, StagedPlan) else None
     with _one_message(account), threadpool_limits(threads, user_api="blas"):
-        return plan.release(PrivateColumn(path, column), missing=missing, **_paid_by(account))
+        return plan.release(PrivateColumn(path, column, form), missing=missing, **_paid_by(account))
 
 
 def release_rows(
-    plan: RowsPlan, path: str, column: str, people: str | None, missing: str, account: Account
+    plan: RowsPlan,
+    path: str,
+    column: str,
+    people: str | None,
+    missing: str,
+    account: Account,
+    form: Format | None = None,
 ) -> AnyRelease:
     """The release of a plan of whole rows, from a file: its inputs are read where its outcomes are."""
     with _one_message(account, UNUSABLE_ROWS), threadpool_limits(1, user_api="blas"):
         return plan.release(
-            {name: PrivateColumn(path, name) for name in plan.grid.names},
-            PrivateColumn(path, column),
-            people=None if people is None else PrivateColumn(path, people),
+            {name: PrivateColumn(path, name, form) for name in plan.grid.names},
+            PrivateColumn(path, column, form),
+            people=None if people is None else PrivateColumn(path, people, form),
             missing=missing,
             **_paid_by(account),
         )
@@ -85,10 +94,12 @@ def release_on_cluster(plan: Plan, path: str, column: str, missing: str, account
         return plan.release(private_dask_column(whole, column), missing=missing, **_paid_by(account))
 
 
-def select(plan: SelectionPlan, path: str, column: str, missing: str, account: Account) -> Selection:
+def select(
+    plan: SelectionPlan, path: str, column: str, missing: str, account: Account, form: Format | None = None
+) -> Selection:
     """The choice of a selection plan, from a column of a file."""
     with _one_message(account):
-        return plan.select(PrivateColumn(path, column), missing=missing, **_paid_by(account))
+        return plan.select(PrivateColumn(path, column, form), missing=missing, **_paid_by(account))
 
 
 def _paid_by(account: Account) -> dict[str, Any]:

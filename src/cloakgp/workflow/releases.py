@@ -23,6 +23,7 @@ from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
+from cloakgp.rows.columns import Columns
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes
 from cloakgp.workflow.inputs import is_small
@@ -168,21 +169,59 @@ def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict
 
 def named_points(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:
     """Points by the names of their columns, levels of categories as they are called."""
-    box = box_of(release)
-    columns = list(X.T) if box is None else list(boxes.columns(box, X).values())
+    box, known = box_of(release), columns_of(release)
+    columns = list(X.T)
+    if box is not None:
+        columns = list(boxes.columns(box, X).values())
+    elif known is not None:
+        columns = [_as_text(values) for values in known.shown(X).values()]
     return dict(zip(names, columns, strict=True))
 
 
+def _as_text(values: Any) -> Any:
+    """Dates in ISO's form, with the time of day only where there is one."""
+    if values.dtype.kind != "M":
+        return values
+    days = (values == values.astype("datetime64[D]")).all()
+    return np.datetime_as_string(values, unit="D" if days else "s").astype(object)
+
+
+def first_column(plan: Any) -> list[Any]:
+    """The first input of a plan's test points, as its table has it."""
+    if plan.columns is None:
+        return [float(value) for value in plan.X_star[:, 0]]
+    return list(_as_text(next(iter(plan.columns.shown(plan.X_star).values()))).tolist())
+
+
+def columns_of(release: AnyRelease) -> Columns | None:
+    """Names of the inputs, their levels and dates, where the file knows them."""
+    return release.plan.columns
+
+
+def output_name(release: AnyRelease, given: str | None) -> str | None:
+    """What the outcome is called: as given, or as the file knows it."""
+    columns = columns_of(release)
+    return given or (None if columns is None else columns.response or None)
+
+
 def input_names(release: AnyRelease, given: list[str] | None) -> list[str]:
-    """Names for the input columns: those given, or the box's, or x, or x1, x2, ..."""
-    wanted, box = n_inputs(release), box_of(release)
-    if given is None and box is not None:
-        return list(box.names)
+    """Names for the input columns: those given, or the file's, or x, or x1, x2, ..."""
+    wanted, known = n_inputs(release), known_names(release)
+    if given is None and known is not None:
+        return known
     if given is None:
         return ["x"] if wanted == 1 else [f"x{place}" for place in range(1, wanted + 1)]
     if len(given) != wanted:
         raise InputError(f"the release has {wanted} input column(s); {len(given)} were named.")
     return given
+
+
+def known_names(release: AnyRelease) -> list[str] | None:
+    """The names of the input columns, if the file has them."""
+    box, columns = box_of(release), columns_of(release)
+    if box is not None:
+        return list(box.names)
+    return None if columns is None else list(columns.names)
 
 
 def default_points(release: AnyRelease) -> FloatArray:

@@ -25,13 +25,14 @@ from cloakgp.plans.whole_rows import RowsRelease
 from cloakgp.verification import Verification, verify
 from cloakgp.workflow import pictures, words
 from cloakgp.workflow.releases import (
-    box_of,
     default_points,
     hides_inputs,
     input_names,
+    known_names,
     lists_inputs,
     load,
     noise_of,
+    output_name,
     released_table,
 )
 from cloakgp.workflow.shell_words import in_shell_words
@@ -93,14 +94,15 @@ def html(
     ----------
     path : path
     inputs, output : names of the columns, optional
-        A release file does not hold them; they are for the pictures and tables.
+        For the pictures and tables; the file's own if absent, where it has them.
     title : str, optional
     """
     path = Path(path)
     release, checked = load(path), _checked(path)
     names = input_names(release, inputs)
-    if box_of(release) is not None:
-        inputs = names  # which a box has, whatever was given
+    if known_names(release) is not None:
+        inputs = names  # which the file has, whatever was given
+    output = output_name(release, output)
     what = output or "outcome"
     heading = title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
     body = [
@@ -250,7 +252,9 @@ def _numbers(release: AnyRelease, names: list[str]) -> str:
 
 
 def _cell(value: Any) -> str:
-    return value if isinstance(value, str) else f"{value:.5g}"
+    if value is None or isinstance(value, (str, bool)):
+        return "" if value is None else str(value)
+    return f"{value:.5g}"
 
 
 def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str) -> str:

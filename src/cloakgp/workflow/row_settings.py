@@ -16,9 +16,10 @@ from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.whole_rows import RowsPlan
+from cloakgp.rows.formats import Format
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes, points
-from cloakgp.workflow.settings import check_description, check_output, inducing_of
+from cloakgp.workflow.settings import check_description, check_output, described, inducing_of, of_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +40,8 @@ class RowSettings:
         With `people`: how many rows of each person count, at most.
     kernel, noise, mean
         The model, if it is known; else it is learned, as `kernels` and `stages` say.
+    reading : Format, optional
+        How the table is written, by its header and what was said; no column is asked.
     """
 
     grid: Grid
@@ -56,6 +59,7 @@ class RowSettings:
     kernel: Kernel | None = None
     noise: float | None = None
     mean: float | None = None
+    reading: Format | None = None
 
     def __post_init__(self) -> None:
         check_output(self.grid.names, self.output, self.people)
@@ -104,8 +108,7 @@ class RowSettings:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return values | {
+        return described(self) | {
             "grid": self.grid.words(),
             "bounds": list(self.bounds),
             "kernels": list(self.kernels),
@@ -118,6 +121,7 @@ class RowSettings:
     def from_dict(cls, values: Any) -> RowSettings:
         """Settings from :meth:`to_dict`'s description, or an error that says what is wrong with it."""
         names = {field.name for field in fields(cls)}
+        values = {"reading": None} | values if isinstance(values, dict) else values
         if not isinstance(values, dict) or set(values) != names:
             raise InputError("settings: a key is absent or one too many.")
         try:
@@ -134,6 +138,7 @@ class RowSettings:
                 "at": points.as_matrix(at) if isinstance(at, list) else at,
                 "kernel": None if kernel is None else from_spec(kernel),
                 "inducing": inducing_of(values),
+                **of_table(values),
             }
             return cls(**values | changed)
         except (TypeError, KeyError, ValueError) as error:

@@ -18,11 +18,15 @@ from cloakgp.kernels import Kernel, from_spec
 from cloakgp.model.gp import GP
 from cloakgp.plans import out_of_core
 from cloakgp.plans.predictions import Plan
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.formats import Format
+from cloakgp.rows.inputs import MISSING_INPUTS
 from cloakgp.rows.people import as_within
 from cloakgp.workflow import points
-from cloakgp.workflow.inputs import is_small
+from cloakgp.workflow.inputs import complete_rows, is_small
 
 _OF_PEOPLE: dict[str, Any] = {"people": None, "within": 1.0}
+_OF_TABLE: dict[str, Any] = {"columns": None, "reading": None, "missing_inputs": "error", "seasons": None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +36,8 @@ class Settings:
     `at` is ``"grid:n"`` or the test points themselves. `output` is the name of the private column, and
     stands for nothing else here. `inducing` is a number of inducing inputs, or these themselves. `people` is
     the name of the public column that says whose row each is; None if the promise is to each row. `within` is
-    the correlation of the noise of one person's outcomes.
+    the correlation of the noise of one person's outcomes. `columns` says how levels and dates of the table
+    became numbers, and `reading` how it is written: both found out from public columns when it was planned.
     """
 
     inputs: tuple[str, ...]
@@ -51,6 +56,9 @@ class Settings:
     device: str | None = None
     people: str | None = None
     within: float = 1.0
+    columns: Columns | None = None
+    reading: Format | None = None
+    missing_inputs: str = "error"
 
     def __post_init__(self) -> None:
         check_output(self.inputs, self.output, self.people)
@@ -75,7 +83,9 @@ class Settings:
 
     def points(self, X: Any) -> FloatArray:
         """The test points, for these inputs."""
-        return points.grid(self.at, X) if isinstance(self.at, str) else self.at
+        if isinstance(self.at, str):
+            return points.grid(self.at, complete_rows(X, None, self.missing_inputs)[0], self.columns)
+        return self.at
 
     def plan(self, X: Any, people: Any = None) -> Plan:
         """The plan, for these inputs and ids: public, and without y. The same wherever the inputs are kept.
@@ -95,6 +105,8 @@ class Settings:
                 device=self.device,
                 people=people,
                 within=self.within,
+                columns=self.columns,
+                missing_inputs=self.missing_inputs,
             )
         if isinstance(plan.X, np.ndarray) or not is_small(X):
             return plan
@@ -109,8 +121,7 @@ class Settings:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
-        values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return without_people(values) | {
+        return described(self) | {
             "inputs": list(self.inputs),
             "bounds": list(self.bounds),
             "kernel": self.kernel.to_spec(),
@@ -129,23 +140,36 @@ class Settings:
         try:
             kernel = from_spec(values["kernel"])
             where = at if isinstance(at, str) else points.as_matrix(at)
-            changed = {"inputs": tuple(inputs), "kernel": kernel, "at": where}
+            changed = {"inputs": tuple(inputs), "kernel": kernel, "at": where, **of_table(values)}
             return cls(**values | changed | {"inducing": inducing_of(values)})
-        except (TypeError, ValueError) as error:
+        except (TypeError, KeyError, ValueError) as error:
             raise InputError(f"settings: {error}") from None
 
 
-def without_people(values: dict[str, Any]) -> dict[str, Any]:
-    """A description that says nothing of people where there are none, as it was before there could be any."""
-    return (
-        values if values["people"] is not None else {k: v for k, v in values.items() if k not in _OF_PEOPLE}
-    )
+def described(settings: Any) -> dict[str, Any]:
+    """The fields of settings; nothing of people, or of a table's own ways, where there is nothing to say."""
+    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    left_out = set(_OF_PEOPLE) if values["people"] is None and "within" in values else set()
+    left_out |= {name for name, absent in _OF_TABLE.items() if values.get(name, absent) == absent}
+    kept = {name: value for name, value in values.items() if name not in left_out}
+    return kept | {name: kept[name].words() for name in ("columns", "reading") if name in kept}
+
+
+def of_table(values: dict[str, Any]) -> dict[str, Any]:
+    """What a description says of a table, as it was."""
+    found: dict[str, Any] = {}
+    if values.get("columns") is not None:
+        found["columns"] = Columns.from_words(values["columns"])
+    if values.get("reading") is not None:
+        found["reading"] = Format.from_words(values["reading"])
+    return found
 
 
 def check_description(values: Any, names: set[str]) -> dict[str, Any]:
     """A description with all of these keys; raises unless it has them, names its columns, and promises."""
-    if isinstance(values, dict) and "people" not in values:
-        values = values | _OF_PEOPLE
+    if isinstance(values, dict):
+        values = {name: absent for name, absent in _OF_TABLE.items() if name in names} | values
+        values = values if "people" in values else values | _OF_PEOPLE
     if not isinstance(values, dict) or set(values) != names:
         found = set(values) if isinstance(values, dict) else set()
         wrong = ", ".join(sorted(names ^ found))
@@ -160,6 +184,8 @@ def check_description(values: Any, names: set[str]) -> dict[str, Any]:
     if values["inducing"] is not None and type(values["inducing"]) not in (int, list):
         raise InputError("settings: inducing must be a whole number, a list of them, or null.")
     _check_numbers(values, ("epsilon", "delta", "within"))
+    if values.get("missing_inputs", "error") not in MISSING_INPUTS:
+        raise InputError("settings: missing_inputs must be 'error' or 'drop'.")
     return values
 
 

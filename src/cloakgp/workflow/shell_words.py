@@ -28,6 +28,7 @@ PHRASES = {
 
 PARAMETERS = {
     "X": "inputs",
+    "seasons": "season",
     "X_star": "at",
     "plan_for: X_star": "then_at",
     "plan_for: epsilon": "then_epsilon",

@@ -11,6 +11,7 @@ import io
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,96 +21,154 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.rows import file_cells
-from cloakgp.rows.file_cells import check_lines as check_lines
-from cloakgp.rows.file_cells import irregular
-from cloakgp.rows.formats import csv_options, is_parquet, separator
+from cloakgp.rows.file_cells import irregular, read_csv
+from cloakgp.rows.formats import Format, are_names, csv_options, detected, header, is_parquet, separator
 from cloakgp.rows.parquet import files_of
 
 PathLike = str | os.PathLike[str]
 _NAMED = 5  # bad rows that an error names
-_LONGEST_HEADER = 2**20  # bytes
+_COMMA = r"^\s*[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?\s*$"  # a number with a decimal comma, or none
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_THOUSANDS = r"^\s*[+-]?\d{1,3}(,\d{3})*\s*$"  # which may be one with a comma between thousands
 
 
 def columns_of(path: PathLike) -> list[str]:
     """The names of a table's columns, from its header alone."""
     _exists(path)
     if is_parquet(path):
-        return list(_parquet(path).schema_arrow.names)
-    pyarrow = _pyarrow()
-    try:
-        with pyarrow.input_stream(str(path), compression="detect") as stream:
-            # The first line and no more: what follows is data, and must not decide what is said here.
-            line = io.BufferedReader(stream).readline(_LONGEST_HEADER).decode("utf-8-sig")
-            header = next(csv.reader([line], delimiter=separator(path), strict=True), [])
-    except (OSError, ValueError, csv.Error):
-        raise InputError(f"{_name(path)}: cannot be read as a table in UTF-8 with a header.") from None
-    if not any(name.strip() for name in header):
-        raise InputError(f"{_name(path)}: there is no header. The first line must name the columns.")
-    if not all(_is_name(name) for name in header):
+        return list(open_parquet(path).schema_arrow.names)
+    _pyarrow()
+    names, form = header(path)
+    if not any(name.strip() for name in names):
+        raise InputError(f"{name_of(path)}: there is no header. The first line must name the columns.")
+    if not are_names(names, form.delimiter):
         raise InputError(
-            f"{_name(path)}: the first line must name the columns. It is not shown, since it may be data. A "
-            "name begins with a letter or _, is no number, and has at most 100 characters on one line. If "
-            "the table is separated by semicolons, save it with commas."
+            f"{name_of(path)}: the first line must name the columns. It is not shown, since it may be data. "
+            "A name begins with a letter or _, is no number, and has at most 100 characters on one line."
         )
-    return header
-
-
-def _is_name(text: str) -> bool:
-    """Whether the first line's cell can be shown: a cell of data would be somebody's."""
-    text = text.strip()
-    plain = text.isprintable() and len(text) <= 100 and not any(mark in text for mark in ";\t|")
-    if not plain or not (text[:1].isalpha() or text[:1] == "_"):
-        return False
-    try:
-        float(text)  # nan, inf
-    except ValueError:
-        return True
-    return False
+    return names if names[0].strip() else names[1:]  # row labels, which have no name
 
 
 def check_columns(path: PathLike, wanted: Sequence[str]) -> None:
     """Raise unless a table has these columns, each once."""
-    header = columns_of(path)
-    counted = Counter(header)
+    there_are = columns_of(path)
+    counted = Counter(there_are)
     for name in wanted:
         if counted[name] == 1:
             continue
         if counted[name]:
-            raise InputError(f"{_name(path)}: column {name!r} is there {counted[name]} times. Rename one.")
-        there = ", ".join(map(repr, header[:20])) + (", ..." if len(header) > 20 else "")
-        raise InputError(f"{_name(path)}: there is no column {name!r}. There: {there}.")
+            raise InputError(f"{name_of(path)}: column {name!r} is there {counted[name]} times. Rename one.")
+        there = ", ".join(map(repr, there_are[:20])) + (", ..." if len(there_are) > 20 else "")
+        raise InputError(f"{name_of(path)}: there is no column {name!r}. There: {there}.")
     if len(set(wanted)) < len(wanted):
         raise InputError(f"a column is asked for twice: {', '.join(wanted)}.")
 
 
-def read_columns(path: PathLike, columns: Sequence[str]) -> FloatArray:
-    """(rows, columns) of numbers, in the order asked for; every one finite, or an error by row number."""
+def reading(
+    path: PathLike, public: Sequence[str], decimal: str | None = None, encoding: str | None = None
+) -> Format:
+    """How a table is written, by its header and these public columns alone; whatever is said is so.
+
+    The private column is read the same way, so nothing of it decides this.
+    """
+    if is_parquet(path):
+        return Format()
+    check_columns(path, public)
+    form = detected(path)
+    if encoding is not None:
+        form = replace(form, encoding=encoding)
+    if decimal is not None:
+        form = replace(form, decimal=decimal)
+    if not public or _plain(path, public, form) is not None:
+        return form
+    if encoding is None and form.encoding == "utf-8" and not _is_utf8(path, public, form):
+        form = replace(form, encoding="latin-1")
+    if decimal is None:
+        words = read_words(path, public, form)
+        if any(_has_decimal_comma(words.column(name), form) for name in public):
+            form = replace(form, decimal=",")
+    return form
+
+
+def _plain(path: PathLike, columns: Sequence[str], form: Format) -> Any:
+    """These columns as numbers, or None if something else is in them."""
+    return read_csv(path, form, csv_options(form, columns, _pyarrow().float64()))
+
+
+def are_numbers(path: PathLike, columns: Sequence[str], form: Format | None = None) -> bool:
+    """Whether public columns hold numbers, and nothing else."""
+    if is_parquet(path):
+        schema = open_parquet(path).schema_arrow
+        return all(_is_numeric(schema.field(column).type) for column in columns)
+    return _plain(path, columns, reading(path, columns) if form is None else form) is not None
+
+
+def read_words(path: PathLike, columns: Sequence[str], form: Format) -> Any:
+    """Public columns of a CSV file as texts, null where a cell is empty: a table of pyarrow's."""
+    table = read_csv(path, form, csv_options(form, columns, _pyarrow().string()))
+    if table is None:
+        raise irregular(path)
+    return table
+
+
+def _is_utf8(path: PathLike, columns: Sequence[str], form: Format) -> bool:
+    """Whether public columns are; what is in others is not decoded."""
+    pyarrow = _pyarrow()
+    table = read_csv(path, form, csv_options(form, columns, pyarrow.binary()))
+    try:
+        return table is not None and bool(
+            table.cast(pyarrow.schema([(c, pyarrow.string()) for c in columns]))
+        )
+    except pyarrow.ArrowInvalid:
+        return False
+    return True
+
+
+def _has_decimal_comma(words: Any, form: Format) -> bool:
+    """Whether a public column's numbers are written so; 1,234 between commas may be a thousand."""
+    from pyarrow import compute
+
+    def all_are(pattern: str) -> bool:
+        return bool(compute.all(compute.match_substring_regex(words, pattern), min_count=0).as_py())
+
+    some = bool(compute.any(compute.match_substring(words, ","), min_count=0).as_py())
+    return some and all_are(_COMMA) and not (form.delimiter == "," and all_are(_THOUSANDS))
+
+
+def read_columns(
+    path: PathLike, columns: Sequence[str], form: Format | None = None, complete: bool = True
+) -> FloatArray:
+    """(rows, columns) of numbers, in the order asked for; every one finite, or an error by row number.
+
+    They are public: how a CSV file is written is found out from them and the header, unless it is said.
+    """
     check_columns(path, columns)
-    table = _read_parquet(path, columns) if is_parquet(path) else _read_csv(path, columns)
+    table = _read_parquet(path, columns) if is_parquet(path) else _read_csv(path, columns, form)
     matrix = np.empty((table.num_rows, len(columns)))
     for place, column in enumerate(columns):
         matrix[:, place] = _numbers(table.column(column))
-        _complete(path, column, matrix[:, place])
+        if complete:
+            check_complete(path, column, matrix[:, place])
     if not len(matrix):
-        raise InputError(f"{_name(path)}: there are no rows below the header.")
+        raise InputError(f"{name_of(path)}: there are no rows below the header.")
     return matrix
 
 
-def read_ids(path: PathLike, column: str) -> FloatArray:
+def read_ids(path: PathLike, column: str, form: Format | None = None) -> FloatArray:
     """One number per row of a public column: the same for the same id. See :mod:`rows.file_cells`."""
     _pyarrow()
     for file in files_of(Path(path)):
         check_columns(file, [column])
-    ids = file_cells.read_ids(path, column)
+    ids = file_cells.read_ids(path, column, form)
     missing = np.flatnonzero(np.isnan(ids))
     if len(missing):
         raise InputError(
-            f"{_name(path)}: column {column!r} must name someone in every row; "
+            f"{name_of(path)}: column {column!r} must name someone in every row; "
             f"{_rows(missing[: _NAMED + 1].tolist())} not. Rows of an unknown person cannot be protected "
             "together: leave them out, or give them an id."
         )
     if not len(ids):
-        raise InputError(f"{_name(path)}: there are no rows below the header.")
+        raise InputError(f"{name_of(path)}: there are no rows below the header.")
     return ids
 
 
@@ -138,29 +197,53 @@ def encoded(columns: Mapping[str, Any], parquet: bool = False, between: str = ",
     return out.getvalue()
 
 
-def _read_csv(path: PathLike, columns: Sequence[str]) -> Any:
-    pyarrow = _pyarrow()
-    from pyarrow import csv as reader
-
-    for kind in (pyarrow.float64(), pyarrow.string()):
-        try:
-            table = reader.read_csv(str(path), **csv_options(path, columns, kind))
-        except (pyarrow.ArrowException, OSError, ValueError):
-            continue  # its message may quote a whole line, private cells included
-        check_lines(path, table.num_rows)
-        if kind == pyarrow.float64():
-            return table
+def _read_csv(path: PathLike, columns: Sequence[str], form: Format | None) -> Any:
+    form = reading(path, columns) if form is None else form
+    table = _plain(path, columns, form)
+    if table is None:
+        words = read_words(path, columns, form)
         for column in columns:
-            _all_numbers(path, column, table.column(column))
-    raise irregular(path)
+            check_numbers(path, column, words.column(column), form)
+        raise irregular(path)
+    return table
 
 
-def _all_numbers(path: PathLike, column: str, words: Any) -> None:
+def numbers_in(words: Any, form: Format) -> FloatArray | None:
+    """Cells as numbers, NaN where one is missing; None if one is something else."""
+    import pyarrow
+
+    try:
+        return _numbers(_with_points(words, form))
+    except pyarrow.ArrowInvalid:
+        return None
+
+
+def some_numbers(words: Any, form: Format) -> bool:
+    """Whether a cell is a number."""
+    from pyarrow import compute
+
+    found = compute.match_substring_regex(_with_points(words, form), _NUMBER)
+    return bool(compute.any(found, min_count=0).as_py())
+
+
+def _with_points(words: Any, form: Format) -> Any:
+    """Cells as numbers are written with a decimal point."""
+    from pyarrow import compute
+
+    trimmed = compute.utf8_trim_whitespace(words).combine_chunks()
+    if form.decimal == ",":  # then a point is no part of a number
+        trimmed = compute.replace_substring(compute.replace_substring(trimmed, ".", "x"), ",", ".")
+    return trimmed
+
+
+def check_numbers(
+    path: PathLike, column: str, words: Any, form: Format, remedy: str = "Encode dates and categories first."
+) -> None:
     """Raise, with row numbers, if a cell of a public column is not a number."""
     import pyarrow
     from pyarrow import compute
 
-    trimmed = compute.utf8_trim_whitespace(words).combine_chunks()
+    trimmed = _with_points(words, form)
 
     def bad_from(start: int, stop: int) -> int | None:
         """The first row in [start, stop) that is not a number, by halving."""
@@ -181,17 +264,14 @@ def _all_numbers(path: PathLike, column: str, words: Any) -> None:
             break
         bad.append(row)
     if bad:
-        raise InputError(
-            f"{_name(path)}: column {column!r} must hold numbers; {_rows(bad)} not. "
-            "Encode dates and categories as numbers first."
-        )
+        raise InputError(f"{name_of(path)}: column {column!r} must hold numbers; {_rows(bad)} not. {remedy}")
 
 
-def _complete(path: PathLike, column: str, values: FloatArray) -> None:
+def check_complete(path: PathLike, column: str, values: FloatArray) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise InputError(
-            f"{_name(path)}: column {column!r} must hold a finite number in every row; "
+            f"{name_of(path)}: column {column!r} must hold a finite number in every row; "
             f"{_rows(bad[: _NAMED + 1].tolist())} not. Fill or remove such rows by public knowledge only, "
             "never by their outcome."
         )
@@ -209,29 +289,34 @@ def _rows(rows: Sequence[int]) -> str:
 
 def _read_parquet(path: PathLike, columns: Sequence[str]) -> Any:
     pyarrow = _pyarrow()
-    file = _parquet(path)
+    file = open_parquet(path)
     for column in columns:
         kind = file.schema_arrow.field(column).type
-        types = pyarrow.types
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)):
+        if not _is_numeric(kind):
             raise InputError(
-                f"{_name(path)}: column {column!r} must hold numbers; it holds {kind}. Encode dates and "
+                f"{name_of(path)}: column {column!r} must hold numbers; it holds {kind}. Encode dates and "
                 "categories as numbers first."
             )
     try:
         return file.read(columns=list(columns))
     except (pyarrow.ArrowException, OSError):
-        raise InputError(f"{_name(path)}: cannot be read as Parquet; it may be damaged.") from None
+        raise InputError(f"{name_of(path)}: cannot be read as Parquet; it may be damaged.") from None
 
 
-def _parquet(path: PathLike) -> Any:
+def _is_numeric(kind: Any) -> bool:
+    types = _pyarrow().types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def open_parquet(path: PathLike) -> Any:
+    """A Parquet file, of which nothing but the schema was read."""
     pyarrow = _pyarrow()
     from pyarrow import parquet
 
     try:
         return parquet.ParquetFile(str(path))
     except (pyarrow.ArrowException, OSError):
-        raise InputError(f"{_name(path)}: cannot be read as Parquet; it may be damaged.") from None
+        raise InputError(f"{name_of(path)}: cannot be read as Parquet; it may be damaged.") from None
 
 
 def _numbers(column: Any) -> FloatArray:
@@ -239,7 +324,7 @@ def _numbers(column: Any) -> FloatArray:
     import pyarrow
 
     cast = column.cast(pyarrow.float64(), safe=False)
-    values: FloatArray = cast.to_numpy()
+    values: FloatArray = cast.to_numpy(zero_copy_only=False)
     return values
 
 
@@ -248,7 +333,8 @@ def _exists(path: PathLike) -> None:
         raise InputError(f"{path}: there is no such file.")
 
 
-def _name(path: PathLike) -> str:
+def name_of(path: PathLike) -> str:
+    """Of a file, in messages."""
     return Path(path).name
 
 

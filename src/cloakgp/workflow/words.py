@@ -20,7 +20,10 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots import inducing_words
+from cloakgp.rows.columns import DATE, LEVEL, Column
 from cloakgp.workflow import boxes
+
+_LEVELS = 10  # shown
 
 
 def promise(certificate: AnyCertificate) -> list[str]:
@@ -185,6 +188,17 @@ def _learned_rows(plan: StagedPlan) -> list[tuple[str, str]]:
         ("rows", population(plan).removesuffix(" rows")),
         ("numbers released", f"at most {c.n_measurements}"),
     ]
+
+
+def column_words(column: Column) -> str:
+    """What the numbers of an input stand for."""
+    if column.kind == DATE:
+        return f"dates, in days since {column.origin}"
+    if column.kind == LEVEL:
+        shown = ", ".join(map(str, column.levels[:_LEVELS]))
+        more = len(column.levels) - _LEVELS
+        return f"a category: {shown}" + (f" and {more} more" if more > 0 else "")
+    return f"numbers, {column.unit}" if column.unit else "numbers"
 
 
 def learned_words(kernels: Sequence[str]) -> str:

@@ -1,0 +1,202 @@
+"""Tables as they are: texts, dates, yes and no, empty cells, semicolons; names, levels and ways are kept."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_helpers import good, run
+
+from cloakgp.rows.formats import Format
+from cloakgp.workflow.plan_file import PlanFile
+
+INPUTS = "--inputs alter,klinik,tag,krank --output druck --bounds 60 220"
+PLAN = f"plan visits.csv {INPUTS} --epsilon 3 --delta 1e-4 --stages 3"
+CLINICS = ("Nord", "Süd", "West, alt")
+
+
+def write_visits(path="visits.csv", between=";", decimal=",", encoding="latin-1", outcome=None):
+    rng, n = np.random.default_rng(1), 40
+    out = io.StringIO()
+    writer = csv.writer(out, delimiter=between, lineterminator="\r\n")
+    writer.writerow(["", "alter", "klinik", "tag", "krank", "druck"])
+    for row in range(n):
+        age = rng.integers(20, 80) + 0.5
+        pressure = 95 + 0.6 * age + rng.normal(0, 6)
+        numbers = [f"{number:.1f}".replace(".", decimal) for number in (age, pressure)]
+        clinic, ill = CLINICS[row % 3], ("True", "False")[row % 2]
+        day = np.datetime64("2024-01-01") + int(rng.integers(0, 200))
+        shown = numbers[1] if outcome is None else outcome
+        writer.writerow([row, "" if row == 7 else numbers[0], clinic, day, ill, shown])
+    Path(path).write_bytes(out.getvalue().encode(encoding))
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    """A plan and a release of such a table, made once."""
+    folder = tmp_path_factory.mktemp("visits")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        write_visits()
+        good(f"{PLAN} --missing-inputs drop --season tag week -o plan.json")
+        good("release plan.json visits.csv --no-ledger --yes -o visits.cloak")
+    return folder
+
+
+@pytest.fixture
+def here(released, monkeypatch):
+    monkeypatch.chdir(released)
+
+
+@pytest.mark.usefixtures("here")
+def test_the_plan_keeps_what_it_found():
+    settings = PlanFile.read("plan.json").settings
+    assert settings.reading == Format(";", "latin-1", ",")
+    kinds = [(column.kind, column.levels) for column in settings.columns.inputs]
+    assert kinds == [("number", ()), ("level", CLINICS), ("date", ()), ("level", (False, True))]
+    assert (settings.columns.response, settings.missing_inputs) == ("druck", "drop")
+    assert settings.seasons == {"tag": ["week"]}
+    words = settings.to_dict()
+    assert type(settings).from_dict(json.loads(json.dumps(words))).to_dict() == words
+    for file in ("plan.json", "visits.cloak"):
+        shown = good(f"show {file}").out
+        assert all(word in shown for word in ("Süd", "days since 2000-01-01", "False, True", "druck"))
+    assert "separated by semicolons, LATIN-1, decimal comma" in good("show plan.json").out
+    assert good("show visits.cloak --json").data["columns"]["inputs"][1]["levels"] == list(CLINICS)
+
+
+@pytest.mark.usefixtures("here")
+def test_the_release_is_made_from_the_settings_alone_as_well(tmp_path):
+    """Without the plan beside the file: levels, rows and the way of writing come from the settings."""
+    (tmp_path / "plan.json").write_bytes(Path("plan.json").read_bytes())
+    good(f"release {tmp_path}/plan.json visits.csv --no-ledger --yes -o {tmp_path}/again.cloak")
+    assert good(f"verify {tmp_path}/again.cloak --json").data["complete"]
+
+
+@pytest.mark.usefixtures("here")
+def test_points_have_the_names_and_levels_of_the_table():
+    """In any order, written in another way, with a level that nobody had."""
+    Path("points.csv").write_text(
+        'krank,klinik,alter,tag\nTRUE,"West, alt",50,2024-07-01\nfalse,Ost,50,2024-07-01\n'
+    )
+    table = good("predict visits.cloak points.csv --json").data["columns"]
+    assert table["klinik"] == ["West, alt", "Ost"]
+    assert (table["tag"], table["krank"]) == (["2024-07-01"] * 2, [True, False])
+    assert table["std"][1] > table["std"][0]
+    grid = good("predict visits.cloak grid:2 --json").data["columns"]
+    assert len(grid["mean"]) == 2 * 3 * 2 * 2
+    assert set(grid["klinik"]) == set(CLINICS)
+    assert set(grid["krank"]) == {False, True}
+    assert len(grid["tag"][0]) == len("2024-07-01")
+    Path("points.csv").write_text("klinik,alter\nNord,50\n")
+    refused = run("predict visits.cloak points.csv")
+    assert refused.code == 2
+    assert "there is no column 'tag'" in refused.err
+
+
+@pytest.mark.usefixtures("here")
+def test_tables_pictures_and_reports_have_the_names():
+    good("export visits.cloak --csv -o out.csv")
+    header, first = Path("out.csv").read_text(encoding="utf-8").splitlines()[:2]
+    assert header.startswith("alter,klinik,tag,krank,released")
+    assert any(clinic in first for clinic in CLINICS)
+    good("export visits.cloak --html -o out.html")
+    report = Path("out.html").read_text(encoding="utf-8")
+    assert "<h1>druck by alter, klinik, tag, krank</h1>" in report
+    assert "Süd" in report
+    good("plot visits.cloak -o out.png")
+    good("plot visits.cloak --noise -o noise.png")
+
+
+def test_an_empty_input_is_named_by_its_row():
+    write_visits()
+    refused = run(PLAN)
+    assert refused.code == 2
+    assert "column 'alter' must hold a finite number in every row; row 8 does not" in refused.err
+
+
+def test_a_slip_of_the_pen_makes_no_category():
+    Path("slip.csv").write_text("age,height\n1,2\n4o,3\n")
+    line = "plan slip.csv --inputs age --output height --bounds 0 9 --epsilon 1 --delta 0.01"
+    refused = run(line)
+    assert refused.code == 2
+    assert "column 'age' must hold numbers; row 2 does not" in refused.err
+    assert "--categories age" in refused.err
+
+
+def test_numbers_that_are_categories():
+    rows = [f"{(3, 7, 11)[i % 3]},{i},{i % 5}" for i in range(30)]
+    Path("wards.csv").write_text("\n".join(["ward,age,score", *rows]))
+    line = "plan wards.csv --inputs ward,age --output score --bounds 0 5 --epsilon 3 --delta 1e-3 --stages 2"
+    good(f"{line} --categories ward -o plan.json")
+    assert PlanFile.read("plan.json").settings.columns.inputs[0].levels == (3, 7, 11)
+    good("release plan.json wards.csv --no-ledger --yes -o wards.cloak")
+    Path("points.csv").write_text("age,ward\n3,7\n")
+    assert good("predict wards.cloak points.csv --json").data["columns"]["ward"] == [7.0]
+    assert "is not among the inputs" in run(f"{line} --categories wards").err
+
+
+def test_a_plan_holds_for_the_same_table_written_otherwise():
+    from pyarrow import parquet, table
+
+    ages, heights = [1.5, 20.0, 3.5, 40.0] * 5, [99.5, 150.0, 101.5, 160.0] * 5
+    parquet.write_table(table({"age": ages, "height": heights}), "a.parquet")
+    rows = [f"{age};{height}".replace(".", ",") for age, height in zip(ages, heights, strict=True)]
+    Path("a.csv").write_text("\n".join(["age;height", *rows]))
+    promise = "--bounds 50 170 --epsilon 1 --delta 0.01 --stages 1"
+    good(f"plan a.parquet --inputs age --output height {promise} -o plan.json")
+    good("release plan.json a.csv --no-ledger --yes -o a.cloak")
+
+
+@pytest.mark.parametrize("outcome", ["1,5", "1.5", "nobody's", "1;5"])
+def test_what_is_planned_does_not_depend_on_how_outcomes_are_written(outcome):
+    write_visits()
+    good(f"{PLAN} --missing-inputs drop -o plan.json")
+    write_visits("other.csv", outcome=outcome)
+    good(f"{PLAN.replace('visits.csv', 'other.csv')} --missing-inputs drop -o other.json")
+    assert Path("plan.json").read_bytes() == Path("other.json").read_bytes()
+
+
+def test_whole_rows_are_read_as_was_said():
+    rows = [f"{20 + i},5;{'Süd' if i % 2 else 'Nord'};{100 + i},5" for i in range(40)]
+    Path("rows.csv").write_bytes("\n".join(["age;clinic;pressure", *rows]).encode("latin-1"))
+    line = (
+        "plan rows.csv --inputs age,clinic --output pressure --bounds 60 220 --epsilon 3 --delta 1e-3 "
+        "--protect rows --box age 0 100 --levels clinic Nord,Süd --cells 8 --rows 40 --stages 2 -o plan.json"
+    )
+    assert "--decimal ," in good(line).err  # nothing public tells
+    unread = run("release plan.json rows.csv --no-ledger --yes -o rows.cloak")
+    assert (unread.code, "the table cannot be used" in unread.err) == (1, True)
+    good(f"{line} --decimal , --encoding latin-1")
+    assert PlanFile.read("plan.json").settings.reading == Format(";", "latin-1", ",")
+    good("release plan.json rows.csv --no-ledger --yes -o rows.cloak")
+    assert "is for public inputs" in run(f"{line} --missing-inputs drop").err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("0 2,000,000", [0, 2e6]),
+        ("50,5 150", [50.5, 150]),
+        ("-1,25 1.000.000", [-1.25, 1e6]),
+        ("0,125 2,000.5", [0.125, 2000.5]),
+        ("0 1.234,5", [0, 1234.5]),
+    ],
+)
+def test_numbers_are_understood_as_people_type_them(typed, meant):
+    line = (
+        f"plan data.csv --inputs age --output height --bounds {typed} --epsilon 1,5 --delta=0,01 --stages 1"
+    )
+    good(f"{line} -o plan.json")
+    settings = PlanFile.read("plan.json").settings
+    assert (list(settings.bounds), settings.epsilon, settings.delta) == (meant, 1.5, 0.01)
+
+
+def test_what_may_be_two_numbers_is_asked():
+    refused = run(
+        "plan data.csv --inputs age --output height --bounds 0 2,000 --epsilon 1 --delta 0.01 --json"
+    )
+    assert refused.code == refused.data["exit_code"] == 2
+    assert "--bounds: 2,000 may be 2000 or 2. Write 2000 or 2." in refused.err

@@ -401,7 +401,7 @@ def not_symmetric(manifest, arrays):
 
 def coarse_lattice(tmp_path, monkeypatch):
     """A plan of a library that has forgotten the floor of the noise."""
-    for name, value in {"_Y_BITS": 8, "_MATRIX_BITS": 14, "SIGMA_FLOOR": 1}.items():
+    for name, value in {"Y_BITS": 8, "MATRIX_BITS": 14, "SIGMA_FLOOR": 1}.items():
         monkeypatch.setattr(lattice, name, value)
     forging.design("mse")().release(Y).save(tmp_path / "file")
     monkeypatch.undo()

@@ -253,7 +253,7 @@ def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:
     return exact
 
 
-def _exact_scores(scores: Scores, y: Any, missing: str, rows: TableRows | None) -> IntArray:
+def _exact_scores(scores: Scores, y: Any, missing: str, rows: TableRows | None = None) -> IntArray:
     """Each candidate's summed loss and public cost, in score steps."""
     scores.check()
     checks.choice(missing, "missing", MISSING)

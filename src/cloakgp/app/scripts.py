@@ -47,7 +47,7 @@ from cloakgp.workflow import private_step
 
 LEDGER = "sqlite:///PATH/TO/ledger.db"  # fill in
 account = Account(cloakgp.Ledger(LEDGER), {dataset!r}, {why!r}, {request!r})
-release = {release}, {missing!r}, account)
+release = {release}, {missing!r}, account{form})
 release.save({file!r})
 """
 _STEP = "private_step.release(plan, DATA, OUTPUT"
@@ -117,6 +117,7 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
         _RELEASE.format(
             file=file,
             release=_ROWS_STEP.format(who=who) if whole else _STEP,
+            form="" if whole else ", tables.reading(DATA, INPUTS)",
             **asked,
         ),
         read,

@@ -3,11 +3,11 @@
     CLOAKGP_DATA=folder python experiments/minneapolis.py [--data stops] [--splits 5] [--epsilon 1 0.5]
 
 `--data` is stops (was a person searched, by place and reason of the stop: 80 % of the rows are released, 20 %
-held out), rows (the same with whole rows private, on a grid) or visits (to a doctor, as counts by age, site
-and sex, the promise being to people). Nothing is known but public ranges and levels; delta is 10⁻⁶. For each
-split one draw of the noise: prints by how much the log loss is below that of the base rate on the same
-split, which is not private, with the standard error over the splits; of visits the Poisson deviance.
-Needs `mpls_stops.csv.gz` and `randhie.csv.gz` in the folder.
+held out), rows (the same with whole rows private, on a grid of `--cells` a side) or visits (to a doctor, as
+counts by age, site and sex, the promise being to people). Nothing is known but public ranges and levels;
+delta is 10⁻⁶. For each split one draw of the noise: prints by how much the log loss is below that of the
+base rate on the same split, which is not private, with the standard error over the splits; of visits
+the Poisson deviance. Needs `mpls_stops.csv.gz` and `randhie.csv.gz` in the folder.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def of_stops(number, epsilon):
     return log_loss(base, y[test]) - log_loss(release.predict(X[test]), y[test])
 
 
-def of_rows(number, epsilon):
-    """The same with whole rows private."""
+def of_rows(number, epsilon, cells):
+    """The same with whole rows private, on a grid of so many cells along each side."""
     X, y = stops()
     train, test = split(len(y), number)
-    grid = Grid(BOX, cells=16)
+    grid = Grid(BOX, cells=cells)
     plan = AutoGP(outcome="yes/no").plan_rows(grid, len(train), epsilon=epsilon, delta=DELTA)
     shown = {name: X[:, i] for i, name in enumerate(BOX)} | {
         "problem": np.array(PROBLEMS)[X[:, 2].astype(int)]
@@ -114,6 +114,7 @@ def main():
     parser.add_argument("--data", choices=STUDIES, nargs="+", default=list(STUDIES))
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 0.5])
+    parser.add_argument("--cells", type=int, default=6, help="of the grid, along each side")
     options = parser.parse_args()
     for name in options.data:
         study, words = STUDIES[name]
@@ -121,10 +122,13 @@ def main():
             with Progress("splits", options.splits) as progress:
                 found = []
                 for number in range(options.splits):
-                    found.append(study(number, epsilon))
+                    more = (options.cells,) if name == "rows" else ()
+                    found.append(study(number, epsilon, *more))
                     progress.advance()
             error = np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else float("nan")
             each = ", ".join(f"{one:.4f}" for one in found)
+            if name == "rows":
+                each += f" ({options.cells} cells a side)"
             print(f"{words}, epsilon {epsilon:g}: {np.mean(found):.4f} (se {error:.4f}): {each}", flush=True)
 
 

@@ -196,7 +196,9 @@ def test_a_stage_on_record_is_answered_as_it_was_planned(book, plan, dies, monke
     alive()
     planned = StagePlan.from_bytes(book.stages(2, plan)[1].contents, plan.rule, 1)
     right = staging.windows
-    monkeypatch.setattr(staging, "windows", lambda state, bounds, kappa: right(state, bounds, kappa / 2))
+    monkeypatch.setattr(
+        staging, "windows", lambda state, bounds, kappa, *link: right(state, bounds, kappa / 2, *link)
+    )
     whole = plan.recover(book, 2, Y)
     np.testing.assert_array_equal(whole.stages[1].lower, planned.measurement.lower)
     assert kinds(book) == ["spent"] + ["planned", "answered"] * 3

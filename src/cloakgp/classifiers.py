@@ -61,7 +61,7 @@ class PrivateGPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> import numpy as np
     >>> X = np.linspace(0, 10, 60)[:, None]
     >>> y = np.where(X[:, 0] > 5, "yes", "no")
-    >>> model = PrivateGPClassifier(("no", "yes"), epsilon=2.0, delta=1e-3).fit(X, y)
+    >>> model = PrivateGPClassifier(("no", "yes"), epsilon=2.0).fit(X, y)
     >>> model.predict_proba(X).shape
     (60, 2)
     """

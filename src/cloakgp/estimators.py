@@ -119,7 +119,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     >>> import numpy as np
     >>> X = np.linspace(0, 80, 40)[:, None]
     >>> y = 150 - 80 * np.exp(-X[:, 0] / 8)
-    >>> model = PrivateGPRegressor(bounds=(0, 250), epsilon=1.0, delta=1e-3).fit(X, y)
+    >>> model = PrivateGPRegressor(bounds=(0, 250), epsilon=1.0).fit(X, y)
     >>> mean, std = model.predict(X, return_std=True)
     """
 

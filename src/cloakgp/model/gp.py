@@ -142,7 +142,7 @@ class GP:
         X_star: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = ...,
         design: str = ...,
         calibration: str = ...,
         weights: Any = ...,
@@ -161,7 +161,7 @@ class GP:
         X_star: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = ...,
         weights: Any = ...,
         given: Sequence[Any],
         windows: float | None = ...,
@@ -176,7 +176,7 @@ class GP:
         X_star: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         design: str = "mse",
         calibration: str = "analytic",
         weights: Any = None,
@@ -201,7 +201,8 @@ class GP:
         X_star : table or (P, D) array
             Where predictions are wanted. A table has the columns of X, in any order.
         epsilon, delta : float
-            The promise: epsilon > 0, 0 < delta < 1. One release spends it once.
+            The promise: epsilon > 0, 0 < delta < 1. One release spends it once. If absent, delta is the
+            largest power of ten below 1 / (10 n) for n rows, or n people where the promise is to people.
         design : {"mse", "max", "posterior", "volume"}
             What the noise is shaped for: least mean noise variance over `X_star`; least noise at
             the worst point of `X_star`; least error of denoised predictions; or the paper's
@@ -295,7 +296,7 @@ class GP:
         X_star: Any = None,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         weights: Any = None,
         max_rows: int | None = None,
     ) -> RowsPlan:
@@ -316,7 +317,7 @@ class GP:
         given: Sequence[Any],
         windows: float | None,
         epsilon: float,
-        delta: float,
+        delta: float | None,
         weights: Any,
         within: float,
     ) -> StagedPlan:
@@ -362,7 +363,7 @@ class GP:
         X: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         bound: str = "exact",
         calibration: str = "analytic",
         basis: Any = None,

@@ -154,13 +154,14 @@ class Planner:
         self,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         design: str = "mse",
         calibration: str = "analytic",
         gap: float = 0.01,
     ) -> Plan:
         """A plan, as :meth:`GP.plan` makes it."""
-        epsilon, delta = calibrate.promise(epsilon, delta)
+        n = len(self.X) if self.people is None else self.people.n_people
+        epsilon, delta = calibrate.promise(epsilon, delta, n)
         gap = checks.positive(gap, "gap")
         checks.choice(design, "design", designs.DESIGNS)
         # Refuses a bad promise before the heavy work.

@@ -1,5 +1,6 @@
 """Sphinx settings: `make docs`."""
 
+import re
 import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -25,6 +26,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_default_options = {"members": True, "inherited-members": True}
 napoleon_google_docstring = False
+napoleon_use_param = False  # words such as "columns of X" are no types to link to
 napoleon_use_rtype = False
 napoleon_use_ivar = True
 add_module_names = False
@@ -53,20 +55,23 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_signature": False,
     "write_computation_times": False,
-    "remove_config_comments": True,
+    "capture_repr": (),
     "min_reported_time": 1e9,
     "within_subsection_order": "FileNameSortKey",
 }
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", _plain_bars)
+    app.connect("autodoc-process-docstring", _as_rst)
     app.connect("autodoc-skip-member", _only_ours)
 
 
-def _plain_bars(_app, _what, _name, _object, _options, lines):
-    """In docstrings |x| is a size; Sphinx would take it for a substitution."""
-    lines[:] = [line.replace("|", r"\|") for line in lines]
+def _as_rst(_app, _what, _name, _object, _options, lines):
+    """In docstrings |x| is a size, where Sphinx would see a substitution, and docs/x.md is a page."""
+    lines[:] = [_PAGE.sub(r":doc:`/\1`", line.replace("|", r"\|")) for line in lines]
+
+
+_PAGE = re.compile(r"``docs/([\w-]+)\.md``")
 
 
 def _only_ours(_app, _what, _name, member, skip, _options):

@@ -261,7 +261,7 @@ class GP:
         X_star: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         designs: Sequence[str] | None = None,
         weights: Any = None,
         calibration: str = "analytic",

@@ -225,7 +225,7 @@ class Planner:
         self,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         designs: Sequence[str] | None = None,
         calibration: str = "analytic",
         gap: float = 0.01,

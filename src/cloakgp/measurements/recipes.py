@@ -55,7 +55,7 @@ units apart, allows for as many more, and is within what was declared.
 """
 _KERNEL_ERROR = 128  # units in the last place by which two machines' kernel values may differ
 LARGEST_ERROR = 2**20  # units: beyond it, a column is mostly rounding
-_WORST = 64  # rows of a chunk that are handed back as the longest
+_WORST = 256  # rows of a chunk that are handed back as the longest
 
 
 @dataclass(frozen=True, eq=False)

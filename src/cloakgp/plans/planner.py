@@ -15,6 +15,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.posterior import denoised_error, denoising_gain
 from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
+from cloakgp.files.schema import is_custom
 from cloakgp.measurements.certificate import certify
 from cloakgp.measurements.lattice import Limits, to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
@@ -89,13 +90,20 @@ class Planner:
 
     @property
     def streamed(self) -> bool:
-        """Whether there are too many rows for a matrix that has a column for each."""
-        return self._many(len(self.inputs))
+        """Whether there are too many rows for a matrix that has a column for each, whatever the design."""
+        return self._entries > out_of_core.DENSE * out_of_core.LARGER
 
-    def _many(self, n_rows: int) -> bool:
+    def in_passes(self, design: str) -> bool:
+        """Whether a plan's measurement is a recipe."""
+        dear = design == "posterior" or is_custom(self.gp.kernel.to_spec())
+        return self.streamed if dear else self._entries > out_of_core.DENSE
+
+    @property
+    def _entries(self) -> int:
+        """Of a matrix that is written down; none where there must be one."""
         if self.gp.inducing is None:
-            return False
-        return n_rows * min(len(self.X_star), len(np.atleast_1d(self.gp.inducing))) > out_of_core.DENSE
+            return 0
+        return len(self.inputs) * min(len(self.X_star), len(np.atleast_1d(self.gp.inducing)))
 
     @cached_property
     def survey(self) -> Survey:
@@ -166,7 +174,7 @@ class Planner:
         checks.choice(design, "design", designs.DESIGNS)
         # Refuses a bad promise before the heavy work.
         expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
-        if self.streamed:
+        if self.in_passes(design):
             return plan_streamed(self, epsilon, delta, design, calibration, gap)
         gp, smoother = self.gp, self.smoother
         solution = self._solution(design, gap, (self.widest / expected_mu) ** 2)

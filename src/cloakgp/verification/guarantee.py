@@ -50,8 +50,6 @@ def check_words(manifest: dict[str, Any]) -> None:
     bounds = HIDES_INPUTS if kind == WITHHELD else shown
     reasons.refuse(claim["bound"] not in bounds, Reason.BOUND)
     designs = tuple(DESIGNS) if predictions else (FUNCTION,)
-    if kind == FACTORED:
-        designs = tuple(name for name in designs if name != "posterior")
     reasons.refuse(claim["design"] not in designs, Reason.DESIGN)
     statuses = STATUSES if predictions else (CLOSED_FORM,)
     reasons.refuse(claim["status"] not in statuses, Reason.STATUS)

@@ -35,7 +35,7 @@ def test_the_gap_is_reached_and_the_objective_is_the_textbooks(s):
 
 @pytest.mark.parametrize("s", [1e-3, 1.0, 1e3])
 def test_no_recipe_is_below_the_bound(s):
-    """Neither measurements at random, nor those with the same length in every direction that the rows have."""
+    """Whatever it measures; and the bound holds for whatever multipliers it is made from."""
     found = posterior_recipe(SPACE, COLUMNS, START, 0.01, s)
     for seed in range(50):
         R = np.random.default_rng(seed).normal(size=(R_, R_)) * np.geomspace(1, 10, R_)

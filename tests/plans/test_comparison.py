@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import cloakgp
 from cloakgp import GP
 from cloakgp.kernels import EQ
 from cloakgp.plans import out_of_core

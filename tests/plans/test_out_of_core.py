@@ -130,7 +130,9 @@ def test_every_design_is_the_one_that_is_written_out(plan_in_passes, approximati
 
 @every_noise
 @every_approximation
-def test_posterior_in_passes_beats_mse_and_is_bounded_by_any_matrix(plan_in_passes, tmp_path, approximation, noise):
+def test_posterior_in_passes_beats_mse_and_is_bounded_by_any_matrix(
+    plan_in_passes, tmp_path, approximation, noise
+):
     """A recipe is one of the matrices that the written-out design chooses from."""
     gp = model(approximation, noise)
     passed = plan_in_passes(gp, REPEATED, design="posterior")
@@ -320,6 +322,7 @@ def test_the_same_sums_are_made_whatever_the_chunks(monkeypatch, plan_in_passes,
 
 def test_nothing_as_large_as_rows_times_points_is_ever_held(monkeypatch):
     monkeypatch.setattr(out_of_core, "_PILOT", 2**19)
+    monkeypatch.setattr(out_of_core, "_SPREAD", 2**11)
     rows, points = 300_000, 100
     rng = np.random.default_rng(0)
     data, y = rng.uniform(0, 10, size=(rows, 2)), rng.uniform(0, 1, size=rows)
@@ -399,6 +402,7 @@ def test_the_last_pass_counts_every_row_also_what_the_pilot_lacks(
     monkeypatch.setattr(out_of_core, "_PILOT", 1)  # 4,096 rows
     monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
     monkeypatch.setattr(out_of_core, "_LONGEST", 0)
+    monkeypatch.setattr(out_of_core, "_SPREAD", 0)
     monkeypatch.setattr(out_of_core, "_ROUNDS", rounds)
     data, places, points = crowd_and_outlier()
     gp = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places, approximation)
@@ -424,6 +428,7 @@ def test_no_direction_is_lost_that_only_a_row_outside_of_the_pilot_has(
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
     monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
     monkeypatch.setattr(out_of_core, "_LONGEST", 0)
+    monkeypatch.setattr(out_of_core, "_SPREAD", 0)
     data, places, points = crowd_and_outlier()
     data[12_345] = 50.0
     far = np.full((1, data.shape[1]), 50.0)
@@ -457,6 +462,7 @@ def test_a_part_of_many_rows_is_looked_at_first_and_all_of_them_last(monkeypatch
     monkeypatch.setattr(out_of_core, "_PART", 3000)
     monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
     monkeypatch.setattr(out_of_core, "_LONGEST", 0)
+    monkeypatch.setattr(out_of_core, "_SPREAD", 0)
     seen = []
     looked = out_of_core.scan
     monkeypatch.setattr(

@@ -210,7 +210,7 @@ def _first_rows(columns: Columns, criterion: Criterion, at_once: int) -> Rows:
 def _rows_again(
     columns: Columns, criterion: Criterion, last: FloatArray, at_once: int
 ) -> tuple[Rows, FloatArray]:
-    """The rows that counted, and those that do not keep to the shape that they gave; multipliers to start from."""
+    """The rows that counted, those that do not keep to their shape, and multipliers to start from."""
     counted = np.flatnonzero(last > 1e-3 * last[last > 0].mean())
     v = last[counted] / last[counted].mean()
     g = columns.squared_norms(criterion.shape(weighted_gram(columns.take(counted), v)).transform)

@@ -45,7 +45,7 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import noise_objective, offset
 from cloakgp.posterior.links import FactoredLinks
 from cloakgp.rows.chunks import one_blas_thread, steps
-from cloakgp.rows.merging import Chunk, Inputs, stacked
+from cloakgp.rows.merging import Chunk, Inputs
 from cloakgp.rows.passes import sweep
 
 if TYPE_CHECKING:
@@ -62,8 +62,9 @@ make again.
 """
 _PILOT = 2**23  # entries of the pilot's columns
 _LONERS = 2**13  # rows that stand most alone near their inducing input
-_LONGEST = 2**13  # rows whose columns would be longest
-_ALONE = 1 / 3  # of the rows: these are looked at for that
+_SPREAD = 2**14  # rows that are spread over the space
+_LONGEST = 2**12  # rows whose columns would be longest
+_ALONE = 1 / 8  # of the rows: these are looked at for that
 _ROUNDS = 5  # of design and pass
 _DESIGN = 0.6  # share of the gap that the pilot's design may use up
 _PART, _PARTS = 2**16, 8  # least rows of a part of them, and how many parts
@@ -97,13 +98,17 @@ def _surveyed(planner: Planner) -> Survey:
     for rows in steps(len(even)):
         near = np.abs(features.kernel_rows(even.X[rows]))
         crowd += (near / np.maximum(near.sum(axis=1, keepdims=True), 1e-300)).sum(axis=0)
+    share = _share_for(
+        _SPREAD * len(even) / len(inputs),
+        np.concatenate([_alone(features.kernel_rows(even.X[rows]), crowd)[1] for rows in steps(len(even))]),
+    )
     rough = rough_design(planner, features, even)
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     digests = []
-    function = partial(_survey, features, gp.approximation, crowd, rough.measured, planner.widest)
+    function = partial(_survey, features, gp.approximation, crowd, share, rough.measured, planner.widest)
     most, columns = max(4, _LONERS // len(features.Z)), planner.X_star.shape[1]
     width = 3 + columns + (0 if inputs.windows is None else 3)
-    lone, longest = np.empty((0, width)), np.empty((0, width))
+    lone, longest, spread = np.empty((0, width)), np.empty((0, width)), [np.empty((0, width))]
     parts = sweep(
         function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="summing over rows"
     )
@@ -114,12 +119,13 @@ def _surveyed(planner: Planner) -> Survey:
         lone = lone[_first_of_each(lone[:, 0], lone[:, 1], most)]
         longest = np.vstack([longest, part.longest])
         longest = longest[np.argsort(-longest[:, 1], kind="stable")[:_LONGEST]]
+        spread.append(part.spread)
         digests.append(part.digest)
-    added = np.unique(np.vstack([lone, longest])[:, 2:], axis=0)
+    added = np.unique(np.vstack([lone, longest, *spread])[:, 2:], axis=0)
     windows = None if inputs.windows is None else added[:, 1 + columns :]
-    rows = Inputs(np.ascontiguousarray(added[:, 1 : 1 + columns]), added[:, 0].copy(), None, windows)
+    more = Inputs(np.ascontiguousarray(added[:, 1 : 1 + columns]), added[:, 0].copy(), None, windows)
     model = SparseGP(features, gp.approximation, total, planner.X_star)
-    pilot = first_pilot(planner, model, shared, even, rough.pilot).joined_by(planner, rows)
+    pilot = first_pilot(planner, model, shared, even, rough.pilot).joined_by(planner, more)
     return Survey(model, pilot, rough.solution, combined_digest(digests, inputs.groups))
 
 
@@ -133,13 +139,30 @@ class _Surveyed(NamedTuple):
     """Each with its nearest inducing input, how much it stands alone, its noise, itself, its bounds."""
     longest: FloatArray
     """The same of rows whose columns would be longest in a rough design, with how long they are."""
+    spread: FloatArray
+    """The same of rows that are drawn the likelier the more they stand alone: about evenly over the space."""
     digest: bytes
+
+
+def _alone(K: FloatArray, crowd: FloatArray) -> tuple[Rows, FloatArray]:
+    """Each row's nearest inducing input, and how much the row stands alone there."""
+    nearest = K.argmax(axis=1)
+    return nearest, K[np.arange(len(K)), nearest] / np.maximum(np.abs(K @ crowd), 1e-300)
+
+
+def _share_for(n: float, alone: FloatArray) -> float:
+    """The s for which min(1, s alone) adds up to about n."""
+    order = np.sort(alone)[::-1]
+    least = np.maximum(n - np.arange(len(order)), 0) / np.cumsum(order[::-1])[::-1]  # if so many count as 1
+    fits = np.flatnonzero(least * order <= 1)
+    return float(least[fits[0]]) if len(fits) else 1 / float(order[-1])
 
 
 def _survey(
     features: Features,
     approximation: str,
     crowd: FloatArray,
+    share: float,
     measured: FloatArray,
     widest: float,
     X: FloatArray,
@@ -154,8 +177,7 @@ def _survey(
     for rows in steps(len(chunk)):
         step = chunk[rows]
         K = features.kernel_rows(step.X)
-        largest = nearest[rows] = K.argmax(axis=1)
-        alone[rows] = K[np.arange(len(K)), largest] / np.maximum(np.abs(K @ crowd), 1e-300)
+        nearest[rows], alone[rows] = _alone(K, crowd)
         phi = features.W @ K.T
         D = unexplained(features, approximation, step.X, phi, step.noise)
         length[rows] = _lengths(measured, phi, D, alone[rows], step.windows, widest)
@@ -169,7 +191,9 @@ def _survey(
     table = np.column_stack([nearest, alone, chunk.variances, X, *own])
     long = np.argsort(-length, kind="stable")[: _LONGEST // 8]
     longest = np.column_stack([nearest, length, table[:, 2:]])[long]
-    return _Surveyed(total, shared, table[first], longest, chunk_digest(X, noise, counts, windows))
+    drawn = np.floor(np.cumsum(np.minimum(1.0, share * alone)))
+    spread = table[np.diff(drawn, prepend=0.0) > 0]
+    return _Surveyed(total, shared, table[first], longest, spread, chunk_digest(X, noise, counts, windows))
 
 
 def _lengths(
@@ -293,7 +317,7 @@ def _denoising(
     linked = FactoredLinks(gp, [measurement])
     H = linked.at(X_star)
     noise = measurement.noise_scale**2 * np.eye(len(linked.covariance))
-    gain: FloatArray = np.linalg.solve(linked.covariance + noise, H.T).T
+    gain = np.asarray(np.linalg.solve(linked.covariance + noise, H.T).T, dtype=np.float64)
     left = model.explained_variance - np.einsum("ij,ij->i", gain, H)
     return gain, float(weights @ left / weights.sum())
 

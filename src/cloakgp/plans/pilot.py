@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.designs.features import Space, posterior_recipe
 from cloakgp.designs.solution import Solution
 from cloakgp.model.inducing import Features, SparseGP, unexplained
-from cloakgp.model.smoothers import Rows, diagonal
+from cloakgp.model.smoothers import Rows, Smoother, diagonal
 from cloakgp.rows.chunks import steps
 from cloakgp.rows.merging import Chunk, Inputs
 from cloakgp.rows.passes import sweep
@@ -33,7 +33,7 @@ _ROUGH = 0.1  # gap of the `mse` design that others start from
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """Columns phi / D (r, n), in the units that designs count in; a smoother of as many rows."""
+    """Columns phi / D (r, n), in the units that designs count in; as much of a smoother as they ask for."""
 
     model: SparseGP
     features: FloatArray
@@ -42,7 +42,7 @@ class Pilot:
 
     @property
     def n_rows(self) -> int:
-        return self.features.shape[1]
+        return len(self.features.T)
 
     @property
     def n_outputs(self) -> int:
@@ -84,14 +84,12 @@ def rough_design(planner: Planner, features: Features, rows: Inputs) -> Rough:
     own, gram = _columns(planner, features, rows)
     model = SparseGP(features, gp.approximation, gram * times, planner.X_star)
     pilot = _with_common(planner, model, model.information, rows, own)
-    solution = designs.solve("mse", pilot, planner.weights, _ROUGH)
+    solution = designs.solve("mse", cast("Smoother", pilot), planner.weights, _ROUGH)
     assert solution.reduce is not None
     return Rough(pilot, solution, solution.reduce @ model.T)
 
 
-def first_pilot(
-    planner: Planner, model: SparseGP, shared: FloatArray, rows: Inputs, known: Pilot
-) -> Pilot:
+def first_pilot(planner: Planner, model: SparseGP, shared: FloatArray, rows: Inputs, known: Pilot) -> Pilot:
     """These rows, whose columns are known, and what all rows have in common: `shared` is a survey's."""
     return _with_common(planner, model, shared, rows, known.features[:, len(shared) :])
 
@@ -155,7 +153,7 @@ def solved(
             planner.solved[key] = _posterior(planner, pilot, gap, noise_variance, last)
         else:
             start = last if last is not None and last.design == design else None
-            planner.solved[key] = designs.solve(design, pilot, weights, gap, last=start)
+            planner.solved[key] = designs.solve(design, cast("Smoother", pilot), weights, gap, last=start)
     return planner.solved[key]
 
 

@@ -77,10 +77,10 @@ class Planner:
         self.weights = frozen(relative_weights(weights))
         if is_lazy(self.X) and not self.streamed:  # held whole, so that it cannot be changed behind a plan
             self.X = checks.matrix(np.asarray(self.X[:]), "X")
-            del self.inputs
+            self.__dict__.pop("inputs", None)
         if self.gp.downweight is not None:
             self.gp = downweighted(self.gp, self.inputs, self.device)
-            del self.inputs
+            self.__dict__.pop("inputs", None)
         self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
 
     @cached_property

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cloakgp.calibration import CALIBRATIONS, DELTA_FLOOR, EPSILON_LIMIT, calibrate, delta_slack
 from cloakgp.designs import DESIGNS
-from cloakgp.files.schema import FACTORED, FUNCTION, PEOPLE, PER_ROW, PREDICTIONS, WITHHELD
+from cloakgp.files.schema import FUNCTION, PEOPLE, PER_ROW, PREDICTIONS, WITHHELD
 from cloakgp.measurements.certificate import CLOSED_FORM, DIGITS, SPEND, STATUSES, short
 from cloakgp.measurements.unit import OUTCOME, PERSON, UNITS, Unit
 from cloakgp.plans.function_planner import HIDES_INPUTS

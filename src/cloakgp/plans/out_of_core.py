@@ -190,7 +190,8 @@ def _survey(
     own = [] if windows is None else [windows]
     table = np.column_stack([nearest, alone, chunk.variances, X, *own])
     long = np.argsort(-length, kind="stable")[: _LONGEST // 8]
-    longest = np.column_stack([nearest, length, table[:, 2:]])[long]
+    longest = table[long]
+    longest[:, 1] = length[long]
     drawn = np.floor(np.cumsum(np.minimum(1.0, share * alone)))
     spread = table[np.diff(drawn, prepend=0.0) > 0]
     return _Surveyed(total, shared, table[first], longest, spread, chunk_digest(X, noise, counts, windows))

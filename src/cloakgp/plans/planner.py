@@ -27,6 +27,7 @@ from cloakgp.plans import out_of_core
 from cloakgp.plans.comparison import Comparison, compare
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
+from cloakgp.plans.preview import Preview, preview
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
 from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.merging import Inputs, distinct
@@ -82,6 +83,8 @@ class Planner:
             self.gp = downweighted(self.gp, self.inputs, self.device)
             self.__dict__.pop("inputs", None)
         self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
+        self.last: dict[str, Plan] = {}  # of each design, for previews
+        self.linked: dict[str, tuple[FloatArray, FloatArray, FloatArray]] = {}
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -174,6 +177,39 @@ class Planner:
         checks.choice(design, "design", designs.DESIGNS)
         # Refuses a bad promise before the heavy work.
         expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
+        made = self._planned(epsilon, delta, design, calibration, gap, expected_mu)
+        self.last[design] = made
+        self.linked.pop(design, None)
+        return made
+
+    def preview(
+        self,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        design: str = "mse",
+        calibration: str = "analytic",
+    ) -> Preview:
+        """About what a plan for another promise would have, fast: noise and expected error, no integers.
+
+        It rests on the last plan of that design, and makes one only where there is none. Nothing can be
+        released from it, and no plan depends on it.
+
+        Parameters
+        ----------
+        epsilon, delta, design, calibration
+            As for :meth:`plan`.
+
+        Returns
+        -------
+        Preview
+            With `noise_std`, `expected_error` and `gp_std` at the test points.
+        """
+        return preview(self, epsilon, delta, design, calibration)
+
+    def _planned(
+        self, epsilon: float, delta: float, design: str, calibration: str, gap: float, expected_mu: float
+    ) -> Plan:
         if self.in_passes(design):
             return plan_streamed(self, epsilon, delta, design, calibration, gap)
         gp, smoother = self.gp, self.smoother

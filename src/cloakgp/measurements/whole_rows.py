@@ -321,7 +321,7 @@ def furthest_squared(matrix: IntArray, origin: bool) -> int:
 
 
 def _furthest_of(high: FloatArray, low: FloatArray, some: slice) -> int:
-    """Largest squared distance of some columns from all: of differences |h|^2 2^42 + 2 <h, l> 2^21 + |l|^2."""
+    """Largest squared distance of some columns from all, with differences h 2^21 + l."""
     hh, ll = _products(high, high, some), _products(low, low, some)
     hl = _products(high, low, some) + _products(low, high, some)
     # Carried over, so that the largest is the one whose digits are.

@@ -2,13 +2,14 @@
 
     CLOAKGP_DATA=folder python experiments/minneapolis.py [--data stops] [--splits 5] [--epsilon 1 0.5]
 
-`--data` is stops (was a person searched, by place and reason of the stop: 80 % of the rows are released, 20 %
-held out), rows (the same with whole rows private, on a grid of `--cells` a side), plain (outcomes private,
-but taken for numbers from 0 to 1: no link) or visits (to a doctor, as counts by age, site and sex, the promise
-being to people). Nothing is known but public ranges and levels; delta is 10⁻⁶. For each split one draw of the
-noise: prints by how much the log loss is below that of the base rate on the same split, which is not private,
-with the standard error over the splits; of visits the Poisson deviance. `--export folder` writes the splits
-of stops as CSV files instead, for `dp_ebm.py`. Needs `mpls_stops.csv.gz` and `randhie.csv.gz` in the folder.
+`--data` is stops (was a person searched, by place and reason of the stop: 80 % of the rows are released, 20
+% held out), rows (the same with whole rows private, on a grid of `--cells` a side), plain (outcomes
+private, but taken for numbers from 0 to 1: no link) or visits (to a doctor, as counts by age, site and sex,
+the promise being to people). Nothing is known but public ranges and levels; delta is 10⁻⁶. For each split
+one draw of the noise: prints by how much the log loss is below that of the base rate on the same split,
+which is not private, with the standard error over the splits; of visits the Poisson deviance. `--export
+folder` writes the splits of stops as CSV files instead, for `dp_ebm.py`. Needs `mpls_stops.csv.gz` and
+`randhie.csv.gz` in the folder.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from cloakgp.model.build import OnDevice, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks
 from cloakgp.plans import out_of_core
+from cloakgp.plans.comparison import Comparison, compare
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
@@ -152,13 +154,14 @@ class Planner:
         self,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         design: str = "mse",
         calibration: str = "analytic",
         gap: float = 0.01,
     ) -> Plan:
         """A plan, as :meth:`GP.plan` makes it."""
-        epsilon, delta = calibrate.promise(epsilon, delta)
+        n = len(self.X) if self.people is None else self.people.n_people
+        epsilon, delta = calibrate.promise(epsilon, delta, n)
         gap = checks.positive(gap, "gap")
         checks.choice(design, "design", designs.DESIGNS)
         # Refuses a bad promise before the heavy work.
@@ -217,6 +220,19 @@ class Planner:
             columns=self.columns,
             rows=self.rows,
         )
+
+    def compare(
+        self,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        designs: Sequence[str] | None = None,
+        calibration: str = "analytic",
+        gap: float = 0.01,
+    ) -> Comparison:
+        """Plans of several designs side by side, as :meth:`GP.compare` makes them."""
+        promise = {"epsilon": epsilon, "delta": delta, "calibration": calibration, "gap": gap}
+        return compare(self, designs, **promise)
 
     @property
     def unit(self) -> Unit:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cloakgp.accounting import Gaussian
-from cloakgp.checks import FloatArray
+from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError
 from cloakgp.files import atomic, schema
 from cloakgp.files.container import ReleaseFileError
@@ -72,6 +72,21 @@ class Plan(PlanBase["Release"]):
         """(P,) std of the privacy noise at each test point."""
         std: FloatArray = self.measurement.noise_scale * np.linalg.norm(self.reconstruction, axis=1)
         return std
+
+    @cached_property
+    def expected_error(self) -> FloatArray:
+        """(P,) std of what a reader's predictions will be off by, if the model is right; public.
+
+        Of the denoised predictions: the GP's own uncertainty and the privacy noise together.
+        """
+        std: FloatArray = self._unanswered.predict(self.X_star, return_std=True)[1]
+        return frozen(std)
+
+    @property
+    def _unanswered(self) -> Posterior:
+        """The posterior as it would be after a release: uncertainties do not depend on what comes out."""
+        nothing = np.zeros(self.measurement.n_measurements, dtype=np.int64)
+        return Posterior(self.gp, self.X, [(self.measurement, nothing)], columns=self.columns)
 
     @property
     def noise_cov(self) -> FloatArray:
@@ -203,9 +218,7 @@ class Plan(PlanBase["Release"]):
 
     def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that denoised predictions at `X` will have; public and free."""
-        nothing = np.zeros(self.measurement.n_measurements, dtype=np.int64)
-        posterior = Posterior(self.gp, self.X, [(self.measurement, nothing)], columns=self.columns)
-        return posterior.uncertainty(X, include_noise=False).privacy
+        return self._unanswered.uncertainty(X, include_noise=False).privacy
 
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
@@ -218,15 +231,17 @@ class Plan(PlanBase["Release"]):
         return Release(plan, answer, receipt)
 
     def to_frame(self, *, backend: str = "pandas") -> Any:
-        """The test points as a table, with the std of the privacy noise and the GP's own.
+        """The test points as a table: the error to be expected, the std of the privacy noise, the GP's own.
 
         `backend` is "pandas", "polars" or "pyarrow"; it must be installed.
         """
-        numbers = {"noise_std": self.noise_std, "gp_std": self.gp_std}
+        names = ("expected_error", "noise_std", "gp_std")
+        numbers = {name: getattr(self, name) for name in names}
         return showing.frame(self.columns, self.X_star, numbers, backend)
 
     def _repr_html_(self) -> str:
-        facts = showing.facts(self.certificate, self.columns, self.X_star, noise_std=self.noise_std)
+        more = {"expected_error": self.expected_error, "noise_std": self.noise_std}
+        facts = showing.facts(self.certificate, self.columns, self.X_star, **more)
         return showing.page("Plan", facts | {"design": self.certificate.design}, False)
 
     def __repr__(self) -> str:

@@ -42,7 +42,7 @@ def make_rows_plan(
     X_star: Any,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     weights: Any,
     max_rows: int | None,
 ) -> RowsPlan:
@@ -62,7 +62,7 @@ def make_known_rows_plan(
     X_star: Any,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     weights: Any,
     max_rows: int | None,
 ) -> RowsPlan:
@@ -92,16 +92,16 @@ def _planned(
     n: int,
     X_star: Any,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     weights: Any,
     max_rows: int | None,
     stages: int | None,
     outcome: str,
 ) -> RowsPlan:
-    epsilon, delta = calibrate.promise(epsilon, delta)
+    population = _population(n, max_rows)
+    epsilon, delta = calibrate.promise(epsilon, delta, population.size)
     if stages is not None and stages < 2:
         raise ArgumentError("stages", "must be at least 2 for whole rows: the first counts them", str(stages))
-    population = _population(n, max_rows)
     points = grid.cover() if X_star is None else grid.points(X_star)
     if weights is None:
         weights = np.ones(len(points))

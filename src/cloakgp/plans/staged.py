@@ -41,6 +41,7 @@ from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.forecast import forecast, linked_forecast
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import State
+from cloakgp.posterior.model_check import ModelCheck, check_mixture
 from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
@@ -536,6 +537,10 @@ class StagedRelease(Labelled):
             known = replace(rule, prior=Known(gp.with_inducing(rule.inputs.X)))
             return learned_from(known, self.stages, (KnownSetting(gp),), np.ones(1))
         return conditioned(gp.with_inducing(rule.inputs.X), rule, rule.all_stages(self.stages))
+
+    def check_model(self) -> ModelCheck:
+        """Whether what was learned fits what was released; free. See :meth:`Release.check_model`."""
+        return check_mixture(self.learned.posteriors, self.learned.weights)
 
     def evidence(self, gp: GP) -> float:
         """How well a model explains what was released: see :meth:`Release.evidence`.

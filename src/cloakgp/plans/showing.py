@@ -23,6 +23,16 @@ def interval(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatAr
     return {"prediction": mean, "std": std, "lower": mean - half, "upper": mean + half}
 
 
+def by_class(classes: Any, mean: FloatArray, ends: FloatArray, noise: FloatArray) -> dict[str, FloatArray]:
+    """Each class's probability, the two ends of its interval, and the privacy noise's part."""
+    found = {}
+    for place, name in enumerate(classes):
+        found[f"{name}"] = mean[:, place]
+        found[f"{name} lower"], found[f"{name} upper"] = ends[:, place].T
+        found[f"{name} noise_std"] = noise[:, place]
+    return found
+
+
 def frame(columns: Columns | None, X: FloatArray, numbers: dict[str, FloatArray], backend: Any) -> Any:
     """A table with the inputs, named and coded as they were given, and these numbers beside them."""
     checks.choice(backend, "backend", BACKENDS)

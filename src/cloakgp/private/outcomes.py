@@ -14,7 +14,7 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.measurements.lattice import IntArray, Lattice
 from cloakgp.rows.chunks import is_dask
-from cloakgp.rows.file_cells import read_numbers
+from cloakgp.rows.file_cells import read_numbers, read_texts
 from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.on_dask import as_array
@@ -33,6 +33,10 @@ OTHER_LABELS = (
     "y must have the labels of X's rows, in the same order; its index is another one. Use "
     "y = y.loc[X.index]; or, if its rows are in the order of X's all the same, y = y.to_numpy(). Nothing was "
     "spent."
+)
+LABELS_STAY = (
+    "y is a Dask array, and labels are compared with the classes here: they are not fetched from a cluster "
+    "unasked. Give y.compute() if they may leave it. Nothing was spent."
 )
 DROPPED_ON_DASK = (
     "y is a Dask array, of which no rows can be left out here. Leave out those with missing inputs of X and "
@@ -138,21 +142,31 @@ class PrivateLabels:
     What is none of them is missing. Every outcome is compared with every class, whatever it is.
     """
 
-    __slots__ = ("_classes", "_y")
+    __slots__ = ("_classes", "_y", "index")
 
     def __init__(self, y: Any, classes: tuple[Any, ...]) -> None:
+        if is_dask(y):
+            raise ValueError(LABELS_STAY)
         self._y, self._classes = y, classes
+        self.index = getattr(y, "index", None)  # labels of its rows, for own_rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
         """As float64, NaN where it is no class; called by :func:`kept` alone."""
-        labels = np.asarray(self._y).astype(object)
+        y, texts = self._y, any(isinstance(one, str) for one in self._classes)
+        labels = read_texts(*y.source) if texts and isinstance(y, PrivateColumn) else np.asarray(y)
+        labels = labels.astype(object)
         numbers = np.full(labels.shape, np.nan)
         for number, one in enumerate(self._classes):
-            numbers[np.equal(labels, one, dtype=object).astype(bool)] = number
+            numbers[_same(labels, one).astype(bool)] = number
         return numbers
 
     def __repr__(self) -> str:
         return "<PrivateLabels, unread>"
+
+
+def _same(labels: Any, one: Any) -> Any:
+    """Whether each label is this class; None and pandas' NA, which compares with nothing, are not."""
+    return np.frompyfunc(lambda label: np.isscalar(label) and bool(label == one), 1, 1)(labels)
 
 
 class _ParquetRows:

@@ -34,10 +34,6 @@ OTHER_LABELS = (
     "y = y.loc[X.index]; or, if its rows are in the order of X's all the same, y = y.to_numpy(). Nothing was "
     "spent."
 )
-LABELS_STAY = (
-    "y is a Dask array, and labels are compared with the classes here: they are not fetched from a cluster "
-    "unasked. Give y.compute() if they may leave it. Nothing was spent."
-)
 DROPPED_ON_DASK = (
     "y is a Dask array, of which no rows can be left out here. Leave out those with missing inputs of X and "
     "y alike, by X alone. Nothing was spent."
@@ -85,6 +81,15 @@ def kept(y: Any, n_rows: int) -> Any:
             "Nothing was spent."
         )
     return array
+
+
+def column(values: Any, texts: bool = False) -> Any:
+    """As an array; what pandas has for a missing entry becomes None, which equals nothing."""
+    if texts and isinstance(values, PrivateColumn):
+        return read_texts(*values.source)
+    if hasattr(values, "iloc") and getattr(values.dtype, "kind", "O") not in "biuf":
+        return values.to_numpy(dtype=object, na_value=None)
+    return np.asanyarray(values)  # masks stay what they are
 
 
 def own_rows(y: Any, rows: TableRows | None) -> Any:
@@ -145,28 +150,19 @@ class PrivateLabels:
     __slots__ = ("_classes", "_y", "index")
 
     def __init__(self, y: Any, classes: tuple[Any, ...]) -> None:
-        if is_dask(y):
-            raise ValueError(LABELS_STAY)
         self._y, self._classes = y, classes
         self.index = getattr(y, "index", None)  # labels of its rows, for own_rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
         """As float64, NaN where it is no class; called by :func:`kept` alone."""
-        y, texts = self._y, any(isinstance(one, str) for one in self._classes)
-        labels = read_texts(*y.source) if texts and isinstance(y, PrivateColumn) else np.asarray(y)
-        labels = labels.astype(object)
-        numbers = np.full(labels.shape, np.nan)
+        labels = column(self._y, any(isinstance(one, str) for one in self._classes))
+        values, numbers = np.asarray(labels, dtype=object), np.full(labels.shape, np.nan)
         for number, one in enumerate(self._classes):
-            numbers[_same(labels, one).astype(bool)] = number
-        return numbers
+            numbers = np.where(np.equal(values, one, dtype=object).astype(bool), number, numbers)
+        return np.where(np.ma.getmaskarray(labels), np.nan, numbers)
 
     def __repr__(self) -> str:
         return "<PrivateLabels, unread>"
-
-
-def _same(labels: Any, one: Any) -> Any:
-    """Whether each label is this class; None and pandas' NA, which compares with nothing, are not."""
-    return np.frompyfunc(lambda label: np.isscalar(label) and bool(label == one), 1, 1)(labels)
 
 
 class _ParquetRows:

@@ -64,9 +64,9 @@ __all__ = [
 
 MISSING = ("error", "midpoint")
 STAYS = (
-    "y is a Dask array, and this needs single outcomes here: a selection compares rows, and where a chunk of "
-    "rows has one in a bin, its sum is that outcome. They are not fetched from a cluster unasked. Give "
-    "y.compute() if they may leave it. Nothing was spent."
+    "y is a Dask array, and this needs single outcomes here: a selection compares rows, labels are compared "
+    "with classes, and where a chunk of rows has one in a bin, its sum is that outcome. They are not fetched "
+    "from a cluster unasked. Give y.compute() if they may leave it. Nothing was spent."
 )
 
 
@@ -220,6 +220,8 @@ def _times(
     """The exact measurements, once their integers are found to keep the promise."""
     m.check()
     checks.choice(missing, "missing", MISSING)
+    if classes and is_dask(y):
+        raise ValueError(STAYS)
     if classes and isinstance(m, RowSums):
         y = PrivateRows(y.X, PrivateLabels(y.y, classes), y.people)
     elif classes:
@@ -248,8 +250,6 @@ def _times_classes(m: Measurement, y: Any, missing: str) -> IntArray:
     What is no class's number is missing: 0 for all (lemma 22).
     """
     source: Any = kept(y, m.n_rows)
-    if is_dask(source):
-        raise ValueError(STAYS)
     sums, complete = np.zeros((m.matrix.shape[1], m.classes), dtype=np.int64), True
     for rows in chunks(m.n_rows):
         values = numeric(source[rows])

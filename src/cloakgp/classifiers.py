@@ -21,8 +21,8 @@ class PrivateGPClassifier(ClassifierMixin, PrivateGPEstimator):  # type: ignore[
     """Differentially private Gaussian-process classification.
 
     Every setting must come from public knowledge, the classes too: they are named, never taken from y, since
-    which of them occur may be what nobody should learn. `epsilon` and `delta` have no safe default. The model
-    is learned, privately, by :class:`cloakgp.AutoGP`; or `kernel` sets it.
+    which of them occur may be what nobody should learn. `epsilon` has no safe default. The model is learned,
+    privately, by :class:`cloakgp.AutoGP`; or `kernel` sets it.
 
     **Each `fit` is a new spend of (epsilon, delta)**, as for :class:`cloakgp.PrivateGPRegressor`.
 
@@ -33,7 +33,7 @@ class PrivateGPClassifier(ClassifierMixin, PrivateGPEstimator):  # type: ignore[
         of them is missing, and refused before anything is spent, without being named. More than two need
         about 1.4 times the privacy noise of two, however many they are.
     epsilon, delta : float
-        The promise that each fit spends.
+        The promise that each fit spends; delta has a default, as for :class:`cloakgp.PrivateGPRegressor`.
     query : (P, D) array, optional
         Where predictions matter most. Points that cover X and its surroundings, if absent.
     kernel : Kernel or callable, optional
@@ -61,7 +61,7 @@ class PrivateGPClassifier(ClassifierMixin, PrivateGPEstimator):  # type: ignore[
     >>> import numpy as np
     >>> X = np.linspace(0, 10, 60)[:, None]
     >>> y = np.where(X[:, 0] > 5, "yes", "no")
-    >>> model = PrivateGPClassifier(("no", "yes"), epsilon=2.0, delta=1e-3).fit(X, y)
+    >>> model = PrivateGPClassifier(("no", "yes"), epsilon=2.0).fit(X, y)
     >>> model.predict_proba(X).shape
     (60, 2)
     """
@@ -102,11 +102,8 @@ class PrivateGPClassifier(ClassifierMixin, PrivateGPEstimator):  # type: ignore[
         people : (N,) ids, or the name of a column of X, optional
             Whose row each is: see :meth:`cloakgp.PrivateGPRegressor.fit`.
         """
-        missing = [name for name in ("epsilon", "delta") if getattr(self, name) is None]
-        if missing:
-            raise ValueError(
-                f"{', '.join(missing)} must be given: there is no safe default, and y must not choose them."
-            )
+        if self.epsilon is None:
+            raise ValueError("epsilon must be given: there is no safe default.")
         if y is None:
             raise ValueError("PrivateGPClassifier requires y to be passed, but the target y is None.")
         plan = self._plan(X, people, self._model())

@@ -27,7 +27,7 @@ from cloakgp.posterior.learning import Learned
 from cloakgp.rows.frames import read
 from cloakgp.rows.inputs import as_inputs
 
-_NEEDED = ("bounds", "epsilon", "delta")
+_NEEDED = ("bounds", "epsilon")
 _OF_A_SET_MODEL = {
     "noise": "its noise with it",
     "design": "each stage has a design of its own",
@@ -61,7 +61,7 @@ class PrivateGPEstimator(BaseEstimator):  # type: ignore[misc]
             query = cover(found.X, categories=() if found.columns is None else found.columns.categories)
         more |= {"epsilon": self.epsilon, "delta": self.delta, "people": people}
         plan = model.plan(X, query, missing_inputs=self.missing_inputs, **more)
-        self._warn_if_repeated(plan.X.shape)
+        self._warn_if_repeated(plan)
         return plan
 
     def _note(self, given: Any, plan: Any) -> None:
@@ -91,11 +91,12 @@ class PrivateGPEstimator(BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "release_")
 
-    def _warn_if_repeated(self, shape: tuple[int, ...]) -> None:
+    def _warn_if_repeated(self, plan: Any) -> None:
+        shape, promised = plan.X.shape, plan.certificate
         if _fits[shape]:
             warnings.warn(
                 f"fit number {_fits[shape] + 1} on data of shape {shape} in this process: if it is the same "
-                f"data, ({float(self.epsilon):g}, {float(self.delta):g}) is spent each time.",
+                f"data, ({promised.epsilon:g}, {promised.delta:g}) is spent each time.",
                 RepeatedFitWarning,
                 stacklevel=4,
             )
@@ -104,8 +105,8 @@ class PrivateGPEstimator(BaseEstimator):  # type: ignore[misc]
 class PrivateGPRegressor(RegressorMixin, PrivateGPEstimator):  # type: ignore[misc]
     """Differentially private Gaussian-process regression.
 
-    Every setting must come from public knowledge. `bounds`, `epsilon` and `delta` have no safe default, and
-    `fit` refuses to guess them. The model is learned, privately, by :class:`cloakgp.AutoGP`; or `kernel` and
+    Every setting must come from public knowledge. `bounds` and `epsilon` have no safe default, and `fit`
+    refuses to guess them. The model is learned, privately, by :class:`cloakgp.AutoGP`; or `kernel` and
     `noise` set it.
 
     **Each `fit` is a new spend of (epsilon, delta).** A grid search or cross-validation around this
@@ -123,7 +124,8 @@ class PrivateGPRegressor(RegressorMixin, PrivateGPEstimator):  # type: ignore[mi
         Where outcomes are known to lie; values outside are clipped. Where the model is learned, generous ones
         will do.
     epsilon, delta : float
-        The promise that each fit spends.
+        The promise that each fit spends. If absent, delta is the largest power of ten below 1 / (10 n) for n
+        rows, or n people: ``certificate_.delta``.
     query : (P, D) array, optional
         Where predictions matter most: the noise is shaped for these points. If absent, points that
         cover X and its surroundings are chosen from X, which is public (:func:`cover`). Predictions
@@ -166,7 +168,7 @@ class PrivateGPRegressor(RegressorMixin, PrivateGPEstimator):  # type: ignore[mi
     >>> import numpy as np
     >>> X = np.linspace(0, 80, 40)[:, None]
     >>> y = 150 - 80 * np.exp(-X[:, 0] / 8)
-    >>> model = PrivateGPRegressor(bounds=(0, 250), epsilon=1.0, delta=1e-3).fit(X, y)
+    >>> model = PrivateGPRegressor(bounds=(0, 250), epsilon=1.0).fit(X, y)
     >>> mean, std = model.predict(X, return_std=True)
     """
 
@@ -271,7 +273,7 @@ class PrivateGPRegressor(RegressorMixin, PrivateGPEstimator):  # type: ignore[mi
         elif self.prior is not None:
             raise ArgumentError("prior", "must be left out with kernel: it is for a model that is learned")
 
-    def _model(self) -> tuple[Any, dict[str, str]]:
+    def _model(self) -> tuple[Any, dict[str, Any]]:
         """The model, learned or set, and what else its plan is made with."""
         if self.kernel is None:
             return AutoGP(self.bounds, prior=self.prior, inducing=self.inducing), {}

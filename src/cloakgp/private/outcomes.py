@@ -74,7 +74,7 @@ def kept(y: Any, n_rows: int) -> Any:
     elif isinstance(y, PrivateColumn) and is_parquet(y.place[0]):
         array = _ParquetRows(_numbers(lambda: ParquetColumns(*y.place)))
     else:
-        array = _numbers(lambda: np.asanyarray(y))  # memory maps and masks stay what they are
+        array = _numbers(lambda: _vector(y))  # memory maps and masks stay what they are
     if tuple(array.shape) != (n_rows,):
         raise ValueError(
             f"y must have shape ({n_rows},), one outcome per row of X; got shape {array.shape}. "
@@ -87,9 +87,15 @@ def column(values: Any, texts: bool = False) -> Any:
     """As an array; what pandas has for a missing entry becomes None, which equals nothing."""
     if texts and isinstance(values, PrivateColumn):
         return read_texts(*values.source)
-    if hasattr(values, "iloc") and getattr(values.dtype, "kind", "O") not in "biuf":
-        return values.to_numpy(dtype=object, na_value=None)
-    return np.asanyarray(values)  # masks stay what they are
+    if hasattr(values, "iloc") and getattr(getattr(values, "dtype", None), "kind", "O") not in "biuf":
+        return _vector(values, values.to_numpy(dtype=object, na_value=None))
+    return _vector(values)  # masks stay what they are
+
+
+def _vector(y: Any, array: Any = None) -> Any:
+    """y as an array; that of a table's only column is a vector."""
+    array = np.asanyarray(y) if array is None else array
+    return array[:, 0] if hasattr(y, "columns") and array.shape[1:] == (1,) else array
 
 
 def own_rows(y: Any, rows: TableRows | None) -> Any:

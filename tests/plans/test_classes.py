@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp import GP, AutoGP, Grid, Hyperprior, Ledger
+from cloakgp import GP, AutoGP, Grid, Hyperprior, Ledger, plots
 from cloakgp.kernels import EQ, Constant
 from cloakgp.ledger.errors import BudgetExceeded
 from cloakgp.testing import insecure_seed
+from cloakgp.workflow import releases
 
 KERNEL = EQ(2.0, variance=1.5) + Constant(1.0)
 PROMISE = {"epsilon": 4.0, "delta": 1e-3}
@@ -105,6 +106,11 @@ def test_what_readers_can_do_with_it(learned):
     for wrong in (GP(KERNEL, outcome="yes/no"), GP(KERNEL, classes=("car", "bus", "plane"))):
         with pytest.raises(ValueError, match="gp must"):
             learned.remodel(wrong)
+    assert learned.check_model().fits
+    with pytest.raises(ValueError, match="one for each of 3 classes"):
+        plots.plot_release(learned)
+    found = releases.predictions(learned, POINTS)
+    np.testing.assert_array_equal(found["bus"], learned.predict_proba(POINTS)[:, 1])
     frame = learned.to_frame()
     np.testing.assert_allclose(frame[list(NAMES)].sum(axis=1), 1.0)
     assert {"x", "bus lower", "bus upper", "bus noise_std"} <= set(frame.columns)

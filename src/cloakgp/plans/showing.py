@@ -23,13 +23,12 @@ def interval(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatAr
     return {"prediction": mean, "std": std, "lower": mean - half, "upper": mean + half}
 
 
-def by_class(classes: Any, mean: FloatArray, ends: FloatArray, noise: FloatArray) -> dict[str, FloatArray]:
-    """Each class's probability, the two ends of its interval, and the privacy noise's part."""
+def by_class(classes: Any, chances: FloatArray, **more: FloatArray) -> dict[str, FloatArray]:
+    """Each class's probability by its name, and what else there is beside it: columns of (n, K) arrays."""
     found = {}
     for place, name in enumerate(classes):
-        found[f"{name}"] = mean[:, place]
-        found[f"{name} lower"], found[f"{name} upper"] = ends[:, place].T
-        found[f"{name} noise_std"] = noise[:, place]
+        found[f"{name}"] = chances[:, place]
+        found |= {f"{name} {what}": values[:, place] for what, values in more.items()}
     return found
 
 

@@ -43,7 +43,7 @@ from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.forecast import forecast, linked_forecast
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import State
-from cloakgp.posterior.model_check import ModelCheck, check_mixture
+from cloakgp.posterior.model_check import ModelCheck, check_mixtures
 from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
@@ -553,7 +553,7 @@ class StagedRelease(Labelled):
 
     def check_model(self) -> ModelCheck:
         """Whether what was learned fits what was released; free. See :meth:`Release.check_model`."""
-        return check_mixture(self.learned.posteriors, self.learned.weights)
+        return check_mixtures(self.learned.curves, self.learned.weights)
 
     def evidence(self, gp: GP) -> float:
         """How well a model explains what was released: see :meth:`Release.evidence`.
@@ -561,8 +561,8 @@ class StagedRelease(Labelled):
         What was measured of the noise level is not counted.
         """
         found = self.remodel(gp)
-        posteriors = found.all_posteriors if isinstance(found, Learned) else [found]
-        return math.fsum(float(posterior.log_evidence) for posterior in posteriors)
+        best = [own[0] for own in found.curves] if isinstance(found, Learned) else [found]
+        return math.fsum(float(posterior.log_evidence) for posterior in best)
 
     def learn(self, prior: Hyperprior | None = None) -> Learned:
         """What was learned; or, with another hyperprior, what would have been learned with it. Free."""
@@ -613,9 +613,9 @@ class StagedRelease(Labelled):
         """
         mean, std = self.predict(self.X_star, return_std=True)
         if mean.ndim > 1:
-            numbers = showing.by_class(
-                self.classes, self.mean, self.interval(self.X_star, level), self.noise_std
-            )
+            low, high = np.moveaxis(self.interval(self.X_star, level), 2, 0)
+            more = {"std": std, "lower": low, "upper": high, "noise_std": self.noise_std}
+            numbers = showing.by_class(self.classes, mean, **more)
         else:
             numbers = showing.interval(mean, std, level) | {"noise_std": self.noise_std}
         return showing.frame(self.plan.columns, self.X_star, numbers, backend)

@@ -134,9 +134,9 @@ class ClassLearned(LinkedLearned):
     each: tuple[LinkedLearned, ...] = ()
 
     @property
-    def all_posteriors(self) -> tuple[Posterior, ...]:
-        """The best model's, of each class."""
-        return tuple(own.posteriors[0] for own in self.each)
+    def curves(self) -> tuple[tuple[Posterior, ...], ...]:
+        """The models' posteriors, of each class."""
+        return tuple(own.posteriors for own in self.each)
 
     def predict(
         self,

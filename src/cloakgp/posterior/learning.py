@@ -130,9 +130,9 @@ class Learned:
         return draws
 
     @property
-    def all_posteriors(self) -> tuple[Posterior, ...]:
-        """The best model's; of each class, where outcomes are one of several."""
-        return self.posteriors[:1]
+    def curves(self) -> tuple[tuple[Posterior, ...], ...]:
+        """The models' posteriors; of each class, where outcomes are one of several."""
+        return (self.posteriors,)
 
     @property
     def noise(self) -> float:

@@ -23,6 +23,15 @@ def interval(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatAr
     return {"prediction": mean, "std": std, "lower": mean - half, "upper": mean + half}
 
 
+def by_class(classes: Any, chances: FloatArray, **more: FloatArray) -> dict[str, FloatArray]:
+    """Each class's probability by its name, and what else there is beside it: columns of (n, K) arrays."""
+    found = {}
+    for place, name in enumerate(classes):
+        found[f"{name}"] = chances[:, place]
+        found |= {f"{name} {what}": values[:, place] for what, values in more.items()}
+    return found
+
+
 def frame(columns: Columns | None, X: FloatArray, numbers: dict[str, FloatArray], backend: Any) -> Any:
     """A table with the inputs, named and coded as they were given, and these numbers beside them."""
     if columns is None:

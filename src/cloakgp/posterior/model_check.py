@@ -104,6 +104,13 @@ def check_mixture(posteriors: tuple[Posterior, ...], weights: FloatArray) -> Mod
     return ModelCheck(p_value >= RARE, p_value, ratio, None, None)
 
 
+def check_mixtures(curves: tuple[tuple[Posterior, ...], ...], weights: FloatArray) -> ModelCheck:
+    """The same of several classes: the one that fits worst, its p-value times their number (Bonferroni)."""
+    worst = min((check_mixture(own, weights) for own in curves), key=lambda one: one.p_value)
+    p_value = min(1.0, len(curves) * worst.p_value)
+    return replace(worst, fits=p_value >= RARE, p_value=p_value)
+
+
 def residual_check(posterior: Posterior) -> tuple[float, float]:
     """The p-value of the residuals, and how large their squares are over what is expected."""
     surprise, covariance, noise = posterior.residuals

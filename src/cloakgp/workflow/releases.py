@@ -21,6 +21,7 @@ from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
+from cloakgp.plans.showing import by_class
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
 from cloakgp.posterior.model_check import ModelCheck
@@ -138,6 +139,8 @@ def predictions(
 ) -> dict[str, FloatArray]:
     """Mean, std and interval at `X`: denoised; or the function itself where X is hidden. Free.
 
+    Of several classes, each one's probability by its name, with its std and interval.
+
     The interval holds with probability `level` if the model is right. For a function that hides X it is
     about the privacy noise alone.
     """
@@ -150,6 +153,10 @@ def predictions(
         mean, std = release.released_at(X)
     else:
         mean, std = release.predict(X, return_std=True, include_noise=include_noise)
+    if mean.ndim > 1:
+        assert isinstance(release, StagedRelease)
+        low, high = np.moveaxis(release.interval(X, level, include_noise=include_noise), 2, 0)
+        return by_class(release.classes, mean, std=std, lower=low, upper=high)
     half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
     return {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
 
@@ -166,6 +173,9 @@ def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict
     of its own, where that is asked.
     """
     values, noise = release.released_at(X)
+    if values.ndim > 1:
+        assert isinstance(release, StagedRelease)
+        return named_points(release, names, X) | by_class(release.classes, values, noise_std=noise)
     columns = named_points(release, names, X) | {"released": values, "noise_std": noise}
     if can_denoise(release):
         mean, std = release.predict(X, return_std=True)

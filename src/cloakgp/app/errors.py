@@ -37,6 +37,7 @@ _LONGEST = 2000
 LABELS = {
     "X": "the inputs",
     "X_star": "the points",
+    "categories": "that it is a category:",
     Phrase.CREATE_LEDGER: "on the page Budget",
     Phrase.NOT_READ: "what is private was not read",
 }

@@ -55,8 +55,8 @@ export const api = {
   data: () => get("/api/data"),
   upload: (name, bytes) => send("PUT", `/api/data/${part(name)}`, { raw: bytes }),
   removeData: (name) => send("DELETE", `/api/data/${part(name)}`),
-  inputs: (name, inputs, signal) => post(`/api/data/${part(name)}/inputs`, { inputs }, { signal }),
-  peopleIn: (name, people, signal) => post(`/api/data/${part(name)}/people`, { people }, { signal }),
+  inputs: (name, asked, signal) => post(`/api/data/${part(name)}/inputs`, asked, { signal }),
+  peopleIn: (name, asked, signal) => post(`/api/data/${part(name)}/people`, asked, { signal }),
 
   preview: (settings, signal) => post("/api/preview", settings, { signal }),
   curve: (settings, epsilons, signal) => post("/api/preview/curve", { settings, epsilons }, { signal }),

@@ -3,8 +3,9 @@
 import { figure } from "../charts/figure.js";
 import { noisePicture } from "../charts/noise_picture.js";
 import { api } from "../core/api.js";
+import { shownCell } from "../core/columns.js";
 import { draft } from "../core/draft.js";
-import { inputsOf, outputOf } from "../core/draft_parts.js";
+import { columnsOf, outputOf } from "../core/draft_parts.js";
 import { count, number, percent } from "../core/format.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
 import { debounce } from "../ui/debounce.js";
@@ -52,7 +53,8 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     const whole = answer.noise_std.length;
     fill(trouble);
     body.hidden = false;
-    chart.show(noisePicture(answer, d.facts?.sample, inputsOf(d), outputOf(d) ?? "the outcome", { height }));
+    const what = { output: outputOf(d) ?? "the outcome", outcome: d.outcome };
+    chart.show(noisePicture(answer, d.facts?.sample, columnsOf(d), what, { height }));
     say(isLearned, answer.exact);
     const how = isLearned
       ? `a forecast from ${settings.given ? "what was released before" : settings.protect === "rows" ? "the bounds and the box, as if rows were spread evenly over it" : "the bounds and the inputs"}: the smoother and the less scattered outcomes are, the smaller it gets. Worked`
@@ -123,8 +125,9 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
 
 function pointNoise(answer, settings) {
   const noise = answer.expected_error ?? answer.noise_std;
+  const columns = columnsOf(draft.get());
   const rowAt = (place) => [
-    ...answer.points[place].map((value) => number(value)),
+    ...answer.points[place].map((value, at) => shownCell(columns[at], value)),
     number(noise[place], 3),
     percent(noise[place] / answer.summary.bounds_width),
   ];

@@ -4,6 +4,7 @@ import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
 import { inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
 import { number } from "../core/format.js";
+import { OUTCOMES } from "../core/outcomes.js";
 import { inputsLabel, protectSettings, protectedWords } from "../core/protection.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
 import { given } from "../release/given.js";
@@ -60,11 +61,12 @@ export const previewStep = {
       fill(
         summary,
         facts([
-          ["file", d.data],
+          ["file", d.shown ?? d.data],
           [inputsLabel(d), inputsOf(d).join(", ")],
           ["private outcome", outputOf(d)],
           ["protects", protectedWords(protectSettings(d))],
-          ["bounds", `${d.lower} to ${d.upper}`],
+          ["outcome", OUTCOMES[d.outcome]],
+          ...(d.outcome === "yes/no" ? [] : [["bounds", `${d.lower} to ${d.upper}`]]),
           ...(d.model === "learn" ? learnedFacts(d) : kernelFacts(d)),
           ["promise", `ε = ${number(d.epsilon)}, δ = ${d.delta}`],
         ]),

@@ -2,7 +2,7 @@
 
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
-import { boundsOf, canLearn, inputsOf, outputOf } from "../core/draft_parts.js";
+import { boundsOf, canLearn, inputsOf, outputOf, writtenOf } from "../core/draft_parts.js";
 import { number, percent } from "../core/format.js";
 import { missing } from "../core/missing.js";
 import { protectSettings, sizeOf } from "../core/protection.js";
@@ -21,7 +21,8 @@ function asked(d) {
     data: d.data,
     inputs: inputsOf(d),
     output: outputOf(d),
-    bounds: boundsOf(d) ?? [0, 1],
+    ...(d.outcome === "yes/no" ? { outcome: d.outcome } : { bounds: boundsOf(d) ?? [0, 1] }), // counts: as numbers
+    ...writtenOf(d),
     model: "learn",
     at: `grid:${PER_AXIS[inputsOf(d).length - 1]}`,
     epsilon: d.epsilon ?? session.get().defaults.epsilon,
@@ -80,7 +81,8 @@ export function unitCosts(place) {
   return {
     follow() {
       const d = draft.get();
-      const now = JSON.stringify([d.protect, d.who, d.box, d.nPeople, d.maxRows, Boolean(d.facts), Boolean(d.people)]);
+      const read = [Boolean(d.facts), Boolean(d.people), writtenOf(d)];
+      const now = JSON.stringify([d.protect, d.who, d.box, d.nPeople, d.maxRows, ...read]);
       if (now === last) return;
       last = now;
       forget();

@@ -125,7 +125,7 @@ class Releases:
             **record,
             "state": DONE,
             "certificate": release.certificate.to_dict(),
-            "summary": words.noise_summary(release_files.noise_of(release), release.plan.gp.limits),
+            "summary": words.noise_summary(release_files.noise_of(release), record["settings"]["bounds"]),
             "promise": words.promise(release.certificate),
             "limits": words.limits(
                 release_files.hides_inputs(release), release_files.lists_inputs(release), release.plan.unit

@@ -135,13 +135,14 @@ class Uploads:
                 else ""
             )
             raise bad_input(
-                f"{name} has {rows} rows, and the app does this for at most {most}. {remedy}Take a sample by "
-                "public knowledge only, or use the library on a larger machine."
+                f"{self._names.shown(name)} has {rows} rows, and the app does this for at most {most}. "
+                f"{remedy}Take a sample by public knowledge only, or use the library on a larger machine."
             )
 
         said = (written.decimal, written.encoding, tuple(written.categories or ()), written.missing_inputs)
         read = partial(read_inputs, path, columns, written)
-        return self._inputs.get((*_version(path), tuple(columns), said), read)
+        with self._own_name(name):
+            return self._inputs.get((*_version(path), tuple(columns), said), read)
 
     def people(self, name: str, column: str, encoding: models.Encoding | None = None) -> People:
         """Who has which rows of a table, by a public column."""
@@ -153,7 +154,17 @@ class Uploads:
                 ids = tables.read_ids(path, column, form)
                 return as_people(ids, len(ids))
 
-        return self._people.get((*_version(path), column, encoding), read)
+        with self._own_name(name):
+            return self._people.get((*_version(path), column, encoding), read)
+
+    @contextmanager
+    def _own_name(self, name: str) -> Iterator[None]:
+        """What is said of a table is said of it by the name that it had."""
+        try:
+            yield
+        except Problem as problem:
+            problem.detail = str(problem.detail).replace(name, self._names.shown(name))
+            raise
 
     def version(self, name: str) -> tuple[str, int, int]:
         """Changes whenever the table does."""

@@ -46,8 +46,9 @@ export function unitCosts(place) {
     const times = beside ? summary.median / beside.median : null;
     fill(
       place(unit),
-      h("b", {}, `error about ${percent(share)}`),
-      ` of the bounds’ width, typically, at ε = ${number(settings.epsilon)}`,
+      h("b", {}, settings.outcome === "yes/no" ? `error about ${number(100 * share, 2)} percentage points` : `error about ${percent(share)}`),
+      settings.outcome === "yes/no" ? ", typically, at" : " of the bounds’ width, typically, at",
+      ` ε = ${number(settings.epsilon)}`,
       times ? `: ${number(times, 2)} times that of one outcome` : "",
       ".",
     );

@@ -12,13 +12,17 @@ from cloakgp.errors import InputError
 from cloakgp.kernels.words import parse
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
+from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.workflow import boxes, points
 
 
-def learned_gp(asked: models.Settings, support: FloatArray | None = None) -> AutoGP:
+def learned_gp(
+    asked: models.Settings, support: FloatArray | None = None, prior: Hyperprior | None = None
+) -> AutoGP:
     """A model that is learned; `support` are inputs that stand for many rows."""
-    return AutoGP((asked.bounds[0], asked.bounds[1]), outcome=asked.outcome, inducing=support)
+    bounds = (asked.bounds[0], asked.bounds[1])
+    return AutoGP(bounds, outcome=asked.outcome, inducing=support, prior=prior)
 
 
 def described_gp(asked: models.Settings, share: float = 1.0) -> GP:

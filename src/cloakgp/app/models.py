@@ -332,6 +332,14 @@ class Done(BaseModel):
     ok: bool
 
 
+class Work(BaseModel):
+    """What a request does now, how many steps of that are done, and of how many; 0 if that is not known."""
+
+    doing: str
+    done: int
+    total: int
+
+
 class Me(BaseModel):
     name: str
     role: str
@@ -432,6 +440,8 @@ class Preview(BaseModel):
     fades_at: float
     milliseconds: int
     exact: bool
+    rough: bool
+    """Of some rows and points only; ask again, and not for a rough one."""
 
 
 class CurvePoint(BaseModel):

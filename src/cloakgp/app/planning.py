@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
 from cloakgp.app.public_inputs import PublicInputs
 from cloakgp.app.releases import Releases
+from cloakgp.app.rough import rough_learned, rough_rows
 from cloakgp.app.uploads import Uploads
+from cloakgp.app.watching import listening
 from cloakgp.app.work_queue import WorkQueue
 from cloakgp.calibration import calibrate
 from cloakgp.checks import FloatArray
@@ -47,9 +50,11 @@ class Planning:
         self._support: Cache[FloatArray | None] = Cache(64)
         self._queue = WorkQueue(_AT_ONCE, _WAITING, _EACH, _PATIENCE)
 
-    def heavy(self) -> AbstractContextManager[None]:
-        """A slot for work that takes the processor for a while; there are few."""
-        return self._queue.slot()
+    @contextmanager
+    def heavy(self) -> Iterator[None]:
+        """A slot for work that takes the processor for a while; there are few. It ends if nobody waits."""
+        with self._queue.slot(), listening():
+            yield
 
     def inputs(self, asked: models.Settings) -> PublicInputs:
         """The input columns of a table that is not too large for these settings."""
@@ -100,11 +105,15 @@ class Planning:
         """Which data set must pay: the one whose releases are taken into account, if any are."""
         return self._releases.dataset_of(asked)
 
-    def preview(self, asked: models.Settings) -> dict[str, Any]:
-        """How much noise there will be, and where: public, free, and exact unless there are many rows."""
+    def preview(self, asked: models.Settings, rough: bool = False) -> dict[str, Any]:
+        """How much noise there will be, and where: public, free, and exact unless there are many rows.
+
+        If the whole takes long, a rough one is of some rows that stand for all.
+        """
         start = time.perf_counter()
         with self.heavy():
-            found = self._staged_preview(asked) if is_staged(asked) else self._given_preview(asked)
+            staged = is_staged(asked)
+            found = self._staged_preview(asked, rough) if staged else self._given_preview(asked, rough)
         low, high = asked.bounds
         return {
             **found,
@@ -112,8 +121,11 @@ class Planning:
             "milliseconds": round(1000 * (time.perf_counter() - start)),
         }
 
-    def _given_preview(self, asked: models.Settings) -> dict[str, Any]:
-        plan, planner, share = self._sketch(asked)
+    def _given_preview(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
+        rough = rough and asked.kind == "predictions" and len(self.inputs(asked).complete) > 2 * limits.ROUGH
+        if rough:
+            asked = asked.model_copy(update={"inducing": None})
+        plan, planner, share = self._sketch(asked, limits.ROUGH if rough else limits.SKETCHED)
         with public_work():
             noise = share * noise_of(plan, planner.X_star)
             own = plan.gp_std if isinstance(plan, Plan) else np.sqrt(planner.smoother.posterior_variance)
@@ -126,11 +138,13 @@ class Planning:
             "certificate": plan.certificate.to_dict() if share == 1 else None,
             "promise": words.promise(plan.certificate),
             "exact": share == 1,
+            "rough": rough,
         }
 
-    def _staged_preview(self, asked: models.Settings) -> dict[str, Any]:
-        plan = self._staged(asked)
-        with public_work():
+    def _staged_preview(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
+        sketch = self._rough(asked) if rough else None
+        plan = self._staged(asked) if sketch is None else sketch
+        with public_work(), one_thread():
             error = noise_of(plan, plan.X_star)
             return {
                 "points": plan.X_star.tolist(),
@@ -138,10 +152,21 @@ class Planning:
                 "gp_std": plan.gp_std.tolist(),
                 "expected_error": error.tolist(),
                 "summary": words.noise_summary(error, plan.rule.bounds),
-                "certificate": plan.certificate.to_dict(),
-                "promise": words.promise(plan.certificate),
+                "certificate": plan.certificate.to_dict() if sketch is None else None,
+                "promise": [] if sketch is not None else words.promise(plan.certificate),
                 "exact": False,
+                "rough": sketch is not None,
             }
+
+    def _rough(self, asked: models.Settings) -> StagedPlan | None:
+        """Some rows that stand for all, or a coarser box; None if the whole is quick, or there already."""
+        if self._learned_plans.has(self._staged_key(asked)):
+            return None
+        with public_work(), one_thread():
+            if asked.hides_inputs:
+                return rough_rows(asked, self._size(asked))
+            found, people = self.inputs(asked), self._people(asked)
+            return rough_learned(asked, found, lambda rows: _some_rows(found, people, asked, rows))
 
     def curve(self, asked: models.Settings, epsilons: list[float]) -> list[dict[str, Any]]:
         """Noise against epsilon, and the paper's beside it; or the error to be expected."""
@@ -157,19 +182,24 @@ class Planning:
         return [_times(point, share) for point in points]
 
     def _staged_point(self, epsilon: float, asked: models.Settings) -> dict[str, Any]:
-        error = self.plan(asked.model_copy(update={"epsilon": epsilon}))[1]
+        other = asked.model_copy(update={"epsilon": epsilon})
+        plan = self._rough(other) or self._staged(other)
+        with public_work(), one_thread():
+            error = noise_of(plan, plan.X_star)
         return {"epsilon": epsilon, "rms": _rms(error), "largest": float(error.max()), "paper_rms": None}
 
-    def _sketch(self, asked: models.Settings) -> tuple[Plan | FunctionPlan, Planner, float]:
+    def _sketch(
+        self, asked: models.Settings, most: int = limits.SKETCHED
+    ) -> tuple[Plan | FunctionPlan, Planner, float]:
         """A plan to look at, what it was made with, and by how much its noise is to be multiplied.
 
         It is the plan itself; but of a large table it sees some rows, spread evenly, each of which stands for
         several: as their mean would, with a smaller variance and, since it moves further, a larger noise.
         """
         rows = len(self.inputs(asked).complete)
-        if asked.inducing is None or rows <= limits.SKETCHED:
+        if rows <= most or (asked.inducing is None and most == limits.SKETCHED):
             return *self._given(asked), 1.0
-        planner = self._planner(asked, limits.SKETCHED)
+        planner = self._planner(asked, most)
         with public_work():
             plan = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
         return plan, planner, len(planner.X) / rows
@@ -232,7 +262,7 @@ class Planning:
             with public_work(), one_thread():
                 return plan_of_rows(asked, size)
 
-        return self._learned_plans.get((size, asked.model_dump_json()), make)
+        return self._learned_plans.get(self._staged_key(asked), make)
 
     def _learned(self, asked: models.Settings) -> StagedPlan:
         found, known = self.inputs(asked), self._known(asked)
@@ -255,8 +285,14 @@ class Planning:
             support = self._support.get(self._whose(asked), chosen)
             return first[0] if first else plan(support)
 
+        return self._learned_plans.get(self._staged_key(asked), make)
+
+    def _staged_key(self, asked: models.Settings) -> tuple[Any, ...]:
+        """All that decides a plan in stages."""
+        if asked.hides_inputs:
+            return (self._size(asked), asked.model_dump_json())
         promise = (tuple(asked.bounds), asked.outcome, asked.epsilon, asked.delta, tuple(asked.given or ()))
-        return self._learned_plans.get((self._whose(asked), _at(asked), *promise), make)
+        return (self._whose(asked), _at(asked), *promise)
 
     def _whose(self, asked: models.Settings) -> tuple[Any, ...]:
         """Which rows of which table, and how they are read."""

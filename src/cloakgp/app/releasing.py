@@ -20,7 +20,17 @@ from cloakgp.accounting import Gaussian, to_spec
 from cloakgp.app import models, releases
 from cloakgp.app.balances import left, quote_words
 from cloakgp.app.checked_ledger import CheckedLedger, check_dataset, datasets_of
-from cloakgp.app.errors import Problem, bad_input, busy, conflict, public_work, read_only, spending
+from cloakgp.app.current_request import current
+from cloakgp.app.errors import (
+    Problem,
+    bad_input,
+    busy,
+    conflict,
+    public_work,
+    read_only,
+    spending,
+    stopped,
+)
 from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.plans import Plans
 from cloakgp.app.protection import columns_of, written_as
@@ -28,6 +38,7 @@ from cloakgp.app.public_inputs import form_of
 from cloakgp.app.receipts import REMEDY, Receipts
 from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
+from cloakgp.app.watching import check_wanted, listening
 from cloakgp.ledger import Entry, Ledger, LedgerError
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.units import Protected, protected_by
@@ -42,11 +53,25 @@ from cloakgp.workflow.inputs import complete_rows, digest_of, open_inputs
 from cloakgp.workflow.spending import is_unfinished, quote, request_name
 
 log = logging.getLogger("cloakgp.app")
-_NOT_PAID = ("unusable_output", "budget_exceeded", "other_unit", "conflict", "bad_input", "not_found")
+_NOT_PAID = (
+    "unusable_output",
+    "budget_exceeded",
+    "other_unit",
+    "conflict",
+    "bad_input",
+    "not_found",
+    "stopped",
+)
 """Why a release was refused before it was paid for; one in stages, maybe, afterwards."""
 _UNFINISHED = (
     "This release is paid for, and some of its stages are not answered yet: put the table back as it was and "
     "ask again. It goes on where it stopped, for nothing."
+)
+
+
+_STOPPED = (
+    "the release was stopped. It is paid for, and what was answered is on record: ask again, and it goes on "
+    "where it stopped, for nothing."
 )
 
 
@@ -121,7 +146,7 @@ class Releasing:
                 "output column was not read."
             )
         _check_payer(plan, asked.dataset)
-        with self._one_at_a_time(plan_id):
+        with self._one_at_a_time(plan_id), listening(may_leave=False):
             with spending():
                 ledger = self.paying_ledger(person.name)
                 check_dataset(ledger, asked.dataset)
@@ -166,12 +191,16 @@ class Releasing:
         else:
             if entry is not None:  # it goes on as it was begun, whatever is said of missing outcomes now
                 record = self._releases.noted(record["id"]) or record
+            check_wanted(current(), may_leave=False)
             self._releases.begin(record)
             try:
                 done = self._made(plan, record, ledger, entry)
             except Problem as problem:
-                if problem.code in _NOT_PAID and not self._is_paid(ledger, record):
+                paid = problem.code not in _NOT_PAID or self._is_paid(ledger, record)
+                if not paid:
                     self._releases.forget(record)
+                elif problem.code == "stopped":
+                    raise stopped(_STOPPED) from None
                 raise
         with spending():
             balance = left(ledger.balance(asked.dataset))

@@ -8,10 +8,12 @@ import { draft } from "../core/draft.js";
 import { columnsOf, outputOf } from "../core/draft_parts.js";
 import { count, number, percent } from "../core/format.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
+import { watched } from "../core/watched.js";
 import { debounce } from "../ui/debounce.js";
 import { fill, h } from "../ui/dom.js";
 import { chip, problem } from "../ui/notes.js";
 import { numbersTable } from "../ui/numbers_table.js";
+import { progressLine } from "../ui/progress_line.js";
 import { tile } from "../ui/tiles.js";
 import { tip } from "../ui/tip.js";
 import { lastPreview } from "./last_preview.js";
@@ -25,6 +27,7 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
   const body = h("div", { class: "panel-body" }, chart);
   const numbers = h("div", {});
   const heading = h("h2", { id: "noise-title" });
+  const progress = progressLine(stop);
   const root = h(
     "section",
     { class: "card panel", "aria-labelledby": "noise-title" },
@@ -35,11 +38,19 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
       chip("free", "costs nothing"),
     ),
     status,
+    progress,
     trouble,
     body,
     numbers,
   );
   let running = null;
+
+  function stop() {
+    running?.abort();
+    running = null;
+    root.setAttribute("aria-busy", "false");
+    status.textContent = "Stopped. Change a setting to begin again.";
+  }
 
   function say(isLearned, isExact = true) {
     const words = isLearned ? "Expected error" : isExact ? "Exact noise" : "Noise, about";
@@ -61,7 +72,9 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
       : answer.exact
         ? "exact, worked"
         : "from a part of the rows; exact once the plan is kept. Worked";
-    status.textContent = `${count(whole)} test points, ${how} out in ${answer.milliseconds} ms without a look at ${settings.protect === "rows" ? "the table" : settings.output}.`;
+    status.textContent = answer.rough
+      ? "About: a rough figure from some of the rows, while the whole is worked out."
+      : `${count(whole)} test points, ${how} out in ${answer.milliseconds} ms without a look at ${settings.protect === "rows" ? "the table" : settings.output}.`;
     const worth = isLearned
       ? null
       : tile(
@@ -95,10 +108,15 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     const mine = running;
     root.setAttribute("aria-busy", "true");
     try {
-      const answer = await api.preview(settings, mine.signal);
+      const rough = await watched((options) => api.roughPreview(settings, options), progress.show, mine.signal);
+      if (mine !== running) return;
+      draw(rough, settings);
+      const answer = rough.rough
+        ? await watched((options) => api.preview(settings, options), progress.show, mine.signal)
+        : rough;
       if (mine !== running) return;
       lastPreview.set({ settings, answer });
-      draw(answer, settings);
+      if (rough.rough) draw(answer, settings);
     } catch (error) {
       if (error.name === "AbortError" || mine !== running) return;
       status.textContent = "";
@@ -112,10 +130,10 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
 
   say(draft.get().model === "learn");
   const later = debounce(ask, 250);
-  const stop = draft.subscribe(later);
+  const unsubscribe = draft.subscribe(later);
   ask();
   root.done = () => {
-    stop();
+    unsubscribe();
     later.cancel();
     running?.abort();
     chart.done();

@@ -9,6 +9,7 @@ import { protectSettings, sizeOf } from "../core/protection.js";
 import { session } from "../core/session.js";
 import { safeDelta } from "../core/starting_values.js";
 import { typed } from "../core/typed.js";
+import { watched } from "../core/watched.js";
 import { debounce } from "../ui/debounce.js";
 import { fill, h } from "../ui/dom.js";
 
@@ -37,7 +38,7 @@ export function unitCosts(place) {
 
   async function error(settings, signal) {
     const key = JSON.stringify(settings);
-    if (!known.has(key)) known.set(key, (await api.preview(settings, signal)).summary);
+    if (!known.has(key)) known.set(key, (await watched((options) => api.roughPreview(settings, options), () => {}, signal)).summary);
     return known.get(key);
   }
 

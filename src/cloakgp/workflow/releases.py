@@ -18,6 +18,7 @@ from cloakgp.errors import InputError
 from cloakgp.files import schema
 from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.measurements.recipes import FactoredMeasurement
+from cloakgp.model.outcome import REAL
 from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
@@ -151,6 +152,15 @@ def predictions(
                 "a new outcome's scatter cannot be added: this release does not show its inputs."
             )
         mean, std = release.released_at(X)
+    elif isinstance(release, StagedRelease) and release.plan.rule.outcome != REAL:
+        if include_noise:
+            raise InputError(
+                "a single new outcome has no interval where outcomes are yes or no, or counts: ask for the "
+                "probability, or the rate."
+            )
+        mean, std = release.predict(X, return_std=True)
+        lower, upper = release.interval(X, level).T
+        return {"mean": mean, "std": std, "lower": lower, "upper": upper}
     else:
         mean, std = release.predict(X, return_std=True, include_noise=include_noise)
     if mean.ndim > 1:

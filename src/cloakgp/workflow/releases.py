@@ -150,6 +150,9 @@ def predictions(
         mean, std = release.released_at(X)
     else:
         mean, std = release.predict(X, return_std=True, include_noise=include_noise)
+    if isinstance(release, StagedRelease):  # whose law is not normal, and stays where outcomes can be
+        lower, upper = release.interval(X, level, include_noise=include_noise).T
+        return {"mean": mean, "std": std, "lower": lower, "upper": upper}
     half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
     return {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
 

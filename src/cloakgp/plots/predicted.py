@@ -8,6 +8,8 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
+from cloakgp.plans.functions import FunctionRelease
+from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 
@@ -44,12 +46,16 @@ def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
     return plan.X_star[order, 0], order
 
 
-def denoised_at(release: Release | StagedRelease, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Prediction, and the ends of the interval in which the truth lies with probability 95 %."""
+def denoised_at(release: AnyRelease, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Prediction, and the ends of the interval in which the truth lies with probability 95 %.
+
+    Of a function that hides its inputs: its values, and where these lie but for the privacy noise.
+    """
     if isinstance(release, StagedRelease):
         low, high = release.interval(X).T
         return release.predict(X), low, high
-    mean, std = release.predict(X, return_std=True)
+    hidden = isinstance(release, FunctionRelease) and release.plan.hides_inputs
+    mean, std = release.released_at(X) if hidden else release.predict(X, return_std=True)
     return mean, mean - TWO_SIDED_95 * std, mean + TWO_SIDED_95 * std
 
 

@@ -152,21 +152,18 @@ def predictions(
                 "a new outcome's scatter cannot be added: this release does not show its inputs."
             )
         mean, std = release.released_at(X)
-    elif isinstance(release, StagedRelease) and release.plan.rule.outcome != REAL:
-        if include_noise:
-            raise InputError(
-                "a single new outcome has no interval where outcomes are yes or no, or counts: ask for the "
-                "probability, or the rate."
-            )
-        mean, std = release.predict(X, return_std=True)
-        lower, upper = release.interval(X, level).T
-        return {"mean": mean, "std": std, "lower": lower, "upper": upper}
     else:
+        if include_noise and isinstance(release, StagedRelease) and release.plan.rule.outcome != REAL:
+            raise InputError(
+                "a single new outcome has no interval where outcomes are yes or no, counts or classes: ask "
+                "for the probability, or the rate."
+            )
         mean, std = release.predict(X, return_std=True, include_noise=include_noise)
-    if mean.ndim > 1:
-        assert isinstance(release, StagedRelease)
-        low, high = np.moveaxis(release.interval(X, level, include_noise=include_noise), 2, 0)
-        return by_class(release.classes, mean, std=std, lower=low, upper=high)
+    if isinstance(release, StagedRelease):  # whose law is not normal, and stays where outcomes can be
+        lower, upper = np.moveaxis(release.interval(X, level, include_noise=include_noise), -1, 0)
+        if mean.ndim > 1:
+            return by_class(release.classes, mean, std=std, lower=lower, upper=upper)
+        return {"mean": mean, "std": std, "lower": lower, "upper": upper}
     half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
     return {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
 

@@ -14,12 +14,14 @@ from cloakgp.files import schema
 from cloakgp.measurements.staged_certificate import AnyCertificate
 from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
 from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.outcome import COUNT, REAL, YES_NO
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots import inducing_words
+from cloakgp.plots.labels import outcome_of
 from cloakgp.rows.columns import DATE, LEVEL, Column
 from cloakgp.workflow import boxes
 
@@ -111,6 +113,27 @@ def limits(hides_inputs: bool = False, lists_inputs: bool = True, unit: str = OU
     ]
 
 
+_OUTCOMES = {
+    REAL: ("", "A Gaussian-process regression"),
+    YES_NO: ("yes or no; what is predicted is the probability of a yes", "Probabilities of a yes"),
+    COUNT: ("counts; what is predicted is their rate", "Rates of counts"),
+}
+
+
+def lead(plan: AnyPlan) -> str:
+    """What a release is, in a sentence."""
+    private = "inputs and outcomes" if isinstance(plan, RowsPlan) else "outcomes"
+    what = _OUTCOMES.get(outcome_of(plan), _OUTCOMES[REAL])[1]
+    of = "of" if outcome_of(plan) == REAL else "by a Gaussian process, from"
+    return f"{what} {of} private {private}, released under differential privacy."
+
+
+def outcome_rows(plan: AnyPlan) -> list[tuple[str, str]]:
+    """What outcomes are, where they are no real numbers."""
+    said = _OUTCOMES.get(outcome_of(plan), (outcome_of(plan), ""))[0]
+    return [("outcomes", said)] if said else []
+
+
 def population(plan: AnyPlan) -> str:
     """How many rows a plan is for; or how many people, and rows of each."""
     if isinstance(plan, RowsPlan) and plan.rule.population.max_rows is not None:
@@ -181,6 +204,7 @@ def _learned_rows(plan: StagedPlan) -> list[tuple[str, str]]:
     return [
         ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
         *model,
+        *outcome_rows(plan),
         *([("given", f"{earlier} earlier release(s) of the same outcomes")] if earlier else []),
         ("bounds", f"{low:g} to {high:g}; outcomes outside are clipped"),
         ("stages", f"{plan.stages}, under one promise; each is planned from what came out before it"),

@@ -202,6 +202,14 @@ def test_choosing_page_shows_what_the_attack_script_prints(capsys):
         assert f"| {rare} % | {often} % | {guess} % |" in text
 
 
+def test_formulas_break_at_relations_and_unknown_commands_are_refused():
+    mathml = runpy.run_path(str(ROOT / "docs" / "_ext" / "mathml.py"))
+    pieces = mathml["in_pieces"](mathml["make"](r"a \le (b = c)^2 + \max_i u_i'", "inline"))
+    assert ["".join(piece.itertext()) for piece in pieces] == ["a≤", "(b=c)2+", "maxiu′i"]
+    with pytest.raises(mathml["ExtensionError"]):
+        mathml["make"](r"\nosuchcommand x", "inline")
+
+
 @pytest.mark.parametrize(
     "page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], ids=lambda p: p.name
 )

@@ -16,9 +16,9 @@ from cloakgp.designs.posterior import denoised_error, denoising_gain
 from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
 from cloakgp.measurements.certificate import certify
-from cloakgp.measurements.lattice import Limits, to_integers
+from cloakgp.measurements.lattice import Limits, Measurement, to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
-from cloakgp.model.arrays import on_host
+from cloakgp.model.arrays import column_dots, like, on_host
 from cloakgp.model.build import OnDevice, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks
@@ -206,7 +206,7 @@ class Planner:
             bias=largest_bias(gp, smoother, measurement, reconstruction),
             unbiased=solution.unbiased,
         )
-        return Plan(
+        plan = Plan(
             gp=gp,
             X=self.X,
             X_star=self.X_star,
@@ -220,6 +220,18 @@ class Planner:
             columns=self.columns,
             rows=self.rows,
         )
+        if self.device is not None:  # where the kernel's matrix is still at hand
+            plan.__dict__["expected_error"] = self._expected_error(measurement)
+        return plan
+
+    def _expected_error(self, measurement: Measurement) -> FloatArray:
+        """The plan's, by the smoother and where that is."""
+        smoother = self.smoother
+        B = like(smoother.cross, measurement.real_matrix())
+        gain = denoising_gain(smoother, B, measurement.noise_scale**2)
+        left = smoother.posterior_variance + smoother.explained_variance
+        left = on_host(left - column_dots(gain.T, B @ smoother.cross))
+        return frozen(np.sqrt(np.maximum(left, 0.0)))
 
     def compare(
         self,

@@ -20,6 +20,7 @@ from cloakgp.accounting import Gaussian
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import atomic, container, reading, schema
+from cloakgp.files.labels import NONE, Labelled, Labels
 from cloakgp.ledger.charge import Account, Receipt
 from cloakgp.ledger.charging import as_ledger, paid, staged
 from cloakgp.ledger.records import check_number
@@ -399,7 +400,7 @@ class StagedPlan:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StagedRelease:
+class StagedRelease(Labelled):
     """Predictions that may be published, and the model that was learned. Made by :meth:`StagedPlan.release`.
 
     It holds the public plan, each stage's noisy integers, and what follows from them: printed, pickled or
@@ -417,6 +418,8 @@ class StagedRelease:
     """Their weights."""
     receipt: Receipt | None = None
     """Where the release stands in the ledger that paid for it: at the last stage's answer."""
+    labels: Labels = NONE
+    """Title, units, source and date, for pictures and reports: see :meth:`labelled`."""
 
     @cached_property
     def learned(self) -> Learned:

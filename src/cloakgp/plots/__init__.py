@@ -9,9 +9,9 @@ from cloakgp.plots.curves import plot_function, plot_noise_samples, plot_plan, p
 from cloakgp.plots.density import plot_density
 from cloakgp.plots.labels import axis_label, inducing_words, plan_of, response, title
 from cloakgp.plots.learned import learned_settings, plot_learned
-from cloakgp.plots.maps import FADED, plot_map, plot_noise_map
+from cloakgp.plots.maps import plot_map, plot_noise_map
 from cloakgp.plots.page import INSECURE, NOT_FOR_RELEASE, darken
-from cloakgp.plots.predicted import Predicted
+from cloakgp.plots.predicted import FADED, Predicted
 from cloakgp.plots.shown_inputs import some_inputs
 from cloakgp.plots.stages import plot_stages
 from cloakgp.plots.surface import NEAR_PRIOR, Surface, View, is_unknown, surface_of

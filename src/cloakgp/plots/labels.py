@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from cloakgp.files.labels import Labels
 from cloakgp.model.gp import GP
-from cloakgp.model.outcome import REAL
+from cloakgp.model.outcome import COUNT, REAL, YES_NO
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
+from cloakgp.plots.number_words import in_unit
 from cloakgp.rows.columns import Column, Columns
 
 
@@ -44,9 +46,29 @@ def response(plan: AnyPlan) -> str:
     return "y" if plan.columns is None or not plan.columns.response else plan.columns.response
 
 
+def predicted_words(plan: AnyPlan, units: str = "") -> str:
+    """What is predicted: a probability, a rate, or a value, with its unit."""
+    name, outcome = response(plan), outcome_of(plan)
+    if outcome == YES_NO:
+        return f"probability of {name}" if name != "y" else "probability of yes"
+    return in_unit(f"rate of {name}" if outcome == COUNT else name, units)
+
+
+def levels_of(plan: AnyPlan, place: int) -> tuple[Any, ...]:
+    """The levels of a column of X; none where it is no category."""
+    column = column_of(plan, place)
+    return () if column is None else column.levels
+
+
 def outcome_of(plan: AnyPlan) -> str:
     """What outcomes are: real numbers, yes or no, or counts."""
     return plan.rule.outcome if isinstance(plan, StagedPlan) else REAL
+
+
+def source_words(labels: Labels) -> str:
+    """Where the data are from, and of when."""
+    parts = [f"Source: {labels.source}" if labels.source else "", labels.date]
+    return ", ".join(part for part in parts if part)
 
 
 def inducing_words(gp: GP) -> str | None:

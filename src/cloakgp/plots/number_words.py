@@ -17,11 +17,12 @@ def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
     """About so many round numbers from `low` to `high`."""
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return [low]
-    rough = (high - low) / max(about, 1)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * one for one in _STEPS if power * one >= rough * 0.999)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [k * step for k in range(first, last + 1)]
+    power = 10.0 ** math.floor(math.log10((high - low) / max(about, 1)))
+    found = []
+    for step in (power * one for one in _STEPS):
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        found.append([k * step for k in range(first, last + 1)])
+    return min(found, key=lambda ticks: abs(len(ticks) - about))
 
 
 def tick_words(ticks: Sequence[float], unit: str = "", outcome: str = "") -> list[str]:
@@ -38,7 +39,9 @@ def tick_words(ticks: Sequence[float], unit: str = "", outcome: str = "") -> lis
     texts = _plain([tick / size for tick in ticks])
     if unit == "%":
         return [f"{text}{word} %" for text in texts]
-    return [_marked(f"{text}{word}", unit) for text in texts]
+    return [
+        _marked("0" if tick == 0 else f"{text}{word}", unit) for tick, text in zip(ticks, texts, strict=True)
+    ]
 
 
 def number_words(value: float, unit: str = "", outcome: str = "") -> str:

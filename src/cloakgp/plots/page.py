@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cloakgp.errors import ArgumentError
-from cloakgp.plots.labels import title
+from cloakgp.files.labels import NONE, Labels
+from cloakgp.plots.labels import source_words, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,6 +33,7 @@ _ON_DARK = {  # the same colours where the paper is dark
     "#B0B0B0": "#4A5361",
 }
 STYLES = ("light", "dark")
+_BELOW = 34.0  # points from the axes to a legend below their name
 
 
 def new_axes(ax: Axes | None) -> Axes:
@@ -59,13 +61,32 @@ def bare(ax: Axes) -> None:
         ax.spines[side].set_visible(False)
 
 
-def finish(ax: Axes, plan: AnyPlan, **legend: Any) -> None:
-    """The legend, the promise, and the mark of insecure releases."""
-    ax.set_title(title(plan), loc="left", fontsize="medium")
+def finish(ax: Axes, plan: AnyPlan, labels: Labels = NONE, *, below: bool = False, **legend: Any) -> None:
+    """The legend, title and promise, source and date, and the mark of insecure releases."""
+    from matplotlib.transforms import ScaledTranslation
+
+    if labels.title:
+        ax.set_title(title(plan), loc="left", fontsize="small", color=GREY)
+        above = ax.annotate(labels.title, (0, 1), (0, 21), "axes fraction", "offset points")
+        above.set(weight="bold", fontsize="large")
+    else:
+        ax.set_title(title(plan), loc="left", fontsize="medium")
     bare(ax)
+    lowest: Any = ax.xaxis.label
     if ax.get_legend_handles_labels()[1]:
         # Clear of the axes' edges, where the ticks of the training inputs stand.
-        ax.legend(frameon=False, fontsize="small", **{"borderaxespad": 1.6, **legend})
+        place: dict[str, Any] = {"borderaxespad": 1.6, **legend}
+        if below:
+            place = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 0.0, "ncols": 3}
+            inches = ax.get_figure(root=True).dpi_scale_trans  # type: ignore[union-attr]
+            place["bbox_transform"] = ax.transAxes + ScaledTranslation(0, -_BELOW / 72, inches)
+        key = ax.legend(frameon=False, fontsize="small", **place)
+        lowest = key if below else lowest
+    said = source_words(labels)
+    if said:
+        at: Any = ("axes fraction", lowest)  # below that, wherever it comes to lie
+        note = ax.annotate(said, (1, 0), (0, -5), at, "offset points")
+        note.set(fontsize="x-small", color=GREY, ha="right", va="top")
     if plan.certificate.insecure:
         stamp(ax, 0.5, 0.5, INSECURE, fontsize=30, ha="center", va="center", rotation=15)
 
@@ -110,6 +131,8 @@ def darken(figure: Figure) -> Figure:
     from matplotlib.text import Text
 
     for one in figure.findobj():
+        if isinstance(one, Collection) and one.get_array() is not None:
+            continue  # by a colour map, which is made for any paper
         if isinstance(one, Collection | Patch):
             one.set_facecolor(_each_on_dark(one.get_facecolor()))
             one.set_edgecolor(_each_on_dark(one.get_edgecolor()))

@@ -13,6 +13,11 @@ from cloakgp.plans.staged import StagedPlan, StagedRelease
 Predicted = Plan | StagedPlan | Release | StagedRelease
 """What has test points of its own."""
 TWO_SIDED_95 = 1.959964
+FADED = 0.4
+"""Noise std, as a share of the bounds' width, at which a number says nothing: that of a blind guess is less.
+
+For plans, of which nothing else is known. Of a release see :func:`is_unknown`, which goes by all uncertainty.
+"""
 
 
 def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
@@ -24,6 +29,15 @@ def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
         )
     order = np.argsort(plan.X_star[:, 0], kind="stable")
     return plan.X_star[order, 0], order
+
+
+def denoised_at(release: Release | StagedRelease, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Prediction, and the ends of the interval in which the truth lies with probability 95 %."""
+    if isinstance(release, StagedRelease):
+        low, high = release.interval(X).T
+        return release.predict(X), low, high
+    mean, std = release.predict(X, return_std=True)
+    return mean, mean - TWO_SIDED_95 * std, mean + TWO_SIDED_95 * std
 
 
 def expect_columns(inputs: FloatArray, columns: int, name: str) -> None:

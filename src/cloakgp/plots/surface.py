@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import RegularGridInterpolator
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
@@ -38,7 +39,8 @@ At 0.9 a fifth of the prior variance is gone.
 """
 PREDICTION, UNCERTAINTY, PRIVACY = VIEWS = ("prediction", "uncertainty", "privacy")
 _COLOURS = {PREDICTION: "viridis", UNCERTAINTY: "magma", PRIVACY: "cividis"}  # uniform, and colour-blind safe
-_POINTS = 60  # along the longer side
+_POINTS = 48  # along the longer side
+_COARSE = 14  # of these for privacy's share, which takes longer to work out and is smoother
 _BEYOND = 0.02  # of the range, on each side of public inputs
 
 
@@ -104,7 +106,7 @@ def surface_of(
     *,
     coordinates: Sequence[str] | None = None,
     held: Mapping[str, Any] | None = None,
-    unit: str = "",
+    units: str = "",
     names: Sequence[str] | None = None,
     output: str | None = None,
     points: int = _POINTS,
@@ -120,7 +122,7 @@ def surface_of(
         their names (lon, long, lng or longitude; lat or latitude; easting and northing), or the first two.
     held : mapping of names to values, optional
         Where the other inputs are held; at their medians or first levels if absent.
-    unit : str
+    units : str
         Of the outcomes: "£" for £420k on the colour bar.
     names, output : names of the inputs and of the outcome, optional
         As the release has them, if absent.
@@ -144,11 +146,11 @@ def surface_of(
     n, m = _sizes(points, (east - west, (north - south) * aspect) if aspect else None)
     across, up = np.linspace(west, east, n), np.linspace(south, north, m)
     middle, others = _held(release, names, axes, held or {})
-    where = np.tile(middle, (n * m, 1))
-    where[:, axes.across], where[:, axes.up] = (part.ravel() for part in np.meshgrid(across, up))
-    mean, std, privacy = _predicted(release, where)
-    prior = prior_std(release, where)
-    mean, std, prior, privacy = (part.reshape(m, n) for part in (mean, std, prior, privacy))
+    where = _over(middle, axes, across, up)
+    mean, std, prior = (
+        part.reshape(m, n) for part in (*_predicted(release, where), prior_std(release, where))
+    )
+    privacy = _privacy(release, middle, axes, across, up)
     unknown = std >= NEAR_PRIOR * prior
     dots = public_inputs(plan)
     shown = None
@@ -169,7 +171,7 @@ def surface_of(
         unknown,
         shown,
         others,
-        _views((mean, std, privacy), unknown, output or response(plan), unit, outcome_of(plan)),
+        _views((mean, std, privacy), unknown, output or response(plan), units, outcome_of(plan)),
     )
 
 
@@ -196,13 +198,39 @@ def is_unknown(release: AnyRelease, X: FloatArray) -> NDArray[np.bool_]:
     return np.asarray(total_std(release, X) >= NEAR_PRIOR * prior_std(release, X))
 
 
-def _predicted(release: AnyRelease, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Prediction, its total std, and privacy's share of the variance."""
-    if isinstance(release, FunctionRelease) and release.plan.hides_inputs:  # what the GP left is not known
-        mean, std = release.released_at(X)
-        return mean, std, np.ones(len(X))
-    mean, found = release.predict(X), release.uncertainty(X, include_noise=False)
-    return mean, found.total, np.clip((found.privacy / np.maximum(found.total, 1e-300)) ** 2, 0.0, 1.0)
+def _over(middle: FloatArray, axes: Plane, across: FloatArray, up: FloatArray) -> FloatArray:
+    """(m n, D) the points of a grid, row by row."""
+    where = np.tile(middle, (len(across) * len(up), 1))
+    where[:, axes.across], where[:, axes.up] = (part.ravel() for part in np.meshgrid(across, up))
+    return where
+
+
+def _hides_gp(release: AnyRelease) -> bool:
+    """Whether a function hides its inputs, and with them what the GP itself left unknown."""
+    return isinstance(release, FunctionRelease) and release.plan.hides_inputs
+
+
+def _predicted(release: AnyRelease, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Prediction and its total std."""
+    found: tuple[FloatArray, FloatArray] = (
+        release.released_at(X) if _hides_gp(release) else release.predict(X, return_std=True)
+    )
+    return found
+
+
+def _privacy(
+    release: AnyRelease, middle: FloatArray, axes: Plane, across: FloatArray, up: FloatArray
+) -> FloatArray:
+    """(m, n) privacy's share of the variance."""
+    if _hides_gp(release):
+        return np.ones((len(up), len(across)))
+    coarse = [np.linspace(each[0], each[-1], min(len(each), _COARSE)) for each in (up, across)]
+    found = release.uncertainty(_over(middle, axes, coarse[1], coarse[0]), include_noise=False)
+    share = (found.privacy / np.maximum(found.total, 1e-300)) ** 2
+    method: Any = "cubic" if min(map(len, coarse)) > 3 else "linear"
+    between = RegularGridInterpolator(coarse, share.reshape([len(each) for each in coarse]), method)
+    everywhere = np.stack(np.meshgrid(up, across, indexing="ij"), axis=-1)
+    return np.asarray(np.clip(between(everywhere), 0.0, 1.0))
 
 
 def _range(release: AnyRelease, place: int) -> tuple[float, float]:
@@ -272,7 +300,7 @@ def _views(
     made = [
         (PREDICTION, prediction, *_ends(known), what, unit, outcome, True),
         (UNCERTAINTY, std, 0.0, float(std.max()), of_std, unit, outcome, False),
-        (PRIVACY, share, 0.0, 1.0, "share of the variance that privacy causes", "", YES_NO, False),
+        (PRIVACY, share, 0.0, 1.0, "privacy's share of the variance", "", YES_NO, False),
     ]
     views = {}
     for name, values, low, high, label, unit_of, outcome_of_it, hides in made:

@@ -1,14 +1,13 @@
-"""DP-EBM, differentially private boosted trees (interpret-core), on the London splits of `whole_rows.py`.
+"""DP-EBM, differentially private boosted trees (interpret-core), on the splits of `comparison.py`.
 
-It needs an environment of its own, without cloakgp:
+`comparison.py` installs interpret-core into an environment of its own and runs this there, without cloakgp:
 
-    python -m venv ebm && ebm/bin/pip install interpret-core
-    CLOAKGP_DATA=folder python experiments/whole_rows.py --export splits --splits 6
-    ebm/bin/python experiments/dp_ebm.py splits
+    python dp_ebm.py folder
 
-Whole rows are protected there, too. If its neighbours are data sets with one row more or less, one row
-replaced is two such steps, so errors are printed for all of epsilon and for half of it. The box and the
-outcomes' range are public; the range must contain 0, so prices are given less the middle of their bounds.
+The folder has `NAME.npz` for each split (X, y, X_test, lower and upper ends of the box, which inputs are
+categories, bounds, epsilon, delta, yes_no); predictions go to `NAME.ebm.npy`. Whole rows are protected. If
+its neighbours are data sets with one row more or less, one row replaced is two such steps. The outcomes'
+range must contain 0, so outcomes are given less the middle of their bounds.
 """
 
 from __future__ import annotations
@@ -17,40 +16,41 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from interpret.privacy import DPExplainableBoostingRegressor
-
-BOX = [(480_000, 580_000), (130_000, 230_000)]
-LOW, HIGH, DELTA = 100.0, 500.0, 1e-6
+from interpret.privacy import DPExplainableBoostingClassifier, DPExplainableBoostingRegressor
 
 
-def error(folder, number, epsilon):
-    """Mean squared error on a split."""
-    train, test = (
-        np.loadtxt(Path(folder) / f"{name}_{number}.csv", delimiter=",", skiprows=1)
-        for name in ("train", "test")
-    )
-    middle = (LOW + HIGH) / 2
-    model = DPExplainableBoostingRegressor(
-        epsilon=epsilon,
-        delta=DELTA,
-        privacy_bounds=np.array(BOX, dtype=float),
-        privacy_target_min=LOW - middle,
-        privacy_target_max=HIGH - middle,
-        random_state=None,
-    )
-    model.fit(train[:, :2], train[:, 2] - middle)
-    return float(np.mean((model.predict(test[:, :2]) + middle - test[:, 2]) ** 2))
+def predictions(split):
+    X, X_test, category = split["X"], split["X_test"], split["category"]
+    low, high = split["bounds"]
+    ends = dict(enumerate(zip(split["lower"], split["upper"], strict=True)))
+    options = {
+        "epsilon": float(split["epsilon"]),
+        "delta": float(split["delta"]),
+        "privacy_bounds": ends,
+        "feature_types": ["nominal" if one else "continuous" for one in category],
+        "random_state": None,
+        "n_jobs": 1,
+    }
+    X, X_test = (named(A, category) for A in (X, X_test))
+    if split["yes_no"]:
+        model = DPExplainableBoostingClassifier(**options).fit(X, split["y"].astype(int))
+        return model.predict_proba(X_test)[:, 1]
+    middle = (low + high) / 2
+    options |= {"privacy_target_min": low - middle, "privacy_target_max": high - middle}
+    model = DPExplainableBoostingRegressor(**options).fit(X, np.clip(split["y"], low, high) - middle)
+    return model.predict(X_test) + middle
 
 
-def main() -> None:
-    folder = sys.argv[1]
-    splits = len(list(Path(folder).glob("train_*.csv")))
-    print(f"DP-EBM on {splits} splits of London prices, £1000, delta {DELTA:g}")
-    for epsilon in (1.0, 0.2):
-        for given, words in ((epsilon, "one row added or removed"), (epsilon / 2, "one row replaced")):
-            rmse = np.sqrt(np.mean([error(folder, number, given) for number in range(splits)]))
-            print(f"  epsilon {epsilon:g}, {words}: RMSE {rmse:.4g}", flush=True)
+def named(X, category):
+    """Categories as texts."""
+    if not category.any():
+        return X
+    made = X.astype(object)
+    for i in np.flatnonzero(category):
+        made[:, i] = [f"level {value:.0f}" for value in X[:, i]]
+    return made
 
 
 if __name__ == "__main__":
-    main()
+    for path in sorted(Path(sys.argv[1]).glob("*.npz")):
+        np.save(path.with_suffix(".ebm.npy"), predictions(np.load(path)))

@@ -15,8 +15,8 @@ it is run with all of epsilon and with half of it. In RAND HIE people have sever
 protect people with all of them there; methods without a unit get one year of each person.
 
 Prints each method's error on held-out outcomes, which are clipped to the bounds: RMSE, or log loss for
-yes/no; and how much more than without privacy, with its standard error over splits (paired). One draw of noise
-for each split. Draws `docs/pictures/comparison.png` (`--output`).
+yes/no; and how much more than without privacy, with its standard error over splits (paired). One draw of
+noise for each split. Draws `docs/pictures/comparison.png` (`--output`).
 
 DP-EBM needs an environment of its own. `CLOAKGP_RIVALS` names one that has interpret-core; without it, one is
 made in the folder for temporary files. Finished pieces are kept (`--results`), so a stopped run goes on.
@@ -281,7 +281,7 @@ def boosted(p, s, epsilon):
             bounds=np.array(p.bounds, dtype=float), epsilon=epsilon, delta=s.delta, yes_no=p.yes_no,
         )  # fmt: skip
         clean = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-        subprocess.run([environment(), HERE / "dp_ebm.py", folder], check=True, env=clean)
+        subprocess.run([environment(), HERE / "comparison_ebm.py", folder], check=True, env=clean)
         return np.load(Path(folder) / "split.ebm.npy")
 
 

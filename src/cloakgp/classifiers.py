@@ -25,8 +25,8 @@ class PrivateGPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Differentially private Gaussian-process classification, of two classes.
 
     Every setting must come from public knowledge, the classes too: they are named, never taken from y, since
-    which of them occur may be what nobody should learn. `epsilon` and `delta` have no safe default. The model
-    is learned, privately, by :class:`cloakgp.AutoGP`; or `kernel` sets it.
+    which of them occur may be what nobody should learn. `epsilon` has no safe default. The model is learned,
+    privately, by :class:`cloakgp.AutoGP`; or `kernel` sets it.
 
     **Each `fit` is a new spend of (epsilon, delta)**, as for :class:`cloakgp.PrivateGPRegressor`.
 
@@ -36,7 +36,7 @@ class PrivateGPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What outcomes may be, public: (False, True), (0, 1), ("no", "yes"). An outcome that is neither is
         missing, and refused before anything is spent, without being named.
     epsilon, delta : float
-        The promise that each fit spends.
+        The promise that each fit spends; delta has a default, as for :class:`cloakgp.PrivateGPRegressor`.
     query : (P, D) array, optional
         Where predictions matter most. Points that cover X and its surroundings, if absent.
     kernel : Kernel or callable, optional
@@ -61,7 +61,7 @@ class PrivateGPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     >>> import numpy as np
     >>> X = np.linspace(0, 10, 60)[:, None]
     >>> y = np.where(X[:, 0] > 5, "yes", "no")
-    >>> model = PrivateGPClassifier(("no", "yes"), epsilon=2.0, delta=1e-3).fit(X, y)
+    >>> model = PrivateGPClassifier(("no", "yes"), epsilon=2.0).fit(X, y)
     >>> model.predict_proba(X).shape
     (60, 2)
     """
@@ -103,11 +103,8 @@ class PrivateGPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         from cloakgp.private.room import PrivateLabels
 
         classes = self._checked_classes()
-        missing = [name for name in ("epsilon", "delta") if getattr(self, name) is None]
-        if missing:
-            raise ValueError(
-                f"{', '.join(missing)} must be given: there is no safe default, and y must not choose them."
-            )
+        if self.epsilon is None:
+            raise ValueError("epsilon must be given: there is no safe default.")
         if y is None:
             raise ValueError("PrivateGPClassifier requires y to be passed, but the target y is None.")
         given, X = X, validate_data(clone(self), X, dtype=np.float64)  # a failed fit changes nothing
@@ -116,7 +113,8 @@ class PrivateGPClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         plan: Any = self._model().plan(X, query, **promise)
         if repeated(X.shape):
             said = f"fit number {repeated(X.shape) + 1} on data of shape {X.shape} in this process: if it is"
-            spent = f"the same data, ({float(self.epsilon):g}, {float(self.delta):g}) is spent each time."
+            c = plan.certificate
+            spent = f"the same data, ({c.epsilon:g}, {c.delta:g}) is spent each time."
             warnings.warn(f"{said} {spent}", RepeatedFitWarning, stacklevel=2)
         labels = PrivateLabels(y, classes)
         self.release_: StagedRelease = plan.release(labels, ledger=self.ledger, dataset=self.dataset)

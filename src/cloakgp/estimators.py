@@ -28,7 +28,7 @@ from cloakgp.rows.columns import Columns
 from cloakgp.rows.frames import read
 from cloakgp.rows.inputs import as_inputs
 
-_NEEDED = ("bounds", "epsilon", "delta")
+_NEEDED = ("bounds", "epsilon")
 _OF_A_SET_MODEL = {
     "noise": "its noise with it",
     "design": "each stage has a design of its own",
@@ -56,8 +56,8 @@ class RepeatedFitWarning(UserWarning):
 class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Differentially private Gaussian-process regression.
 
-    Every setting must come from public knowledge. `bounds`, `epsilon` and `delta` have no safe default, and
-    `fit` refuses to guess them. The model is learned, privately, by :class:`cloakgp.AutoGP`; or `kernel` and
+    Every setting must come from public knowledge. `bounds` and `epsilon` have no safe default, and `fit`
+    refuses to guess them. The model is learned, privately, by :class:`cloakgp.AutoGP`; or `kernel` and
     `noise` set it.
 
     **Each `fit` is a new spend of (epsilon, delta).** A grid search or cross-validation around this
@@ -75,7 +75,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Where outcomes are known to lie; values outside are clipped. Where the model is learned, generous ones
         will do.
     epsilon, delta : float
-        The promise that each fit spends.
+        The promise that each fit spends. If absent, delta is the largest power of ten below 1 / (10 n) for n
+        rows, or n people: ``certificate_.delta``.
     query : (P, D) array, optional
         Where predictions matter most: the noise is shaped for these points. If absent, points that
         cover X and its surroundings are chosen from X, which is public (:func:`cover`). Predictions
@@ -98,6 +99,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Which of the ledger's data sets pays.
     prior : Hyperprior, optional
         What is believed beforehand of a model that is learned; instead of `kernel`.
+    missing_inputs : {"error", "drop"}
+        Refuse rows of X in which something is missing, or leave them out, of y too: X is public.
 
     Attributes
     ----------
@@ -116,7 +119,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     >>> import numpy as np
     >>> X = np.linspace(0, 80, 40)[:, None]
     >>> y = 150 - 80 * np.exp(-X[:, 0] / 8)
-    >>> model = PrivateGPRegressor(bounds=(0, 250), epsilon=1.0, delta=1e-3).fit(X, y)
+    >>> model = PrivateGPRegressor(bounds=(0, 250), epsilon=1.0).fit(X, y)
     >>> mean, std = model.predict(X, return_std=True)
     """
 
@@ -135,6 +138,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         approximation: Any = None,
         downweight: Any = None,
         prior: Any = None,
+        missing_inputs: str = "error",
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -149,6 +153,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.approximation = approximation
         self.downweight = downweight
         self.prior = prior
+        self.missing_inputs = missing_inputs
 
     def set_params(self, **params: Any) -> PrivateGPRegressor:
         """Set parameters by name, those of the kernel as in ``kernel__lengthscale=20.0``.
@@ -186,15 +191,16 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         given, query = X, self.query
         table = read(X)
         if table is None:
-            X = validate_data(clone(self), X, dtype=np.float64)  # a failed fit changes nothing
-            query = cover(X) if query is None else query
-        elif query is None:
-            found = as_inputs(X, people)
-            assert found.columns is not None
-            query = cover(found.X, categories=found.columns.categories)
+            finite: Any = "allow-nan" if self.missing_inputs == "drop" else True
+            # Of a copy: a failed fit changes nothing.
+            X = validate_data(clone(self), X, dtype=np.float64, ensure_all_finite=finite)
+        if query is None:
+            found = as_inputs(X, people, missing_inputs=self.missing_inputs)
+            query = cover(found.X, categories=() if found.columns is None else found.columns.categories)
         gp, more = self._model()
-        plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, people=people, **more)
-        self._warn_if_repeated(plan.X.shape)
+        more |= {"people": people, "missing_inputs": self.missing_inputs}
+        plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, **more)
+        self._warn_if_repeated(plan)
         self.release_: Release | StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
         self._note_columns(given if table is None else plan.columns)
         note_fit(plan.X.shape)
@@ -246,7 +252,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         elif self.prior is not None:
             raise ArgumentError("prior", "must be left out with kernel: it is for a model that is learned")
 
-    def _model(self) -> tuple[Any, dict[str, str]]:
+    def _model(self) -> tuple[Any, dict[str, Any]]:
         """The model, learned or set, and what else its plan is made with."""
         if self.kernel is None:
             return AutoGP(self.bounds, prior=self.prior, inducing=self.inducing), {}
@@ -277,11 +283,12 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "release_")
 
-    def _warn_if_repeated(self, shape: tuple[int, ...]) -> None:
+    def _warn_if_repeated(self, plan: Any) -> None:
+        shape, promised = plan.X.shape, plan.certificate
         if _fits[shape]:
             warnings.warn(
                 f"fit number {_fits[shape] + 1} on data of shape {shape} in this process: if it is the same "
-                f"data, ({float(self.epsilon):g}, {float(self.delta):g}) is spent each time.",
+                f"data, ({promised.epsilon:g}, {promised.delta:g}) is spent each time.",
                 RepeatedFitWarning,
                 stacklevel=3,
             )

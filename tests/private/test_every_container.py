@@ -46,6 +46,12 @@ def series(y, folder):
     return pytest.importorskip("pandas").Series(y, index=np.arange(len(y))[::-1])
 
 
+def polars_frame(y, folder):
+    """With nulls, as polars has what is missing."""
+    values = [None if np.isnan(value) else value for value in y.tolist()]
+    return pytest.importorskip("polars").DataFrame({"y": values})
+
+
 def parquet_file(y, folder):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow import parquet
@@ -76,6 +82,9 @@ HERE = {
     "strided array": lambda y, folder: np.repeat(y, 2)[::2],
     "masked array": lambda y, folder: np.ma.masked_invalid(y),
     "Series": series,
+    "table of one column": lambda y, folder: series(y, folder).to_frame(),
+    "polars table": polars_frame,
+    "pyarrow table": lambda y, folder: pytest.importorskip("pyarrow").table({"y": y}),
     "memory map": memory_map,
     "ParquetColumns": lambda y, folder: ParquetColumns(parquet_file(y, folder), ["y"]),
     "column of a Parquet file": lambda y, folder: room.PrivateColumn(parquet_file(y, folder), "y"),

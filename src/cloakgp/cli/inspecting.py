@@ -52,7 +52,7 @@ def show(
     release = releases.load(file)
     receipt = release.receipt
     summary = words.noise_summary(releases.noise_of(release), release.plan.gp.limits)
-    columns = releases.columns_of(release)
+    columns, fit = releases.columns_of(release), releases.model_check(release)
     found = {
         "kind": release.kind,
         "certificate": release.certificate.to_dict(),
@@ -61,6 +61,7 @@ def show(
         "columns": None if columns is None else columns.words(),
         "shows_inputs": releases.lists_inputs(release),
         "noise_std": summary,
+        "model_check": None if fit is None else {**vars(fit), "words": fit.words},
         "ledger": None if receipt is None else vars(receipt),
     }
     rows = [["std of the privacy noise", "in y's unit", "of the bounds' width"]]
@@ -71,6 +72,7 @@ def show(
         "",
         table(rows),
         "",
+        *([] if fit is None else [f"model check  {fit}", ""]),
         *words.promise(release.certificate),
     ]
     if isinstance(release, StagedRelease) and learned_settings(release):

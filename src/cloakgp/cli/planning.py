@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import typer
 
@@ -103,6 +103,9 @@ def plan(
     rows: private_inputs.Rows = None,
     max_rows: private_inputs.MaxRows = None,
     n_people: private_inputs.NPeople = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="With --kernel: a table of all designs; no plan is made.")
+    ] = False,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Plan file to write (.json).")] = None,
     picture: Annotated[
         Path | None, typer.Option("--plot", help="Picture of the noise to write (.png).")
@@ -123,6 +126,8 @@ def plan(
       cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
           --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --delta 0.01 \\
           --design posterior --plot plan.png -o plan.json
+      cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
+          --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --delta 1e-4 --compare
       cloakgp plan homes.parquet --inputs lat,lon --output price --bounds 0 2000000 \\
           --kernel "Matern32([0.05, 0.08], variance=9e10)" --noise 4e10 --at points.csv \\
           --epsilon 1 --delta 1e-5 -o plan.json
@@ -184,6 +189,13 @@ def plan(
         asked["at"] = at if at is None or points.is_grid(at) else points.from_file(at, columns, columns=known)
         asked |= {} if within is None else {"within": within}
         settings = LearnedSettings(**asked) if model is None else Settings(**asked)
+    if compare:
+        assert _check_compare(settings, design, out, picture)
+        with connected(dask), working("comparing designs"):
+            X, ids = opened_inputs(settings, data, dask is not None), open_ids(data, people, form)
+            compared = settings.compare(X, ids)
+        told = "\n".join([table(compared.lines()), *compared.notes])
+        return Answer({"designs": compared.table(), "best": compared.best}, told)
     if picture is not None:
         pictures.check_path(picture)
     with connected(dask), working("planning"):
@@ -199,6 +211,7 @@ def plan(
     if picture is not None and drawn is not None:
         atomic.write(picture, drawn)
     found = {
+        "expected_error": words.noise_summary(made.expected_error, made.gp.limits),
         "noise_std": words.noise_summary(made.noise_std, made.gp.limits),
         "test_points": len(made.X_star),
         "rows": file.rows,
@@ -210,6 +223,22 @@ def plan(
         "picture": None if picture is None else str(picture),
     }
     return Answer(found, _text(made, columns, output, out, picture))
+
+
+def _check_compare(
+    settings: AnySettings, design: str | None, out: Path | None, picture: Path | None
+) -> TypeGuard[Settings]:
+    """Raise if designs cannot be compared, or a plan is asked for as well."""
+    if not isinstance(settings, Settings):
+        raise InputError(
+            "--compare is for a model that is set: give --kernel and --noise. A model that is learned has a "
+            "design of its own for each stage."
+        )
+    named = {"--design": design, "--out": out, "--plot": picture}
+    for name, given in named.items():
+        if given is not None:
+            raise InputError(f"--compare makes no plan: leave out {name}, and choose a design by its table.")
+    return True
 
 
 def _planned(settings: AnySettings, data: Path, dask: bool) -> Plan | StagedPlan:
@@ -345,16 +374,20 @@ def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
     """How much noise, in all and at some of the test points."""
     summary = words.noise_summary(plan.noise_std, plan.gp.limits)
     model = None if isinstance(plan, StagedPlan) else inducing_words(plan.gp)
-    rows = [["std of the privacy noise", f"in {output}'s unit", "of the bounds' width"]]
-    rows += [list(line) for line in words.noise_lines(summary)]
+    errors = words.noise_lines(words.noise_summary(plan.expected_error, plan.gp.limits))
+    rows = [[f"in {output}'s unit", "expected error", "std of the privacy noise", "of the bounds' width"]]
+    each = zip(errors, words.noise_lines(summary), strict=True)
+    rows += [[name, error, noise, share] for (name, error, _), (_, noise, share) in each]
     through = "" if model is None else f" through {model}"
     text = f"Over {len(plan.X_star)} test points, from {words.population(plan)}{through}:\n{table(rows)}"
+    text += "\nThe expected error is of the predictions that readers use: privacy noise and model together."
     if len(inputs) == 1 and len(plan.X_star) > 1:
         picked = sorted({round(i * (len(plan.X_star) - 1) / 6) for i in range(7)})
         order = plan.X_star[:, 0].argsort(kind="stable")[picked]
         shown = [_point(value) for value in first_column(plan)]
-        some = [[inputs[0], "noise std", "GP's own std"]]
-        some += [[shown[i], f"{plan.noise_std[i]:.4g}", f"{plan.gp_std[i]:.4g}"] for i in order]
+        some = [[inputs[0], "expected error", "noise std", "GP's own std"]]
+        numbers = (plan.expected_error, plan.noise_std, plan.gp_std)
+        some += [[shown[i], *(f"{one[i]:.4g}" for one in numbers)] for i in order]
         text += f"\n\n{table(some)}"
     if isinstance(plan, StagedPlan):
         text += (

@@ -112,7 +112,7 @@ class AutoGP:
         X_star: Any = None,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         weights: Any = None,
         given: Sequence[Any] = (),
         people: Any = None,
@@ -131,7 +131,8 @@ class AutoGP:
         X_star : table or (P, D) array, optional
             Where predictions matter most; points that cover X and its surroundings if absent.
         epsilon, delta : float
-            The promise for all stages together. One release spends it once.
+            The promise for all stages together. One release spends it once. If absent, delta is the largest
+            power of ten below 1 / (10 n) for n rows, or n people where the promise is to people.
         weights : (P,) array, optional
             How much the error at each test point matters; all alike if absent.
         given : releases, optional
@@ -177,7 +178,7 @@ class AutoGP:
         X_star: Any = None,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         weights: Any = None,
         max_rows: int | None = None,
     ) -> RowsPlan:
@@ -193,7 +194,8 @@ class AutoGP:
         X_star : table with the grid's names or (P, D) array, optional
             Where predictions matter most, from public knowledge; points that cover the box if absent.
         epsilon, delta : float
-            The promise for all stages together. One release spends it once.
+            The promise for all stages together. One release spends it once. If absent, delta is the largest
+            power of ten below 1 / (10 n) for n rows, or n people where the promise is to people.
         weights : (P,) array, optional
             How much the error at each test point matters; all alike if absent.
         max_rows : int, optional

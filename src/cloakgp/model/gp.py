@@ -33,6 +33,7 @@ from cloakgp.rows.merging import Groups
 __all__ = ["GP", "check_bounds"]
 
 if TYPE_CHECKING:
+    from cloakgp.plans.comparison import Comparison
     from cloakgp.plans.functions import FunctionPlan
     from cloakgp.plans.planner import Planner
     from cloakgp.plans.predictions import Plan
@@ -141,7 +142,7 @@ class GP:
         X_star: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = ...,
         design: str = ...,
         calibration: str = ...,
         weights: Any = ...,
@@ -160,7 +161,7 @@ class GP:
         X_star: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = ...,
         weights: Any = ...,
         given: Sequence[Any],
         windows: float | None = ...,
@@ -175,7 +176,7 @@ class GP:
         X_star: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         design: str = "mse",
         calibration: str = "analytic",
         weights: Any = None,
@@ -200,7 +201,8 @@ class GP:
         X_star : table or (P, D) array
             Where predictions are wanted. A table has the columns of X, in any order.
         epsilon, delta : float
-            The promise: epsilon > 0, 0 < delta < 1. One release spends it once.
+            The promise: epsilon > 0, 0 < delta < 1. One release spends it once. If absent, delta is the
+            largest power of ten below 1 / (10 n) for n rows, or n people where the promise is to people.
         design : {"mse", "max", "posterior", "volume"}
             What the noise is shaped for: least mean noise variance over `X_star`; least noise at
             the worst point of `X_star`; least error of denoised predictions; or the paper's
@@ -253,6 +255,40 @@ class GP:
             epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
         )
 
+    def compare(
+        self,
+        X: Any,
+        X_star: Any,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        designs: Sequence[str] | None = None,
+        weights: Any = None,
+        calibration: str = "analytic",
+        gap: float = 0.01,
+        people: Any = None,
+        within: float = 1.0,
+        columns: Any = None,
+        missing_inputs: str = "error",
+    ) -> Comparison:
+        """Plan the same release with each design, and compare what to expect of them; public, and free.
+
+        Parameters
+        ----------
+        designs : names, optional
+            Which to compare; all, if absent.
+        X, X_star, epsilon, delta, weights, calibration, gap, people, within, columns, missing_inputs
+            As for :meth:`plan`.
+
+        Returns
+        -------
+        Comparison
+            A table when printed; `best` names a design, and `plans` holds each plan, ready for its release.
+        """
+        return self.planner(X, X_star, weights, None, people, within, columns, missing_inputs).compare(
+            epsilon=epsilon, delta=delta, designs=designs, calibration=calibration, gap=gap
+        )
+
     def plan_rows(
         self,
         grid: Grid,
@@ -260,7 +296,7 @@ class GP:
         X_star: Any = None,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         weights: Any = None,
         max_rows: int | None = None,
     ) -> RowsPlan:
@@ -281,7 +317,7 @@ class GP:
         given: Sequence[Any],
         windows: float | None,
         epsilon: float,
-        delta: float,
+        delta: float | None,
         weights: Any,
         within: float,
     ) -> StagedPlan:
@@ -327,7 +363,7 @@ class GP:
         X: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         bound: str = "exact",
         calibration: str = "analytic",
         basis: Any = None,

@@ -21,7 +21,7 @@ from cloakgp.plans.staged_planner import MOST_COLUMNS, most_numbers
 from cloakgp.plans.stages import Promise
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.posterior import staging
-from cloakgp.posterior.density import MOST_WANTED
+from cloakgp.posterior.density import most_wanted
 from cloakgp.posterior.support import support_points
 from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.grid import Grid
@@ -42,7 +42,7 @@ def make_rows_plan(
     X_star: Any,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     weights: Any,
     max_rows: int | None,
 ) -> RowsPlan:
@@ -62,7 +62,7 @@ def make_known_rows_plan(
     X_star: Any,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     weights: Any,
     max_rows: int | None,
 ) -> RowsPlan:
@@ -92,16 +92,16 @@ def _planned(
     n: int,
     X_star: Any,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     weights: Any,
     max_rows: int | None,
     stages: int | None,
     outcome: str,
 ) -> RowsPlan:
-    epsilon, delta = calibrate.promise(epsilon, delta)
+    population = _population(n, max_rows)
+    epsilon, delta = calibrate.promise(epsilon, delta, population.size)
     if stages is not None and stages < 2:
         raise ArgumentError("stages", "must be at least 2 for whole rows: the first counts them", str(stages))
-    population = _population(n, max_rows)
     points = grid.cover() if X_star is None else grid.points(X_star)
     if weights is None:
         weights = np.ones(len(points))
@@ -159,4 +159,4 @@ def _schedule(stages: int | None, outcome: str) -> staging.Schedule:
 
 def most_row_numbers(test_points: int, cells: int, stages: int) -> int:
     """At most how many numbers are released, whatever the designs will be."""
-    return most_numbers(MOST_WANTED, cells, 1) + most_numbers(test_points, cells, stages - 1)
+    return most_numbers(most_wanted(cells), cells, 1) + most_numbers(test_points, cells, stages - 1)

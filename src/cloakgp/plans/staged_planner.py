@@ -48,7 +48,7 @@ def make_staged_plan(
     X_star: Any,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     weights: Any,
     given: Sequence[Any],
     within: float = 1.0,
@@ -62,7 +62,6 @@ def make_staged_plan(
             f"{X.shape[1]}",
             Message("Leave out columns that matter little, or ", Phrase.SET_MODEL, "."),
         )
-    epsilon, delta = calibrate.promise(epsilon, delta)
     shares, kappa = staging.schedule(model.stages, model.outcome)
     return _planned(
         model.prior_for(columns, X.shape[1]),
@@ -87,14 +86,13 @@ def make_given_plan(
     X_star: Any,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     weights: Any,
     given: Sequence[Any],
     windows: float | None,
     within: float = 1.0,
 ) -> StagedPlan:
     """A plan of one stage for a model that is known, after earlier releases, as :meth:`GP.plan` makes it."""
-    epsilon, delta = calibrate.promise(epsilon, delta)
     bounds = gp.one_pair("a plan with given")
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         raise ArgumentError("given", "needs a model with one noise variance, not one per row")
@@ -129,7 +127,7 @@ def _planned(
     weights: Any,
     given: Sequence[Any],
     epsilon: float,
-    delta: float,
+    delta: float | None,
     shares: tuple[float, ...],
     kappa: float | None,
     within: float,
@@ -147,6 +145,7 @@ def _planned(
     weights = relative_weights(checks.vector(weights, "weights", len(X_star), positive=True, remedy=remedy))
     cells, inputs = None, None
     shared = None if people is None else as_people(people, len(X))
+    epsilon, delta = calibrate.promise(epsilon, delta, len(X) if shared is None else shared.n_people)
     within = as_within(within)
     if not is_lazy(X) and len(X) <= MOST_SORTED:
         inputs = distinct_rows(X, shared)

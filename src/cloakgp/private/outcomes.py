@@ -74,13 +74,19 @@ def kept(y: Any, n_rows: int) -> Any:
     elif isinstance(y, PrivateColumn) and is_parquet(y.place[0]):
         array = _ParquetRows(_numbers(lambda: ParquetColumns(*y.place)))
     else:
-        array = _numbers(lambda: np.asanyarray(y))  # memory maps and masks stay what they are
+        array = _numbers(lambda: _vector(y))  # memory maps and masks stay what they are
     if tuple(array.shape) != (n_rows,):
         raise ValueError(
             f"y must have shape ({n_rows},), one outcome per row of X; got shape {array.shape}. "
             "Nothing was spent."
         )
     return array
+
+
+def _vector(y: Any) -> Any:
+    """y as an array; that of a table's only column is a vector."""
+    array = np.asanyarray(y)
+    return array[:, 0] if hasattr(y, "columns") and array.shape[1:] == (1,) else array
 
 
 def own_rows(y: Any, rows: TableRows | None) -> Any:
@@ -145,7 +151,7 @@ class PrivateLabels:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
         """As float64, NaN where it is no class; called by :func:`kept` alone."""
-        labels = np.asarray(self._y).astype(object)
+        labels = np.asarray(_vector(self._y)).astype(object)
         numbers = np.full(labels.shape, np.nan)
         for number, one in enumerate(self._classes):
             numbers[np.equal(labels, one, dtype=object).astype(bool)] = number

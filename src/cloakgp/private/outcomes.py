@@ -14,7 +14,7 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.measurements.lattice import IntArray, Lattice
 from cloakgp.rows.chunks import is_dask
-from cloakgp.rows.file_cells import read_numbers
+from cloakgp.rows.file_cells import read_answers, read_numbers, read_texts
 from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.on_dask import as_array
@@ -141,17 +141,22 @@ class PrivateColumn:
 class PrivateLabels:
     """Outcomes that are one of some public classes, as numbers from 0: unread until one of the doors asks.
 
-    What is none of them is missing. Every outcome is compared with every class, whatever it is.
+    What is none of them is missing. Every outcome is compared with every class, whatever it is. Without
+    classes, y is a column of a file that says yes or no, by words that are the same whatever it holds.
     """
 
     __slots__ = ("_classes", "_y")
 
-    def __init__(self, y: Any, classes: tuple[Any, ...]) -> None:
+    def __init__(self, y: Any, classes: tuple[Any, ...] = ()) -> None:
         self._y, self._classes = y, classes
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
         """As float64, NaN where it is no class; called by :func:`kept` alone."""
-        labels = np.asarray(_vector(self._y)).astype(object)
+        if not self._classes:
+            return read_answers(*self._y.source)
+        y, texts = self._y, any(isinstance(one, str) for one in self._classes)
+        labels = read_texts(*y.source) if texts and isinstance(y, PrivateColumn) else np.asarray(_vector(y))
+        labels = labels.astype(object)
         numbers = np.full(labels.shape, np.nan)
         for number, one in enumerate(self._classes):
             numbers[np.equal(labels, one, dtype=object).astype(bool)] = number

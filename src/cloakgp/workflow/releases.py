@@ -18,6 +18,7 @@ from cloakgp.errors import InputError
 from cloakgp.files import schema
 from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.measurements.recipes import FactoredMeasurement
+from cloakgp.model.outcome import REAL
 from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
@@ -27,6 +28,7 @@ from cloakgp.rows.columns import Columns
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes
 from cloakgp.workflow.inputs import is_small
+from cloakgp.workflow.outcomes import named_predictions, outcome_of
 
 SUFFIX = ".cloak"
 
@@ -141,6 +143,9 @@ def predictions(
     about the privacy noise alone.
     """
     checks.number(level, "level", above=0.0, below=1.0)
+    outcome = outcome_of(release.plan)
+    if outcome != REAL and include_noise:
+        raise InputError(f"{outcome} outcomes have no scatter beside their prediction: leave this out.")
     if hides_inputs(release) and box_of(release) is None:
         if include_noise:
             raise InputError(
@@ -149,6 +154,9 @@ def predictions(
         mean, std = release.released_at(X)
     else:
         mean, std = release.predict(X, return_std=True, include_noise=include_noise)
+    if isinstance(release, StagedRelease) and outcome != REAL:  # whose law is lopsided
+        lower, upper = release.interval(X, level).T
+        return {"mean": mean, "std": std, "lower": lower, "upper": upper}
     half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
     return {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
 
@@ -156,11 +164,15 @@ def predictions(
 def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:
     """The released numbers with their noise, and the denoised ones, column by column.
 
-    Where the model was learned these two are the same. `X` is its test points; or, since a function has none
+    Where the model was learned these two are the same; of yes and no, or counts, there are probabilities, or
+    rates, with their intervals. `X` is its test points; or, since a function has none
     of its own, where that is asked.
     """
     values, noise = release.released_at(X)
-    columns = named_points(release, names, X) | {"released": values, "noise_std": noise}
+    outcome, columns = outcome_of(release.plan), named_points(release, names, X)
+    if outcome != REAL:
+        return columns | named_predictions(outcome, predictions(release, X)) | {"noise_std": noise}
+    columns |= {"released": values, "noise_std": noise}
     if can_denoise(release):
         mean, std = release.predict(X, return_std=True)
         columns |= {"denoised": mean, "denoised_std": std}

@@ -55,8 +55,7 @@ MAY_MISS = {
 # (file, function), or a whole file as (file, ""): why it may use y's names
 ALLOWED = {(path, function): f"passes y on to {door}" for path, function, door in PASSED_ON} | {
     ("plans/base.py", "_measure"): "says what each kind of plan has",
-    ("plots.py", "_draw_private"): "the custodian's own picture, stamped NOT FOR RELEASE",
-    ("plots.py", "_stamp"): "a place on the page",
+    ("plots/private_data.py", "draw_private"): "the custodian's own picture, stamped NOT FOR RELEASE",
     ("demo.py", "main"): "generated data, nobody's",
     ("datasets/dataset.py", ""): "public or generated data; imported by the demo alone",
 }
@@ -69,7 +68,7 @@ DOORS = {  # what may be imported of private/room.py, and where
     "plans/whole_rows.py": {"PrivateRows"},
     "binning.py": {"measure_sums"},
     "classifiers.py": {"PrivateLabels"},  # unread
-    "plots.py": {"custodian_view"},
+    "plots/private_data.py": {"custodian_view"},
     "selection.py": {"choose", "custodian_scores"},
     "workflow/private_step.py": {"PrivateColumn", "PrivateLabels", "private_dask_column"},  # all unread
 }
@@ -89,7 +88,7 @@ RANDOM_ALLOWED = {  # as in ALLOWED: why it may draw random numbers
     ): "k-means on public inputs, from a fixed public seed; before y is there",
     ("measurements/folds.py", "_k_folds"): "public folds, from a fixed public seed; before y is there",
     ("estimators.py", "sample_y"): "scikit-learn's name for the seed of public draws, after the release",
-    ("plots.py", "plot_noise_samples"): "public pictures of noise like a plan's; no release uses them",
+    ("plots/curves.py", "plot_noise_samples"): "public pictures of noise like a plan's; no release uses them",
 }
 SEED_READERS = {
     NOISE,
@@ -203,7 +202,7 @@ def y_is_only_passed_on(files):
 
 def what_the_custodian_sees_is_marked(files):
     """Without noise: scores, in a study that says PRIVATE; and y, in a picture that is always stamped."""
-    homes = {"custodian_scores": "custodian_probabilities", "custodian_view": "_draw_private"}
+    homes = {"custodian_scores": "custodian_probabilities", "custodian_view": "draw_private"}
     for path, node, around in nodes(files):
         if isinstance(node, ast.Name) and node.id in homes:
             assert around == (homes[node.id],), f"{path}: {node.id} outside of {homes[node.id]}"
@@ -212,9 +211,9 @@ def what_the_custodian_sees_is_marked(files):
             marked = [isinstance(v, ast.Call) and ast.unparse(v.func) == "PrivateStudy" for v in returned]
             assert all(marked or [False]), f"{path}: the study is not marked as private"
             assert "NOT PRIVATE" in (ast.get_docstring(node) or ""), f"{path}: the study does not warn"
-        if getattr(node, "name", "") == "_draw_private":
+        if isinstance(node, FUNCTIONS) and node.name == "draw_private":
             lines = [ast.unparse(line) for line in node.body]  # of the function's own: no condition on them
-            stamped = any(line.startswith("_stamp(") and "NOT_FOR_RELEASE" in line for line in lines)
+            stamped = any(line.startswith("stamp(") and "NOT_FOR_RELEASE" in line for line in lines)
             assert stamped, f"{path}: the picture is not marked"
 
 
@@ -380,15 +379,15 @@ marked | selection.py custodian_probabilities | does not warn
     NOT PRIVATE => Private
 marked | selection.py | outside of custodian_probabilities
     def loss(v): custodian_scores(v) // scores = custodian_scores
-marked | plots.py | outside of _draw_private
+marked | plots/private_data.py | outside of draw_private
     def plot(d): custodian_view(d) // look = custodian_view
-marked | plots.py | not marked
-    NOT_FOR_RELEASE, => '', // _stamp(ax, *at => if y: _stamp(ax, *at
+marked | plots/private_data.py | not marked
+    *at, NOT_FOR_RELEASE, => *at, '', // stamp(ax, *at => if y: stamp(ax, *at
 doors | plans/combine.py | uses OpenDP
     import opendp.prelude as dp // def f(): from opendp import measurements // import_module('opendp.prelude')
 doors | plans/combine.py | not a door of its own
     from cloakgp.private.room import measure // from cloakgp.private import room // import cloakgp.private
-doors | plots.py | not a door of its own
+doors | plots/private_data.py | not a door of its own
     from cloakgp.private.room import measure // from cloakgp.private.outcomes import custodian_view
 doors | plans/combine.py | generated data
     from cloakgp.datasets import make_kung_like

@@ -55,7 +55,7 @@ def show(
     receipt = release.receipt
     outcome = outcome_of(release.plan)
     summary = words.noise_summary(releases.noise_of(release), bounds_of(release.plan))
-    columns = releases.columns_of(release)
+    columns, fit = releases.columns_of(release), releases.model_check(release)
     found = {
         "kind": release.kind,
         "certificate": release.certificate.to_dict(),
@@ -65,6 +65,7 @@ def show(
         "columns": None if columns is None else columns.words(),
         "shows_inputs": releases.lists_inputs(release),
         "noise_std": summary,
+        "model_check": None if fit is None else {**vars(fit), "words": fit.words},
         "ledger": None if receipt is None else vars(receipt),
     }
     rows = [["std of the privacy noise", unit_words(outcome, "y"), "of the bounds' width"]]
@@ -75,6 +76,7 @@ def show(
         "",
         table(rows),
         "",
+        *([] if fit is None else [f"model check  {fit}", ""]),
         *words.promise(release.certificate),
     ]
     if isinstance(release, StagedRelease) and learned_settings(release):

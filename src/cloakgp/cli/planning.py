@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import typer
 
@@ -108,6 +108,9 @@ def plan(
     rows: private_inputs.Rows = None,
     max_rows: private_inputs.MaxRows = None,
     n_people: private_inputs.NPeople = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="With --kernel: a table of all designs; no plan is made.")
+    ] = False,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Plan file to write (.json).")] = None,
     picture: Annotated[
         Path | None, typer.Option("--plot", help="Picture of the noise to write (.png).")
@@ -130,6 +133,8 @@ def plan(
       cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
           --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 \\
           --design posterior --plot plan.png -o plan.json
+      cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
+          --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --compare
       cloakgp plan homes.parquet --inputs lat,lon --output price --bounds 0 2000000 \\
           --kernel "Matern32([0.05, 0.08], variance=9e10)" --noise 4e10 --at points.csv \\
           --epsilon 1 --delta 1e-6 -o plan.json
@@ -200,6 +205,12 @@ def plan(
         asked["at"] = at if at is None or points.is_grid(at) else points.from_file(at, columns, columns=known)
         asked |= {} if within is None else {"within": within}
         settings = LearnedSettings(**asked) if model is None else Settings(**asked)
+    if compare:
+        assert _check_compare(settings, design, out, picture)
+        with connected(dask), working("comparing designs"):
+            compared = settings.compare(X, ids)
+        lines = "\n".join([table(compared.lines()), *compared.notes])
+        return Answer({"designs": compared.table(), "best": compared.best}, lines)
     if picture is not None:
         pictures.check_path(picture)
     with connected(dask), working("planning"):
@@ -215,6 +226,7 @@ def plan(
     if picture is not None and drawn is not None:
         atomic.write(picture, drawn)
     found = {
+        "expected_error": words.noise_summary(made.expected_error, bounds_of(made)),
         "noise_std": words.noise_summary(made.noise_std, bounds_of(made)),
         "test_points": len(made.X_star),
         "rows": file.rows,
@@ -248,6 +260,22 @@ def _of_outcomes(
         )
     check_classes(asked, classes or ())
     return {"bounds": bounds, "outcome": asked, "classes": tuple(classes or ())}
+
+
+def _check_compare(
+    settings: AnySettings, design: str | None, out: Path | None, picture: Path | None
+) -> TypeGuard[Settings]:
+    """Raise if designs cannot be compared, or a plan is asked for as well."""
+    if not isinstance(settings, Settings):
+        raise InputError(
+            "--compare is for a model that is set: give --kernel and --noise. A model that is learned has a "
+            "design of its own for each stage."
+        )
+    named = {"--design": design, "--out": out, "--plot": picture}
+    for name, given in named.items():
+        if given is not None:
+            raise InputError(f"--compare makes no plan: leave out {name}, and choose a design by its table.")
+    return True
 
 
 def _delta(given: float | None, size: int, counted: str) -> float:
@@ -371,16 +399,27 @@ def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
     """How much noise, in all and at some of the test points."""
     summary = words.noise_summary(plan.noise_std, bounds_of(plan))
     model = None if isinstance(plan, StagedPlan) else inducing_words(plan.gp)
-    rows = [["std of the privacy noise", unit_words(outcome_of(plan), output), "of the bounds' width"]]
-    rows += [list(line) for line in words.noise_lines(summary)]
+    errors = words.noise_lines(words.noise_summary(plan.expected_error, bounds_of(plan)))
+    rows = [
+        [
+            unit_words(outcome_of(plan), output),
+            "expected error",
+            "std of the privacy noise",
+            "of the bounds' width",
+        ]
+    ]
+    each = zip(errors, words.noise_lines(summary), strict=True)
+    rows += [[name, error, noise, share] for (name, error, _), (_, noise, share) in each]
     through = "" if model is None else f" through {model}"
     text = f"Over {len(plan.X_star)} test points, from {words.population(plan)}{through}:\n{table(rows)}"
+    text += "\nThe expected error is of the predictions that readers use: privacy noise and model together."
     if len(inputs) == 1 and len(plan.X_star) > 1:
         picked = sorted({round(i * (len(plan.X_star) - 1) / 6) for i in range(7)})
         order = plan.X_star[:, 0].argsort(kind="stable")[picked]
         shown = [_point(value) for value in first_column(plan)]
-        some = [[inputs[0], "noise std", "GP's own std"]]
-        some += [[shown[i], f"{plan.noise_std[i]:.4g}", f"{plan.gp_std[i]:.4g}"] for i in order]
+        some = [[inputs[0], "expected error", "noise std", "GP's own std"]]
+        numbers = (plan.expected_error, plan.noise_std, plan.gp_std)
+        some += [[shown[i], *(f"{one[i]:.4g}" for one in numbers)] for i in order]
         text += f"\n\n{table(some)}"
     if isinstance(plan, StagedPlan):
         if outcome_of(plan) == YES_NO:

@@ -145,14 +145,18 @@ def _again(
 
 
 def _answer(release: AnyRelease, out: Path, account: Account, known: bool) -> Answer:
+    fit = releases.model_check(release)
     found = {
         "release": str(out),
         "spent": not known,
         "certificate": release.certificate.to_dict(),
         "noise_std": words.noise_summary(releases.noise_of(release), bounds_of(release.plan)),
+        "model_check": None if fit is None else {**vars(fit), "words": fit.words},
         "ledger": None,
     }
     text = [f"release file: {out}"]
+    if fit is not None:
+        text.append(f"model check: {fit}")
     if release.receipt is not None:
         balance = account.ledger.balance(account.dataset)
         found["ledger"] = {

@@ -33,6 +33,7 @@ from cloakgp.rows.merging import Groups
 __all__ = ["GP", "check_bounds"]
 
 if TYPE_CHECKING:
+    from cloakgp.plans.comparison import Comparison
     from cloakgp.plans.functions import FunctionPlan
     from cloakgp.plans.planner import Planner
     from cloakgp.plans.predictions import Plan
@@ -252,6 +253,40 @@ class GP:
             raise ArgumentError("windows", "needs earlier releases", remedy="Name them in given.")
         return self.planner(X, X_star, weights, device, people, within, columns, missing_inputs).plan(
             epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
+        )
+
+    def compare(
+        self,
+        X: Any,
+        X_star: Any,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        designs: Sequence[str] | None = None,
+        weights: Any = None,
+        calibration: str = "analytic",
+        gap: float = 0.01,
+        people: Any = None,
+        within: float = 1.0,
+        columns: Any = None,
+        missing_inputs: str = "error",
+    ) -> Comparison:
+        """Plan the same release with each design, and compare what to expect of them; public, and free.
+
+        Parameters
+        ----------
+        designs : names, optional
+            Which to compare; all, if absent.
+        X, X_star, epsilon, delta, weights, calibration, gap, people, within, columns, missing_inputs
+            As for :meth:`plan`.
+
+        Returns
+        -------
+        Comparison
+            A table when printed; `best` names a design, and `plans` holds each plan, ready for its release.
+        """
+        return self.planner(X, X_star, weights, None, people, within, columns, missing_inputs).compare(
+            epsilon=epsilon, delta=delta, designs=designs, calibration=calibration, gap=gap
         )
 
     def plan_rows(

@@ -25,7 +25,6 @@ def interval(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatAr
 
 def frame(columns: Columns | None, X: FloatArray, numbers: dict[str, FloatArray], backend: Any) -> Any:
     """A table with the inputs, named and coded as they were given, and these numbers beside them."""
-    checks.choice(backend, "backend", BACKENDS)
     if columns is None:
         names = ["x"] if X.shape[1] == 1 else [f"x{place + 1}" for place in range(X.shape[1])]
         table: dict[str, Any] = dict(zip(names, X.T, strict=True))
@@ -33,6 +32,12 @@ def frame(columns: Columns | None, X: FloatArray, numbers: dict[str, FloatArray]
         table = columns.shown(X)
     for name, values in numbers.items():
         table[f"{name}_" if name in table else name] = values
+    return framed(table, backend)
+
+
+def framed(table: dict[str, Any], backend: Any) -> Any:
+    """Columns as a table of one of the libraries."""
+    checks.choice(backend, "backend", BACKENDS)
     import narwhals.stable.v2 as nw  # late: it need not be loaded for arrays
 
     plain = {name: list(one) if one.dtype.kind == "O" else np.array(one) for name, one in table.items()}

@@ -20,6 +20,7 @@ from cloakgp.accounting import Gaussian
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import atomic, container, reading, schema
+from cloakgp.files.labels import NONE, Labelled, Labels
 from cloakgp.ledger.charge import Account, Receipt
 from cloakgp.ledger.charging import as_ledger, paid, staged
 from cloakgp.ledger.records import check_number
@@ -40,6 +41,7 @@ from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.forecast import forecast, linked_forecast
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import State
+from cloakgp.posterior.model_check import ModelCheck, check_mixture
 from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
@@ -398,7 +400,7 @@ class StagedPlan:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StagedRelease:
+class StagedRelease(Labelled):
     """Predictions that may be published, and the model that was learned. Made by :meth:`StagedPlan.release`.
 
     It holds the public plan, each stage's noisy integers, and what follows from them: printed, pickled or
@@ -416,6 +418,8 @@ class StagedRelease:
     """Their weights."""
     receipt: Receipt | None = None
     """Where the release stands in the ledger that paid for it: at the last stage's answer."""
+    labels: Labels = NONE
+    """Title, units, source and date, for pictures and reports: see :meth:`labelled`."""
 
     @cached_property
     def learned(self) -> Learned:
@@ -533,6 +537,10 @@ class StagedRelease:
             known = replace(rule, prior=Known(gp.with_inducing(rule.inputs.X)))
             return learned_from(known, self.stages, (KnownSetting(gp),), np.ones(1))
         return conditioned(gp.with_inducing(rule.inputs.X), rule, rule.all_stages(self.stages))
+
+    def check_model(self) -> ModelCheck:
+        """Whether what was learned fits what was released; free. See :meth:`Release.check_model`."""
+        return check_mixture(self.learned.posteriors, self.learned.weights)
 
     def evidence(self, gp: GP) -> float:
         """How well a model explains what was released: see :meth:`Release.evidence`.

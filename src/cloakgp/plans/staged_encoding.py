@@ -10,6 +10,7 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.files import container, reading, schema, signing
 from cloakgp.files.container import Array, ReleaseFileError
+from cloakgp.files.labels import Labels
 from cloakgp.files.schema import FORMAT, SCHEMA
 from cloakgp.files.staged_schema import STAGE_ARRAYS, STAGED
 from cloakgp.ledger.charge import Receipt
@@ -19,7 +20,7 @@ from cloakgp.measurements.whole_rows import Population
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting, Setting
 from cloakgp.model.outcome import REAL, YES_NO
-from cloakgp.plans.encoding import LARGEST_INPUTS, given_kernel
+from cloakgp.plans.encoding import LARGEST_INPUTS, custodians_words, given_kernel
 from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.stages import Given, Promise, Rule, Stage, StagePlan
 from cloakgp.rows.cells import Cells, fill_cells
@@ -36,7 +37,7 @@ def encode(release: StagedRelease, sign_with: Any = None) -> bytes:
     receipt = release.receipt
     manifest, arrays = _described(release.plan)
     manifest["ledger"] = None if receipt is None else {"entry": receipt.entry, "head": receipt.head}
-    manifest[schema.CUSTODIANS_WORDS] = {} if receipt is None else {"dataset": receipt.dataset}
+    manifest[schema.CUSTODIANS_WORDS] = custodians_words(receipt, release.labels)
     manifest["learned"] = [
         {**_setting_words(setting), "weight": weight}
         for setting, weight in zip(release.settings, release.weights.tolist(), strict=True)
@@ -297,7 +298,7 @@ class _Stages:
         return answer
 
 
-ReleaseParts = tuple[tuple[Stage, ...], tuple[Candidate, ...], FloatArray, Receipt | None]
+ReleaseParts = tuple[tuple[Stage, ...], tuple[Candidate, ...], FloatArray, Receipt | None, Labels]
 """What a release has that its plan has not."""
 
 
@@ -323,4 +324,5 @@ def release_parts(manifest: dict[str, Any], arrays: dict[str, Array], rule: Rule
     receipt = None
     if manifest["ledger"] is not None:
         receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
-    return own, tuple(settings), np.array(weights), receipt
+    labels = Labels.from_words(manifest[schema.CUSTODIANS_WORDS])
+    return own, tuple(settings), np.array(weights), receipt, labels

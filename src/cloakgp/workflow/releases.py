@@ -24,6 +24,7 @@ from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
+from cloakgp.posterior.model_check import ModelCheck
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes
@@ -159,6 +160,11 @@ def predictions(
         return {"mean": mean, "std": std, "lower": lower, "upper": upper}
     half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
     return {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
+
+
+def model_check(release: AnyRelease) -> ModelCheck | None:
+    """Whether the model fits what was released; None for a file that cannot denoise."""
+    return release.check_model() if can_denoise(release) else None
 
 
 def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:

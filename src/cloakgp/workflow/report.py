@@ -24,6 +24,7 @@ from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsRelease
 from cloakgp.verification import Verification, verify
 from cloakgp.workflow import pictures, words
+from cloakgp.workflow.outcomes import bounds_of
 from cloakgp.workflow.releases import (
     default_points,
     hides_inputs,
@@ -195,7 +196,7 @@ def _figure(caption: str, figure: Any) -> str:
 
 def _noise(release: AnyRelease) -> str:
     noise = noise_of(release)
-    summary = words.noise_summary(noise, release.plan.gp.limits)
+    summary = words.noise_summary(noise, bounds_of(release.plan))
     what = "points over the inputs' range" if release.kind == schema.FUNCTION else "test points"
     rows = [["std of the privacy noise", "in the outcome's unit", "share of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]

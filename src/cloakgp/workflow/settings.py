@@ -18,6 +18,7 @@ from cloakgp.kernels import Kernel, from_spec
 from cloakgp.model.gp import GP
 from cloakgp.model.outcome import REAL
 from cloakgp.plans import out_of_core
+from cloakgp.plans.comparison import Comparison
 from cloakgp.plans.predictions import Plan
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import Format
@@ -119,6 +120,21 @@ class Settings:
         if isinstance(plan.X, np.ndarray) or not is_small(X):
             return plan
         return replace(plan, X=checks.frozen(np.asarray(X)))
+
+    def compare(self, X: Any, people: Any = None) -> Comparison:
+        """The designs side by side, for these inputs: public, and without y."""
+        where = self.points(X)
+        return self.gp().compare(
+            X if self._is_streamed(X, where) else np.asarray(X),
+            where,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            calibration=self.calibration,
+            people=people,
+            within=self.within,
+            columns=self.columns,
+            missing_inputs=self.missing_inputs,
+        )
 
     def _is_streamed(self, X: Any, where: FloatArray) -> bool:
         """Whether a plan passes over X a chunk at a time, unless equal rows make it smaller."""

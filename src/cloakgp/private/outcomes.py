@@ -14,7 +14,7 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.measurements.lattice import IntArray, Lattice
 from cloakgp.rows.chunks import is_dask
-from cloakgp.rows.file_cells import read_numbers, read_texts
+from cloakgp.rows.file_cells import read_answers, read_numbers, read_texts
 from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.on_dask import as_array
@@ -150,17 +150,20 @@ class PrivateColumn:
 class PrivateLabels:
     """Outcomes that are one of some public classes, as numbers from 0: unread until one of the doors asks.
 
-    What is none of them is missing. Every outcome is compared with every class, whatever it is.
+    What is none of them is missing. Every outcome is compared with every class, whatever it is. Without
+    classes, y is a column of a file that says yes or no, by words that are the same whatever it holds.
     """
 
     __slots__ = ("_classes", "_y", "index")
 
-    def __init__(self, y: Any, classes: tuple[Any, ...]) -> None:
+    def __init__(self, y: Any, classes: tuple[Any, ...] = ()) -> None:
         self._y, self._classes = y, classes
         self.index = getattr(y, "index", None)  # labels of its rows, for own_rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
         """As float64, NaN where it is no class; called by :func:`kept` alone."""
+        if not self._classes:
+            return read_answers(*self._y.source)
         labels = column(self._y, any(isinstance(one, str) for one in self._classes))
         values, numbers = np.asarray(labels, dtype=object), np.full(labels.shape, np.nan)
         for number, one in enumerate(self._classes):

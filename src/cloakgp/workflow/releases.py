@@ -25,11 +25,13 @@ from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.showing import by_class
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
+from cloakgp.plots.labels import outcome_of
 from cloakgp.posterior.model_check import ModelCheck
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes
 from cloakgp.workflow.inputs import is_small
+from cloakgp.workflow.outcomes import named_predictions
 
 SUFFIX = ".cloak"
 
@@ -146,6 +148,9 @@ def predictions(
     about the privacy noise alone.
     """
     checks.number(level, "level", above=0.0, below=1.0)
+    outcome = outcome_of(release.plan)
+    if outcome != REAL and include_noise:
+        raise InputError(f"{outcome} outcomes have no scatter beside their prediction: leave this out.")
     if hides_inputs(release) and box_of(release) is None:
         if include_noise:
             raise InputError(
@@ -176,14 +181,18 @@ def model_check(release: AnyRelease) -> ModelCheck | None:
 def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:
     """The released numbers with their noise, and the denoised ones, column by column.
 
-    Where the model was learned these two are the same. `X` is its test points; or, since a function has none
+    Where the model was learned these two are the same; of yes and no, or counts, there are probabilities, or
+    rates, with their intervals. `X` is its test points; or, since a function has none
     of its own, where that is asked.
     """
     values, noise = release.released_at(X)
+    outcome, columns = outcome_of(release.plan), named_points(release, names, X)
     if values.ndim > 1:
         assert isinstance(release, StagedRelease)
-        return named_points(release, names, X) | by_class(release.classes, values, noise_std=noise)
-    columns = named_points(release, names, X) | {"released": values, "noise_std": noise}
+        return columns | by_class(release.classes, values, noise_std=noise)
+    if outcome != REAL:
+        return columns | named_predictions(outcome, predictions(release, X)) | {"noise_std": noise}
+    columns |= {"released": values, "noise_std": noise}
     if can_denoise(release):
         mean, std = release.predict(X, return_std=True)
         columns |= {"denoised": mean, "denoised_std": std}

@@ -184,7 +184,7 @@ def test_whole_rows(model, tmp_path):
         (AutoGP, "bounds must be two numbers"),
         (lambda: AutoGP((-1, 5), outcome="count"), "bounds must not be below 0"),
         (lambda: AutoGP(outcome="perhaps"), "outcome must be"),
-        (lambda: GP(KERNEL, 1.0, outcome="yes/no"), "noise must be left out"),
+        (lambda: GP(KERNEL, 2.0, outcome="yes/no"), "noise must be left out"),
         (lambda: GP(KERNEL, mean=np.zeros(60), outcome="yes/no"), "mean must be one number"),
         (
             lambda: GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE, design="max"),

@@ -255,3 +255,9 @@ def test_intervals_hold_what_they_say(level, seeded):
 def test_intervals_hold_what_they_say_closely(level, seeded):
     """95.0, 94.7 and 94.3 % were seen to hold; the standard error over data sets is 0.5 %."""
     assert 0.93 < cover(600, level, seeded) < 0.97
+
+
+def test_a_known_model_with_inducing_inputs():
+    """Models are copied with what follows from their outcome: that must not be refused as if it were given."""
+    model = GP(KERNEL, inducing=5, outcome="yes/no")
+    assert model.plan(X, POINTS, **PROMISE).rule.support.shape == (5, 1)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cloakgp.files.labels import Labels
 from cloakgp.model.gp import GP
-from cloakgp.model.outcome import COUNT, REAL, YES_NO
+from cloakgp.model.outcome import CLASSES, COUNT, REAL, YES_NO
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
@@ -51,6 +51,8 @@ def predicted_words(plan: AnyPlan, units: str = "", name: str | None = None) -> 
     name, outcome = name or response(plan), outcome_of(plan)
     if outcome == YES_NO:
         return f"probability of {name}" if name != "y" else "probability of yes"
+    if outcome == CLASSES:
+        return "probability" if name == "y" else f"probability of each {name}"
     return in_unit(f"rate of {name}" if outcome == COUNT else name, units)
 
 

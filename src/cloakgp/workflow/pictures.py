@@ -182,6 +182,7 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> Picture:
 def _what(release: AnyRelease, output: str) -> str:
     """What a prediction is of, in words."""
     words = {"yes/no": f"the probability of {output}", "count": f"the rate of {output}"}
+    words["classes"] = f"the probability of each {output}"
     return words.get(outcome_of(release.plan), "the prediction")
 
 

@@ -22,7 +22,6 @@ from cloakgp.plans.opening import AnyPlan, AnyRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.plots.labels import outcome_of
 from cloakgp.private.room import PrivateColumn, PrivateLabels
 from cloakgp.rows.formats import Format
 from cloakgp.selection import Selection, SelectionPlan
@@ -78,7 +77,7 @@ def release(
     A release in stages plans as it goes: with one thread, as in ``Settings.plan``.
     """
     threads = 1 if isinstance(plan, StagedPlan) else None
-    answers = outcome_of(plan) == YES_NO
+    answers = _are_answers(plan)
     unusable = UNUSABLE_ANSWERS if answers else UNUSABLE
     with _one_message(account, unusable), threadpool_limits(threads, user_api="blas"):
         return plan.release(
@@ -105,12 +104,17 @@ def release_rows(
         return plan.release(
             {name: PrivateColumn(path, name, form) for name in plan.grid.names},
             PrivateLabels(PrivateColumn(path, column, form), classes)
-            if outcome_of(plan) == YES_NO
+            if _are_answers(plan)
             else PrivateColumn(path, column, form),
             people=None if people is None else PrivateColumn(path, people, form),
             missing=missing,
             **_paid_by(account),
         )
+
+
+def _are_answers(plan: AnyPlan) -> bool:
+    """Whether outcomes are yes or no by words of the file's own: a plan that names its classes knows them."""
+    return isinstance(plan, StagedPlan) and plan.rule.outcome == YES_NO and not plan.rule.classes
 
 
 def release_on_cluster(plan: Plan, path: str, column: str, missing: str, account: Account) -> Release:

@@ -258,6 +258,6 @@ def test_intervals_hold_what_they_say_closely(level, seeded):
 
 
 def test_a_known_model_with_inducing_inputs():
-    """Models are copied with what follows from their outcome: that must not be refused as if it were given."""
+    """Models are copied with what follows from their outcome: that is not refused as if it were given."""
     model = GP(KERNEL, inducing=5, outcome="yes/no")
     assert model.plan(X, POINTS, **PROMISE).rule.support.shape == (5, 1)

@@ -32,7 +32,7 @@ from cloakgp.measurements.unit import check_unit
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting
-from cloakgp.model.outcome import CHANCES, YES_NO, Label
+from cloakgp.model.outcome import CHANCES, NO_YES, YES_NO, Label
 from cloakgp.plans import showing
 from cloakgp.plans import staged_encoding as encoding
 from cloakgp.plans.linked import linked_posteriors
@@ -523,7 +523,7 @@ class StagedRelease(Labelled):
     def classes(self) -> tuple[Label, ...]:
         """The classes, in the order of their probabilities; False and True for yes/no without names."""
         rule = self.plan.rule
-        return rule.classes or ((False, True) if rule.outcome == YES_NO else ())
+        return rule.classes or (NO_YES if rule.outcome == YES_NO else ())
 
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f from its posterior, by public randomness; free.

@@ -158,7 +158,7 @@ def test_two_named_classes_are_yes_and_no_by_other_names(tmp_path):
     )
     again = GP(KERNEL, classes=("early", "late")).plan(X, POINTS, given=[release], **PROMISE)
     assert len(again.rule.given) == 1
-    with pytest.raises(ValueError, match="must be of .'late', 'early'., as the plan is"):
+    with pytest.raises(ValueError, match=r"must be of .'late', 'early'., as the plan is"):
         GP(KERNEL, classes=("late", "early")).plan(X, POINTS, given=[release], **PROMISE)
     grid = Grid({"x": (0.0, 10.0)}, 5)
     rows = GP(KERNEL, classes=("early", "late")).plan_rows(grid, 90, POINTS, **PROMISE).release(X, words)

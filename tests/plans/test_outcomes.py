@@ -119,6 +119,9 @@ def test_yes_and_no_need_neither_windows_nor_a_noise_level(yes_no, counts):
     assert all(stage.plan.line is None and stage.plan.spread is None for stage in yes_no.stages)
     assert [stage.plan.spread is None for stage in counts.stages] == [True, False, False]
     assert [stage.plan.line is None for stage in counts.stages] == [True, False, False]
+    assert "noise std" not in str(yes_no.learned) + str(counts.learned)
+    assert f"{counts.settings[0].noise:10.3g}" in str(counts.learned)
+    assert "dispersion" in str(counts.learned)
     assert [setting.noise for setting in yes_no.settings] == pytest.approx([1.0] * len(yes_no.settings))
 
 

@@ -121,15 +121,14 @@ class StagedPlan:
         """(P,) variances of f(X*): after all stages, and if y were known."""
         rule, m, line = self.rule, self.first.measurement, self.first.line
         assert m.part is not None
-        if rule.link is not None:
-            walk, mu = rule.walk(self.start), rule.promise.mu
-            with one_blas_thread():
-                return linked_forecast(walk.mixture, self.start, walk.stage(*rule.bounds, mu))
-        if isinstance(rule.prior, Hyperprior) and not rule.given:
+        if rule.link is not None or (isinstance(rule.prior, Hyperprior) and not rule.given):
             walk, mu = rule.walk(self.start), rule.promise.mu
             with one_blas_thread():
                 rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
-                return forecast(walk.mixture, rows, mu, self.shares, rule.kappa)
+                schedule = rows, mu, self.shares, rule.kappa
+                if rule.link is not None:
+                    return linked_forecast(walk.mixture, self.start, *schedule)
+                return forecast(walk.mixture, *schedule)
         # Something is known already: the next stage's error, if it had all of the promise.
         rows, rest = m.real_matrix(), m.noise_scale**2 * m.part.share * np.eye(m.n_measurements)
         if line is None:
@@ -140,8 +139,7 @@ class StagedPlan:
     def expected_error(self) -> FloatArray:
         """(P,) std of what will be unknown of f(X*): a forecast, from the plan alone.
 
-        Of probabilities or rates, where outcomes are yes or no, or counts, and rather too large: as if the
-        first stage had all of the promise, and models were not learned.
+        Of probabilities or rates, where outcomes are yes or no, or counts.
 
         Where nothing is known but bounds, it is the median over models that might be true: about half of all
         data sets do better, and those of a wilder curve or noisier outcomes worse.

@@ -334,8 +334,10 @@ class StagedPlan:
             raise ValueError(f"y must be given: no stage of this release was answered yet.{told}")
         insecure = entry is None and testing.insecure_generator() is not None
         made = replace(self, certificate=replace(self.certificate, insecure=insecure))
-        learned = walk.state.settings, frozen(walk.state.weights)
-        return self.made(made, tuple(stages), *learned, receipt)
+        settings, weights = walk.state.settings, walk.state.weights
+        if not settings:  # nothing could be learned from the first answers
+            settings, weights = walk.mixture.believed()
+        return self.made(made, tuple(stages), settings, frozen(weights), receipt)
 
     def _stage_plan(self, walk: Walk, number: int, record: StageRecord | None) -> StagePlan:
         """As it is on record; made from what was answered so far, if it is not."""
@@ -623,6 +625,11 @@ def learned_from(
 ) -> Learned:
     """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
     stages = rule.all_stages(own)
+    if not stages:
+        raise ValueError(
+            "this release holds how many rows there are, and nothing of their outcomes: no such stage was "
+            "answered. See density; or answer the others, which are paid for: recover(ledger, entry, X, y)."
+        )
     inducing = () if rule.support is None else (rule.support, "fitc")
     models = [GP(one.kernel, one.noise, rule.latent, rule.middle, *inducing) for one in settings]
     with np.errstate(divide="ignore"):

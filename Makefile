@@ -56,12 +56,13 @@ paper: $(VENV)/.all  ## the paper's figures and tables, into experiments/paper/o
 	done
 	@echo "== figure 4"; $(VENV)/bin/python experiments/selection.py --output experiments/paper/output/figure4.png
 
-docs: $(VENV)/.all  ## build docs/_build/index.html; a warning is an error
-	$(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going -b html docs docs/_build
+docs: $(VENV)/.all  ## build docs/_build/index.html and look at it on a phone's width; a warning is an error
+	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going -b html docs docs/_build
+	$(VENV)/bin/python docs/look.py
 	@echo "docs/_build/index.html"
 
 clean:  ## remove what the other targets made, .venv included
-	rm -rf $(VENV) $(AUDIT) docs/_build demo-output demo-app .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(AUDIT) docs/_build docs/generated docs/gallery/*.cloak demo-output demo-app .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests audit benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

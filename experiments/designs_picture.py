@@ -31,7 +31,7 @@ def main(output):
 
     X, _ = make_kung_like()
     plans = {
-        design: demo.MODEL.plan(X, demo.AGES, epsilon=demo.EPSILON, delta=demo.DELTA, design=design)
+        design: demo.MODEL.plan(X, demo.AGES, epsilon=demo.EPSILON, delta=demo.PAPERS_DELTA, design=design)
         for design in DESIGNS
     }
     figure, ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
@@ -41,7 +41,8 @@ def main(output):
     ax.plot(ages, np.full(len(ages), 0.015), "|", color="#6E6E6E", transform=ax.get_xaxis_transform())
     top = max(plan.noise_std.max() for plan in plans.values())
     ax.set(xlabel="age in years", ylabel="std of the privacy noise in cm", ylim=(-0.05 * top, 1.05 * top))
-    ax.set_title(f"({demo.EPSILON:g}, {demo.DELTA:g})-DP, unit: one row", loc="left", fontsize="medium")
+    promise = f"({demo.EPSILON:g}, {demo.PAPERS_DELTA:g})-DP"
+    ax.set_title(f"{promise}, unit: one row", loc="left", fontsize="medium")
     for side in ("top", "right"):
         ax.spines[side].set_visible(False)
     ax.legend(frameon=False)

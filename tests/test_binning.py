@@ -259,7 +259,6 @@ BAD = [
     ("epsilon", {**GAUSSIAN, "epsilon": 1e-30}),
     ("delta", {"delta": 0.01}),
     ("delta", {"delta": 0.0}),
-    ("delta", {"mechanism": "gaussian"}),
     ("delta", {"mechanism": "gaussian", "delta": 0.0}),
     ("delta", {"mechanism": "gaussian", "delta": 1.0}),
     ("delta", {"mechanism": "gaussian", "delta": np.nan}),

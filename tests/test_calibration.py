@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import mpmath
 import pytest
@@ -10,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cloakgp import calibration
-from cloakgp.calibration import CALIBRATIONS, calibrate, delta_of, delta_slack, total_delta
+from cloakgp.calibration import (
+    CALIBRATIONS,
+    WeakPromiseWarning,
+    calibrate,
+    default_delta,
+    delta_of,
+    delta_slack,
+    promise,
+    total_delta,
+)
 
 epsilons = st.floats(math.log(0.01), math.log(30)).map(math.exp)
 deltas = st.floats(math.log(1e-12), math.log(0.5)).map(math.exp)
@@ -39,6 +49,32 @@ def test_classic_is_the_papers_formula(epsilon, delta):
 @given(epsilon=st.floats(0.01, 1.0), delta=deltas)
 def test_classic_adds_no_less_noise_than_analytic(epsilon, delta):
     assert calibrate(epsilon, delta, "classic") <= calibrate(epsilon, delta)
+
+
+# What is promised if nobody says otherwise, and what is hardly a promise
+
+
+@given(n=st.integers(1, 10**12))
+def test_the_default_delta_is_the_largest_power_of_ten_below_a_tenth_of_one_in_n(n):
+    power = round(-math.log10(default_delta(n)))
+    assert default_delta(n) == float(f"1e-{power}")
+    assert Fraction(1, 10**power) < Fraction(1, 10 * n) <= Fraction(1, 10 ** (power - 1))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "said"),
+    [(5.01, 1e-4, "epsilon 5.01 is a weak promise"), (1.0, 0.01, "delta 0.01 is a weak promise to 287")],
+)
+def test_a_weak_promise_warns_its_caller(epsilon, delta, said):
+    with pytest.warns(WeakPromiseWarning, match=said) as caught:
+        promise(epsilon, delta, 287)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_good_promise_does_not_warn():
+    assert promise(5.0, None, 287) == (5.0, 1e-4)
+    assert promise(1.0, 1 / 287, 287) == (1.0, 1 / 287)
 
 
 # The promise is kept, and barely

@@ -28,8 +28,8 @@ def test_writes_release_and_pictures_and_says_where(tmp_path, monkeypatch, capsy
         picture = Path(f"demo-output/{name}.png").read_bytes()
         assert picture.startswith(PNG)
         assert len(picture) < 250_000
-    assert "(1, 0.01)-differential privacy of y, unit: one row" in said
-    assert "verified: (1, 0.01)-DP" in said
+    assert "(1, 0.0001)-differential privacy of y, unit: one row" in said
+    assert "verified: (1, 0.0001)-DP" in said
     release = cloakgp.load("demo-output/heights.cloak")
     assert str(release.learned) in said
     assert demo.prediction_table(release) in said

@@ -126,12 +126,22 @@ def test_missing_outcomes_are_refused(data):
 
 
 def test_settings_have_no_defaults(data):
-    with pytest.raises(ValueError, match=r"^bounds, epsilon, delta must be given: there is no safe default"):
+    with pytest.raises(ValueError, match=r"^bounds, epsilon must be given: there is no safe default"):
         PrivateGPRegressor().fit(*data)
-    for name in ("bounds", "epsilon", "delta"):
+    for name in ("bounds", "epsilon"):
         model = PrivateGPRegressor(**{"kernel": EQ(1.5), **SETTINGS, name: None})
         with pytest.raises(ValueError, match=f"^{name} must be given: there is no safe default"):
             model.fit(*data)
+
+
+def test_rows_with_missing_inputs_are_left_out_if_that_is_asked_for(data):
+    X, y = data[0].copy(), data[1]
+    X[3, 0] = np.nan
+    settings = {"kernel": EQ(1.5), **SETTINGS}
+    with pytest.raises(ValueError, match="NaN"):
+        PrivateGPRegressor(**settings).fit(X, y)
+    model = PrivateGPRegressor(**settings, missing_inputs="drop").fit(X, y)
+    assert model.certificate_.n_rows == len(X) - 1
 
 
 def test_a_model_is_learned_or_set_and_not_half_of_each(data):
@@ -276,7 +286,7 @@ def test_it_learns(data):
 
 def test_parameters_and_clones(fitted):
     settings = {"kernel", "noise", "bounds", "epsilon", "delta", "query", "design", "ledger", "dataset"}
-    settings |= {"prior", "inducing", "approximation", "downweight"}
+    settings |= {"prior", "inducing", "approximation", "downweight", "missing_inputs"}
     assert set(fitted.get_params(deep=False)) == settings
     copy = clone(fitted)
     assert copy.get_params() == fitted.get_params()

@@ -3,7 +3,7 @@
 A plan is public, a release is private, a prediction is free::
 
     gp = cloakgp.AutoGP(bounds=(0, 250))                   # all that must be known
-    plan = gp.plan(X, X_star, epsilon=1.0, delta=0.001)    # no y: look at plan.expected_error
+    plan = gp.plan(X, X_star, epsilon=1.0)                 # no y: look at plan.expected_error
     release = plan.release(y)                              # the one private step
     release.save("heights.cloak")
     cloakgp.verify("heights.cloak")                        # anyone can check the promise
@@ -21,6 +21,7 @@ from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.combine import combine
+from cloakgp.plans.comparison import Comparison
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.opening import load_release as load
 from cloakgp.plans.predictions import Plan, Release
@@ -28,6 +29,7 @@ from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.learning import Learned
+from cloakgp.posterior.model_check import ModelCheck
 from cloakgp.rows.columns import Column, Columns
 from cloakgp.rows.grid import Grid
 from cloakgp.selection import Selection, SelectionPlan, grid, plan_selection
@@ -42,12 +44,14 @@ __all__ = [
     "Certificate",
     "Column",
     "Columns",
+    "Comparison",
     "FunctionPlan",
     "FunctionRelease",
     "Grid",
     "Hyperprior",
     "Learned",
     "Ledger",
+    "ModelCheck",
     "ParquetColumns",
     "Plan",
     "Posterior",

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.linalg import cho_solve
 
 from cloakgp import accounting, checks
-from cloakgp.calibration import EPSILON_LIMIT, promise
+from cloakgp.calibration import promise
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import container
 from cloakgp.kernels import Boxes, Constant, Integral, Kernel, Points, Product, Sum, as_kernel
@@ -309,7 +309,7 @@ def plan(
     bounds : (lo, hi)
         Where outcomes are known to lie; values outside are clipped.
     epsilon, delta : float
-        The promise. Laplace noise has no delta.
+        The promise. Laplace noise has no delta; for Gaussian noise it has a default, as for :meth:`GP.plan`.
     mechanism : {"laplace", "gaussian"}
         Laplace noise of scale (hi - lo) / (n epsilon) on the mean of a bin with n rows; or Gaussian noise,
         for comparison under one (epsilon, delta).
@@ -424,13 +424,11 @@ def _make_plan(
     X_star = checks.matrix(X_star, "X_star", columns=X.shape[1])
     checks.choice(mechanism, "mechanism", MECHANISMS)
     low, high = check_bounds(bounds)
-    if (delta is None) != (mechanism == "laplace"):
-        raise ValueError("delta must be given for mechanism='gaussian', and only for that.")
-    if delta is None:
-        epsilon, delta = checks.number(epsilon, "epsilon", above=0.0, below=EPSILON_LIMIT), 0.0
-    else:
-        epsilon, delta = promise(epsilon, delta)
+    if delta is not None and mechanism == "laplace":
+        raise ValueError("delta is for mechanism='gaussian': Laplace noise has none. Leave it out.")
     who = None if people is None else as_people(people, len(X))
+    epsilon, delta = promise(epsilon, delta, len(X) if who is None else who.n_people)
+    delta = 0.0 if mechanism == "laplace" else delta
     unit = OUTCOME if who is None else PERSON
     sums = make_sums(labels, len(counts), (low, high), epsilon, delta, mechanism, who)
     certificate = BinningCertificate(

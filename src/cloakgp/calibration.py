@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,9 @@ EPSILON_LIMIT = 1e6
 
 DELTA_FLOOR = 1e-300
 """Below this, floating point no longer carries the formulas."""
+
+WEAK_EPSILON = 5.0
+"""Above this a promise is so weak that it is said."""
 
 _TAIL_SHARE = 1e-6  # share of delta given to the event that the noise leaves its ball
 _SAFETY = 1e-9  # relative margin on delta, far above the rounding errors of `delta_of`
@@ -83,12 +87,65 @@ def delta_slack(mu: float, epsilon: float, delta: float, n_measurements: int) ->
     return max(0.0, total_delta(mu, epsilon, delta, n_measurements) - delta_of(mu, epsilon))
 
 
-def promise(epsilon: Any, delta: Any) -> tuple[float, float]:
-    """epsilon and delta as floats, or a clear error."""
-    return (
-        checks.number(epsilon, "epsilon", above=0.0, below=EPSILON_LIMIT, remedy="1 is a common choice."),
-        checks.number(delta, "delta", above=DELTA_FLOOR, below=1.0, remedy="1e-5 is a common choice."),
+class WeakPromiseWarning(UserWarning):
+    """A promise is kept, and says little: its epsilon or its delta is large. Nothing private decides this."""
+
+
+def default_delta(n: int) -> float:
+    """The delta of a promise if nobody names one: the largest power of ten below 1 / (10 n).
+
+    Parameters
+    ----------
+    n : int
+        To how many the promise is made: people where they are the unit, else rows. Public.
+
+    Examples
+    --------
+    >>> default_delta(287)
+    0.0001
+    """
+    return float(f"1e-{len(str(10 * n))}")
+
+
+def promise(epsilon: Any, delta: Any, n: int | None = None) -> tuple[float, float]:
+    """epsilon and delta as floats, or a clear error.
+
+    With `n`, to how many it is made, delta may be None, for :func:`default_delta`; and a weak promise warns.
+    """
+    epsilon = checks.number(
+        epsilon, "epsilon", above=0.0, below=EPSILON_LIMIT, remedy="1 is a common choice."
     )
+    if delta is None and n is not None:
+        delta = default_delta(n)
+    delta = checks.number(delta, "delta", above=DELTA_FLOOR, below=1.0, remedy="1e-5 is a common choice.")
+    for said in [] if n is None else weaknesses(epsilon, delta, n):
+        warnings.warn(said, WeakPromiseWarning, stacklevel=_outside())
+    return epsilon, delta
+
+
+def weaknesses(epsilon: float, delta: float, n: int) -> list[str]:
+    """What is weak about a promise to `n`, in sentences."""
+    said = []
+    if epsilon > WEAK_EPSILON:
+        times = f"{math.exp(epsilon):.3g} times" if epsilon < 20 else "any number of times"
+        said.append(
+            f"epsilon {epsilon:g} is a weak promise: a result may become {times} as likely through one of "
+            f"those it is made to. Above {WEAK_EPSILON:g} little is left of it; 1 is a common choice."
+        )
+    if delta > 1 / n:
+        said.append(
+            f"delta {delta:g} is a weak promise to {n}: above 1/{n}, it would be kept even by publishing one "
+            f"of them, drawn by lot. The default is {default_delta(n):g}, the power of ten below 1/(10 n)."
+        )
+    return said
+
+
+def _outside() -> int:
+    """How far up the stack the first caller outside of this package is: whom a warning is for."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("cloakgp."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def calibrate(epsilon: float, delta: float, method: str = "analytic", n_measurements: int = 1) -> float:

@@ -24,11 +24,10 @@ from cloakgp.model.gp import GP
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.posterior.learning import Learned
-from cloakgp.rows.columns import Columns
 from cloakgp.rows.frames import read
 from cloakgp.rows.inputs import as_inputs
 
-_NEEDED = ("bounds", "epsilon", "delta")
+_NEEDED = ("bounds", "epsilon")
 _OF_A_SET_MODEL = {
     "noise": "its noise with it",
     "design": "each stage has a design of its own",
@@ -37,11 +36,6 @@ _OF_A_SET_MODEL = {
 }
 """What makes no sense for a model that is learned, and why."""
 _fits: Counter[tuple[int, ...]] = Counter()  # by the shape of X, which is public
-
-
-def repeated(shape: tuple[int, ...]) -> int:
-    """How many fits there were on data of this shape."""
-    return _fits[shape]
 
 
 def note_fit(shape: tuple[int, ...]) -> None:
@@ -53,11 +47,66 @@ class RepeatedFitWarning(UserWarning):
     """A second fit on data of the same shape: if it is the same data, privacy is spent twice."""
 
 
-class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateGPEstimator(BaseEstimator):  # type: ignore[misc]
+    """What estimators have in common: public tables, and what each fit spends."""
+
+    def _plan(self, X: Any, people: Any, model: Any, **more: Any) -> Any:
+        """The plan of a fit; a fit that fails changes nothing of the estimator."""
+        if read(X) is None:
+            finite = True if self.missing_inputs == "error" else "allow-nan"
+            X = validate_data(clone(self), X, dtype=np.float64, ensure_all_finite=finite)
+        query = self.query
+        if query is None:
+            found = as_inputs(X, people, None, self.missing_inputs)
+            query = cover(found.X, categories=() if found.columns is None else found.columns.categories)
+        more |= {"epsilon": self.epsilon, "delta": self.delta, "people": people}
+        plan = model.plan(X, query, missing_inputs=self.missing_inputs, **more)
+        self._warn_if_repeated(plan)
+        return plan
+
+    def _note(self, given: Any, plan: Any) -> None:
+        """That there was a fit, and the number and names of its columns, as scikit-learn keeps them."""
+        note_fit(plan.X.shape)
+        if read(given) is None:
+            validate_data(self, given, skip_check_array=True)
+            return
+        self.n_features_in_ = len(plan.columns.inputs)
+        self.feature_names_in_ = np.array(plan.columns.names, dtype=object)
+
+    def _inputs(self, X: Any) -> Any:
+        """Inputs to predict at: a table's names must be those of fit, in that order, as scikit-learn asks."""
+        check_is_fitted(self)
+        if read(X) is None or self.release_.plan.columns is None:
+            return validate_data(self, X, dtype=np.float64, reset=False)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return X
+
+    @property
+    def certificate_(self) -> AnyCertificate:
+        """The guarantee of the last fit."""
+        check_is_fitted(self)
+        certificate: AnyCertificate = self.release_.certificate
+        return certificate
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "release_")
+
+    def _warn_if_repeated(self, plan: Any) -> None:
+        shape, promised = plan.X.shape, plan.certificate
+        if _fits[shape]:
+            warnings.warn(
+                f"fit number {_fits[shape] + 1} on data of shape {shape} in this process: if it is the same "
+                f"data, ({promised.epsilon:g}, {promised.delta:g}) is spent each time.",
+                RepeatedFitWarning,
+                stacklevel=4,
+            )
+
+
+class PrivateGPRegressor(RegressorMixin, PrivateGPEstimator):  # type: ignore[misc]
     """Differentially private Gaussian-process regression.
 
-    Every setting must come from public knowledge. `bounds`, `epsilon` and `delta` have no safe default, and
-    `fit` refuses to guess them. The model is learned, privately, by :class:`cloakgp.AutoGP`; or `kernel` and
+    Every setting must come from public knowledge. `bounds` and `epsilon` have no safe default, and `fit`
+    refuses to guess them. The model is learned, privately, by :class:`cloakgp.AutoGP`; or `kernel` and
     `noise` set it.
 
     **Each `fit` is a new spend of (epsilon, delta).** A grid search or cross-validation around this
@@ -75,7 +124,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Where outcomes are known to lie; values outside are clipped. Where the model is learned, generous ones
         will do.
     epsilon, delta : float
-        The promise that each fit spends.
+        The promise that each fit spends. If absent, delta is the largest power of ten below 1 / (10 n) for n
+        rows, or n people: ``certificate_.delta``.
     query : (P, D) array, optional
         Where predictions matter most: the noise is shaped for these points. If absent, points that
         cover X and its surroundings are chosen from X, which is public (:func:`cover`). Predictions
@@ -98,6 +148,8 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Which of the ledger's data sets pays.
     prior : Hyperprior, optional
         What is believed beforehand of a model that is learned; instead of `kernel`.
+    missing_inputs : {"error", "drop"}
+        Refuse rows of X in which something is missing, or leave them out, of y too: X is public.
 
     Attributes
     ----------
@@ -116,7 +168,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     >>> import numpy as np
     >>> X = np.linspace(0, 80, 40)[:, None]
     >>> y = 150 - 80 * np.exp(-X[:, 0] / 8)
-    >>> model = PrivateGPRegressor(bounds=(0, 250), epsilon=1.0, delta=1e-3).fit(X, y)
+    >>> model = PrivateGPRegressor(bounds=(0, 250), epsilon=1.0).fit(X, y)
     >>> mean, std = model.predict(X, return_std=True)
     """
 
@@ -135,6 +187,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         approximation: Any = None,
         downweight: Any = None,
         prior: Any = None,
+        missing_inputs: str = "error",
     ) -> None:
         self.kernel = kernel
         self.noise = noise
@@ -149,6 +202,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self.approximation = approximation
         self.downweight = downweight
         self.prior = prior
+        self.missing_inputs = missing_inputs
 
     def set_params(self, **params: Any) -> PrivateGPRegressor:
         """Set parameters by name, those of the kernel as in ``kernel__lengthscale=20.0``.
@@ -183,38 +237,11 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_settings()
         if y is None:
             raise ValueError("PrivateGPRegressor requires y to be passed, but the target y is None.")
-        given, query = X, self.query
-        table = read(X)
-        if table is None:
-            X = validate_data(clone(self), X, dtype=np.float64)  # a failed fit changes nothing
-            query = cover(X) if query is None else query
-        elif query is None:
-            found = as_inputs(X, people)
-            assert found.columns is not None
-            query = cover(found.X, categories=found.columns.categories)
         gp, more = self._model()
-        plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, people=people, **more)
-        self._warn_if_repeated(plan.X.shape)
+        plan = self._plan(X, people, gp, **more)
         self.release_: Release | StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
-        self._note_columns(given if table is None else plan.columns)
-        note_fit(plan.X.shape)
+        self._note(X, plan)
         return self
-
-    def _note_columns(self, given: Any) -> None:
-        """The number and names of the columns, as scikit-learn keeps them."""
-        if not isinstance(given, Columns):
-            validate_data(self, given, skip_check_array=True)
-            return
-        self.n_features_in_ = len(given.inputs)
-        self.feature_names_in_ = np.array(given.names, dtype=object)
-
-    def _inputs(self, X: Any) -> Any:
-        """Inputs to predict at: a table's names must be those of fit, in that order, as scikit-learn asks."""
-        check_is_fitted(self)
-        if read(X) is None or self.release_.plan.columns is None:
-            return validate_data(self, X, dtype=np.float64, reset=False)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        return X
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Denoised predictions, with the posterior std or covariance of f if asked. Spends nothing."""
@@ -246,7 +273,7 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         elif self.prior is not None:
             raise ArgumentError("prior", "must be left out with kernel: it is for a model that is learned")
 
-    def _model(self) -> tuple[Any, dict[str, str]]:
+    def _model(self) -> tuple[Any, dict[str, Any]]:
         """The model, learned or set, and what else its plan is made with."""
         if self.kernel is None:
             return AutoGP(self.bounds, prior=self.prior, inducing=self.inducing), {}
@@ -267,21 +294,3 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.release_, StagedRelease):
             return self.release_.learned
         raise AttributeError("learned_: the kernel was set, so no model was learned; see release_.learn().")
-
-    @property
-    def certificate_(self) -> AnyCertificate:
-        """The guarantee of the last fit."""
-        check_is_fitted(self)
-        return self.release_.certificate
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "release_")
-
-    def _warn_if_repeated(self, shape: tuple[int, ...]) -> None:
-        if _fits[shape]:
-            warnings.warn(
-                f"fit number {_fits[shape] + 1} on data of shape {shape} in this process: if it is the same "
-                f"data, ({float(self.epsilon):g}, {float(self.delta):g}) is spent each time.",
-                RepeatedFitWarning,
-                stacklevel=3,
-            )

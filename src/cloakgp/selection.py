@@ -452,7 +452,7 @@ def _release(
             "plan_for must be (X_star, epsilon, delta, design), the release that is to follow."
         ) from None
     try:
-        epsilon, delta = calibrate.promise(epsilon, delta)
+        epsilon, delta = calibrate.promise(epsilon, delta, len(X) if people is None else people.n_people)
         X_star = as_points(X_star, "X_star", X.shape[1], columns)
         checks.choice(design, "design", designs.DESIGNS)
     except ArgumentError as error:

@@ -307,6 +307,16 @@ def test_no_page_is_wider_than_a_phone(visit: Visit, ready: str, tmp_path: Path)
         window.open(path)
         page.wait_for_timeout(150)
         assert window.scroll_width() <= 0, path
+    window.open(f"/releases/{ready}")
+    picture = page.locator(".plot .main-svg").first
+    heights = []
+    for width in (1280, 390, 1280):  # a chart keeps its height, and fits
+        page.set_viewport_size({"width": width, "height": 844})
+        room = page.locator(".plot").first.evaluate("(plot) => plot.clientWidth")
+        expect(picture).to_have_attribute("width", str(room))
+        heights.append(picture.evaluate("(drawn) => drawn.clientHeight"))
+        assert window.scroll_width() <= 0, width
+    assert heights == [420, 420, 420]
     window.check(NOT_SIGNED_IN)
 
 

@@ -244,7 +244,7 @@ def test_frames_of_arrays_and_of_libraries_that_are_not_there(monkeypatch):
         raise ModuleNotFoundError(backend)
 
     plan = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(X[["age"]].to_numpy(), [[1.0], [2.0]], **PROMISE)
-    assert list(plan.to_frame().columns) == ["x", "noise_std", "gp_std"]
+    assert list(plan.to_frame().columns) == ["x", "expected_error", "noise_std", "gp_std"]
     with pytest.raises(ArgumentError, match="backend must be one of"):
         plan.to_frame(backend="excel")
     monkeypatch.setattr(narwhals, "from_dict", absent)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeGuard
 
 import typer
 
+from cloakgp.calibration import default_delta
 from cloakgp.cli import options, private_inputs, table_options
 from cloakgp.cli.exits import Answer, command, note, table, working
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.kernels.words import parse
+from cloakgp.model.outcome import REAL, YES_NO
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots import inducing_words
+from cloakgp.plots.labels import outcome_of
 from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.workflow import boxes, pictures, points, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs
-from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings, PublicSettings
+from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs, protected
+from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
+from cloakgp.workflow.outcomes import bounds_of, check_classes, unit_words
 from cloakgp.workflow.plan_file import PlanFile, beside
 from cloakgp.workflow.protection import Protect, repeated_ids
 from cloakgp.workflow.releases import first_column
@@ -35,9 +39,11 @@ def plan(
     data: options.Data,
     inputs: options.Inputs,
     output: options.Output,
-    bounds: options.Bounds,
     epsilon: options.Epsilon,
-    delta: options.Delta,
+    bounds: options.BoundsOrNone = None,
+    delta: options.DeltaOrNone = None,
+    outcome: table_options.Outcome = table_options.OutcomeWord.real,
+    classes: table_options.Classes = None,
     at: Annotated[
         str | None,
         typer.Option(
@@ -103,6 +109,9 @@ def plan(
     rows: private_inputs.Rows = None,
     max_rows: private_inputs.MaxRows = None,
     n_people: private_inputs.NPeople = None,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="With --kernel: a table of all designs; no plan is made.")
+    ] = False,
     out: Annotated[Path | None, typer.Option("-o", "--out", help="Plan file to write (.json).")] = None,
     picture: Annotated[
         Path | None, typer.Option("--plot", help="Picture of the noise to write (.png).")
@@ -119,18 +128,22 @@ def plan(
     k-means or given in a file.
 
     \b
-      cloakgp plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 --delta 1e-3 -o plan.json
+      cloakgp plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 -o plan.json
+      cloakgp plan stops.csv --inputs lat,long,problem --output searched --outcome yes/no \\
+          --epsilon 1 -o plan.json
       cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
-          --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --delta 0.01 \\
+          --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 \\
           --design posterior --plot plan.png -o plan.json
+      cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
+          --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --compare
       cloakgp plan homes.parquet --inputs lat,lon --output price --bounds 0 2000000 \\
           --kernel "Matern32([0.05, 0.08], variance=9e10)" --noise 4e10 --at points.csv \\
-          --epsilon 1 --delta 1e-5 -o plan.json
+          --epsilon 1 --delta 1e-6 -o plan.json
       cloakgp plan trips.parquet --inputs lat,lon --output minutes --bounds 0 60 \\
           --kernel "EQ([0.02, 0.03], variance=80)" --noise 100 --at grid:20 --inducing 500 \\
           --epsilon 1 --delta 1e-8 --dask tcp://10.0.0.5:8786 -o plan.json
       cloakgp plan visits.csv --inputs age,clinic,day --output pressure --bounds 60 220 \\
-          --season day week,year --epsilon 3 --delta 1e-4 -o plan.json
+          --season day week,year --epsilon 3 -o plan.json
     """
     columns = options.names(inputs)
     listed = options.optional_names(categories) or []
@@ -143,6 +156,7 @@ def plan(
         table_options.check_for_rows(listed, season, missing_inputs)
     else:
         hidden.check_absent()
+    told = _of_outcomes(outcome, options.optional_names(classes), bounds, kernel)
     _check_model(kernel, noise, at, for_set, {"kernels": kernels, "stages": stages, "season": season})
     model = None if kernel is None else parse(kernel)
     check_output(columns, output, people)
@@ -161,9 +175,7 @@ def plan(
         known = known or find_columns(data, columns, output, people, listed, form)
     asked: dict[str, Any] = {
         "output": output,
-        "bounds": bounds,
         "epsilon": epsilon,
-        "delta": delta,
         "inducing": points.inducing_inputs(inducing, columns, known),
         "people": people,
         "reading": None if form == Format() else form,
@@ -176,18 +188,34 @@ def plan(
         asked |= {name: value for name, value in for_set.items() if value is not None and name != "dask"}
         asked |= {"kernel": model, "noise": noise}
     settings: AnySettings
+    X = ids = None
     if protect is Protect.ROWS:
-        settings = _row_settings(asked, hidden, data, columns, at)
+        size = hidden.size(data, people)
+        asked |= told | {"delta": _delta(delta, size, "rows" if people is None else "people")}
+        settings = _row_settings(asked, hidden, size, columns, at)
     else:
+        with working("reading the inputs"):
+            streams = model is None or inducing is not None
+            X = open_inputs(data, columns, streams, dask is not None, known, form, missing_inputs.value)
+            ids = open_ids(data, people, form)
+        counted = protected(X, ids, missing_inputs.value)
+        asked |= {"delta": _delta(delta, counted, "rows" if people is None else "people")}
+        asked |= {"bounds": bounds} if model is not None else told
         asked["inputs"] = tuple(columns)
         asked |= {"columns": known, "missing_inputs": missing_inputs.value}
         asked["at"] = at if at is None or points.is_grid(at) else points.from_file(at, columns, columns=known)
         asked |= {} if within is None else {"within": within}
         settings = LearnedSettings(**asked) if model is None else Settings(**asked)
+    if compare:
+        assert _check_compare(settings, design, out, picture)
+        with connected(dask), working("comparing designs"):
+            compared = settings.compare(X, ids)
+        lines = "\n".join([table(compared.lines()), *compared.notes])
+        return Answer({"designs": compared.table(), "best": compared.best}, lines)
     if picture is not None:
         pictures.check_path(picture)
     with connected(dask), working("planning"):
-        made = _planned(settings, data, dask is not None)
+        made = settings.plan() if isinstance(settings, RowSettings) else settings.plan(X, ids)
         file = PlanFile.of(settings, made)
         drawn = None if picture is None else pictures.png(pictures.noise_picture(made, columns, output))
     if protect is Protect.OUTCOMES:
@@ -199,7 +227,8 @@ def plan(
     if picture is not None and drawn is not None:
         atomic.write(picture, drawn)
     found = {
-        "noise_std": words.noise_summary(made.noise_std, made.gp.limits),
+        "expected_error": words.noise_summary(made.expected_error, bounds_of(made)),
+        "noise_std": words.noise_summary(made.noise_std, bounds_of(made)),
         "test_points": len(made.X_star),
         "rows": file.rows,
         "certificate": made.certificate.to_dict(),
@@ -212,33 +241,59 @@ def plan(
     return Answer(found, _text(made, columns, output, out, picture))
 
 
-def _planned(settings: AnySettings, data: Path, dask: bool) -> Plan | StagedPlan:
-    if isinstance(settings, RowSettings):
-        return settings.plan()
-    X = opened_inputs(settings, data, dask)
-    return settings.plan(X, open_ids(data, settings.people, settings.reading))
+def _of_outcomes(
+    outcome: table_options.OutcomeWord,
+    classes: list[str] | None,
+    bounds: tuple[float, float] | None,
+    kernel: str | None,
+) -> dict[str, Any]:
+    """What outcomes are, as settings have it, if the options that say so go together."""
+    asked = YES_NO if classes and outcome.value == REAL else outcome.value
+    if kernel is not None and asked != REAL:
+        raise InputError(
+            f"--kernel sets a model of real outcomes, and these are {asked}. Leave out --kernel and --noise: "
+            "the model is learned."
+        )
+    if bounds is None and asked != YES_NO:
+        raise InputError(
+            "--bounds LO HI must be given: where outcomes are publicly known to lie, however generous. "
+            "Outcomes that are yes or no go without: --outcome yes/no."
+        )
+    check_classes(asked, classes or ())
+    return {"bounds": bounds, "outcome": asked, "classes": tuple(classes or ())}
 
 
-def opened_inputs(settings: PublicSettings, data: Path, dask: bool) -> Any:
-    """The inputs of a table as settings say; with NaN where rows are to be left out."""
-    return open_inputs(
-        data,
-        settings.inputs,
-        settings.may_stream,
-        dask,
-        settings.columns,
-        settings.reading,
-        settings.missing_inputs,
-    )
+def _check_compare(
+    settings: AnySettings, design: str | None, out: Path | None, picture: Path | None
+) -> TypeGuard[Settings]:
+    """Raise if designs cannot be compared, or a plan is asked for as well."""
+    if not isinstance(settings, Settings):
+        raise InputError(
+            "--compare is for a model that is set: give --kernel and --noise. A model that is learned has a "
+            "design of its own for each stage."
+        )
+    named = {"--design": design, "--out": out, "--plot": picture}
+    for name, given in named.items():
+        if given is not None:
+            raise InputError(f"--compare makes no plan: leave out {name}, and choose a design by its table.")
+    return True
+
+
+def _delta(given: float | None, size: int, counted: str) -> float:
+    """As given, or the default for so many rows or people, which is said."""
+    if given is not None:
+        return given
+    delta = default_delta(size)
+    note(f"delta is {delta:g}: the largest power of ten below 1/(10 N), for N = {size} {counted}.")
+    return delta
 
 
 def _row_settings(
-    asked: dict[str, Any], hidden: private_inputs.PrivateInputs, data: Path, inputs: list[str], at: str | None
+    asked: dict[str, Any], hidden: private_inputs.PrivateInputs, size: int, inputs: list[str], at: str | None
 ) -> RowSettings:
     """Settings that know nothing of the table but its name and how many rows it has."""
     grid = hidden.grid(inputs)
     where = at if at is None or points.is_grid(at) else boxes.from_file(at, grid, points.MOST_POINTS)
-    size = hidden.size(data, asked["people"])
     return RowSettings(**asked, grid=grid, size=size, max_rows=hidden.max_rows, at=where)
 
 
@@ -343,25 +398,43 @@ def _point(value: Any) -> str:
 
 def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
     """How much noise, in all and at some of the test points."""
-    summary = words.noise_summary(plan.noise_std, plan.gp.limits)
+    summary = words.noise_summary(plan.noise_std, bounds_of(plan))
     model = None if isinstance(plan, StagedPlan) else inducing_words(plan.gp)
-    rows = [["std of the privacy noise", f"in {output}'s unit", "of the bounds' width"]]
-    rows += [list(line) for line in words.noise_lines(summary)]
+    errors = words.noise_lines(words.noise_summary(plan.expected_error, bounds_of(plan)))
+    rows = [
+        [
+            unit_words(outcome_of(plan), output),
+            "expected error",
+            "std of the privacy noise",
+            "of the bounds' width",
+        ]
+    ]
+    each = zip(errors, words.noise_lines(summary), strict=True)
+    rows += [[name, error, noise, share] for (name, error, _), (_, noise, share) in each]
     through = "" if model is None else f" through {model}"
     text = f"Over {len(plan.X_star)} test points, from {words.population(plan)}{through}:\n{table(rows)}"
+    text += "\nThe expected error is of the predictions that readers use: privacy noise and model together."
     if len(inputs) == 1 and len(plan.X_star) > 1:
         picked = sorted({round(i * (len(plan.X_star) - 1) / 6) for i in range(7)})
         order = plan.X_star[:, 0].argsort(kind="stable")[picked]
         shown = [_point(value) for value in first_column(plan)]
-        some = [[inputs[0], "noise std", "GP's own std"]]
-        some += [[shown[i], f"{plan.noise_std[i]:.4g}", f"{plan.gp_std[i]:.4g}"] for i in order]
+        some = [[inputs[0], "expected error", "noise std", "GP's own std"]]
+        numbers = (plan.expected_error, plan.noise_std, plan.gp_std)
+        some += [[shown[i], *(f"{one[i]:.4g}" for one in numbers)] for i in order]
         text += f"\n\n{table(some)}"
     if isinstance(plan, StagedPlan):
-        text += (
-            "\n\nThis is a forecast, with nothing known but bounds: the median over what might be true. "
-            f"In {plan.stages}\nstages the release learns where outcomes lie and how they scatter: the less, "
-            "the less noise there will be."
-        )
+        if outcome_of(plan) == YES_NO:
+            text += (
+                "\n\nThis is a careful forecast, with nothing known of the probabilities. In "
+                f"{plan.stages} stages the release learns the model,\nand where probabilities are far from "
+                "1/2 there will be less noise."
+            )
+        else:
+            text += (
+                "\n\nThis is a forecast, with nothing known but bounds: the median over what might be true. "
+                f"In {plan.stages}\nstages the release learns where outcomes lie and how they scatter: the "
+                "less, the less noise there will be."
+            )
         if isinstance(plan, RowsPlan):
             text += (
                 "\nRows are taken to be spread evenly over the box: where they are few, there will be more "

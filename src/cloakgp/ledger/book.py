@@ -60,10 +60,10 @@ class Ledger(Staged):
     --------
     >>> import tempfile
     >>> ledger = Ledger(f"sqlite:///{tempfile.mkdtemp()}/budget.db", who="an example")
-    >>> print(ledger.create("kung", epsilon=1.0, delta=0.01))
-    kung: (1, 0.01) in all; unit fixed by the first spend
-      0 spends; epsilon 0 at delta 0.01, if planned beforehand
-      left for one more release: epsilon 1 at delta 0.01
+    >>> print(ledger.create("kung", epsilon=1.0, delta=1e-4))
+    kung: (1, 0.0001) in all; unit fixed by the first spend
+      0 spends; epsilon 0 at delta 0.0001, if planned beforehand
+      left for one more release: epsilon 1 at delta 0.0001
       or for a selection: epsilon 1
     """
 

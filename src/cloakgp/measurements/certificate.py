@@ -58,13 +58,21 @@ class Certificate:
     jitter: float
     """What was added to the kernel matrix's diagonal to factorise it; usually 0."""
     bias: float
-    """Largest error of the released mean, beside noise, for any y within the bounds."""
+    """Largest error of the released mean, beside noise, for any y within the bounds: of rounding, if it is
+    unbiased; else of what denoising would do to the least favourable y, which says little of real ones."""
     unbiased: bool
     """Whether the released mean is the GP's plus noise, and not a shrunken (denoised) one."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
         return asdict(self)
+
+    @property
+    def _accuracy(self) -> str:
+        jitter = f", jitter {self.jitter:.2g}" if self.jitter else ""
+        if not self.unbiased:  # its worst case over all y is no measure of its error, which is counted
+            return f"the mean is denoised: pulled towards the prior mean, as its error bars count{jitter}"
+        return f"the mean is the GP's, to within {self.bias:.2g} for any y, plus noise{jitter}"
 
     def __str__(self) -> str:
         head = f"({self.epsilon:g}, {self.delta:g})-differential privacy of y, unit: {self.unit}"
@@ -81,8 +89,7 @@ class Certificate:
             f"{self.status} after {self.iterations} iterations",
             f"  lattice       y to 1/2^{self.y_bits} of its range, matrix to 2^-{self.matrix_bits}, "
             f"noise std {self.sigma} steps for sensitivity {self.sensitivity_steps}",
-            f"  accuracy      bias at most {self.bias:.2g}{'' if self.unbiased else ' (denoised: shrunk)'}, "
-            f"jitter {self.jitter:.2g}",
+            f"  accuracy      {self._accuracy}",
         ]
         return "\n".join(lines)
 

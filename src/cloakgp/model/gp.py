@@ -14,7 +14,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, choose_inducing
 from cloakgp.model.levels import check_levels, with_places
-from cloakgp.model.outcome import REAL, as_outcome, bounds_for, check_options, of_outcome
+from cloakgp.model.outcome import REAL, Label, as_outcome, bounds_for, check_options, of_outcome
 from cloakgp.model.windows import (
     Given,
     Middle,
@@ -33,6 +33,7 @@ from cloakgp.rows.merging import Groups
 __all__ = ["GP", "check_bounds"]
 
 if TYPE_CHECKING:
+    from cloakgp.plans.comparison import Comparison
     from cloakgp.plans.functions import FunctionPlan
     from cloakgp.plans.planner import Planner
     from cloakgp.plans.predictions import Plan
@@ -79,6 +80,9 @@ class GP:
         What outcomes are. For yes/no, `kernel` and `mean` are of f with Pr[yes] = Phi(f), and `noise` and
         `bounds` are left out; for counts, of f with rate exp(f), and `noise` is the variance of a count over
         its rate, 1 if absent. See ``docs/outcomes.md``.
+    classes : two or more values, optional
+        What outcomes may be, public, instead of `outcome`; see :class:`cloakgp.AutoGP`. `kernel` and `mean`
+        are then of each class's f.
     noise_function : callable, optional
         With one `noise` per row: the function of X that gives the variance elsewhere, if there is one. Where
         `noise` is a function, that.
@@ -99,6 +103,7 @@ class GP:
     downweight: str | None
     noise_function: Callable[[FloatArray], Any] | None
     outcome: str
+    classes: tuple[Label, ...]
 
     def __init__(
         self,
@@ -111,8 +116,10 @@ class GP:
         downweight: str | None = None,
         noise_function: Callable[[FloatArray], Any] | None = None,
         outcome: str = REAL,
+        classes: Any = None,
     ) -> None:
-        low, high = as_bounds(bounds_for(as_outcome(outcome), bounds))
+        outcome, named = as_outcome(outcome, classes)
+        low, high = as_bounds(bounds_for(outcome, bounds))
         noise, mean = of_outcome(outcome, noise, mean, (low, high))
         if mean is not None:
             mean = as_given(mean, "mean")
@@ -130,6 +137,7 @@ class GP:
             "downweight": _downweight(downweight),
             "noise_function": _noise_function(noise_function, noise),
             "outcome": outcome,
+            "classes": named,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -141,7 +149,7 @@ class GP:
         X_star: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = ...,
         design: str = ...,
         calibration: str = ...,
         weights: Any = ...,
@@ -160,7 +168,7 @@ class GP:
         X_star: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = ...,
         weights: Any = ...,
         given: Sequence[Any],
         windows: float | None = ...,
@@ -175,7 +183,7 @@ class GP:
         X_star: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         design: str = "mse",
         calibration: str = "analytic",
         weights: Any = None,
@@ -200,7 +208,8 @@ class GP:
         X_star : table or (P, D) array
             Where predictions are wanted. A table has the columns of X, in any order.
         epsilon, delta : float
-            The promise: epsilon > 0, 0 < delta < 1. One release spends it once.
+            The promise: epsilon > 0, 0 < delta < 1. One release spends it once. If absent, delta is the
+            largest power of ten below 1 / (10 n) for n rows, or n people where the promise is to people.
         design : {"mse", "max", "posterior", "volume"}
             What the noise is shaped for: least mean noise variance over `X_star`; least noise at
             the worst point of `X_star`; least error of denoised predictions; or the paper's
@@ -253,6 +262,40 @@ class GP:
             epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
         )
 
+    def compare(
+        self,
+        X: Any,
+        X_star: Any,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        designs: Sequence[str] | None = None,
+        weights: Any = None,
+        calibration: str = "analytic",
+        gap: float = 0.01,
+        people: Any = None,
+        within: float = 1.0,
+        columns: Any = None,
+        missing_inputs: str = "error",
+    ) -> Comparison:
+        """Plan the same release with each design, and compare what to expect of them; public, and free.
+
+        Parameters
+        ----------
+        designs : names, optional
+            Which to compare; all, if absent.
+        X, X_star, epsilon, delta, weights, calibration, gap, people, within, columns, missing_inputs
+            As for :meth:`plan`.
+
+        Returns
+        -------
+        Comparison
+            A table when printed; `best` names a design, and `plans` holds each plan, ready for its release.
+        """
+        return self.planner(X, X_star, weights, None, people, within, columns, missing_inputs).compare(
+            epsilon=epsilon, delta=delta, designs=designs, calibration=calibration, gap=gap
+        )
+
     def plan_rows(
         self,
         grid: Grid,
@@ -260,7 +303,7 @@ class GP:
         X_star: Any = None,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         weights: Any = None,
         max_rows: int | None = None,
     ) -> RowsPlan:
@@ -281,7 +324,7 @@ class GP:
         given: Sequence[Any],
         windows: float | None,
         epsilon: float,
-        delta: float,
+        delta: float | None,
         weights: Any,
         within: float,
     ) -> StagedPlan:
@@ -327,7 +370,7 @@ class GP:
         X: Any,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         bound: str = "exact",
         calibration: str = "analytic",
         basis: Any = None,

@@ -53,7 +53,7 @@ def make_function_plan(
     inputs: PublicInputs,
     *,
     epsilon: float,
-    delta: float,
+    delta: float | None,
     bound: str,
     calibration: str,
     basis: Any,
@@ -62,12 +62,12 @@ def make_function_plan(
     within: float = 1.0,
 ) -> FunctionPlan:
     """See :meth:`GP.plan_function`."""
-    epsilon, delta = calibrate.promise(epsilon, delta)
     checks.choice(bound, "bound", BOUNDS)
-    calibrate.calibrate(epsilon, delta, calibration)
     X = checks.matrix(inputs.X, "X")
     gp.check_rows(len(X))
     shared = None if inputs.people is None else as_people(inputs.people, len(X))
+    epsilon, delta = calibrate.promise(epsilon, delta, len(X) if shared is None else shared.n_people)
+    calibrate.calibrate(epsilon, delta, calibration)
     if basis is not None:
         basis = as_points(basis, "basis", X.shape[1], inputs.columns)
     within = as_within(within)

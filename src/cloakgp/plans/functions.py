@@ -13,6 +13,7 @@ from cloakgp.accounting import Gaussian
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import atomic, schema
 from cloakgp.files.container import ReleaseFileError
+from cloakgp.files.labels import NONE, Labelled, Labels
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
@@ -215,7 +216,7 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FunctionRelease(Remodelled):
+class FunctionRelease(Remodelled, Labelled):
     """A function that may be published whole. Made by :meth:`FunctionPlan.release`."""
 
     plan: FunctionPlan
@@ -223,6 +224,8 @@ class FunctionRelease(Remodelled):
     """(q,) noisy integer measurements: all that y left behind."""
     receipt: Receipt | None = None
     """Where the release stands in the ledger that paid for it."""
+    labels: Labels = NONE
+    """Title, units, source and date, for pictures and reports: see :meth:`labelled`."""
 
     def query(self, X: Any, *, return_std: bool = False) -> Any:
         """The released function at `X`, with the std of its privacy noise if asked.
@@ -274,7 +277,7 @@ class FunctionRelease(Remodelled):
 
     def save(self, path: str | os.PathLike[str], *, sign_with: Any = None) -> None:
         """Write the release file, as for :meth:`Release.save`."""
-        atomic.write(path, encoding.encode(self.plan, self.z, self.receipt, sign_with))
+        atomic.write(path, encoding.encode(self.plan, self.z, self.receipt, sign_with, self.labels))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> FunctionRelease:
@@ -282,7 +285,7 @@ class FunctionRelease(Remodelled):
         contents = encoding.read_contents(path, kernel)
         if contents.kind != FunctionPlan.kind:
             raise ReleaseFileError("path: this file holds predictions; read it with Release.load.")
-        return cls(FunctionPlan.from_contents(contents), contents.z, contents.receipt)
+        return cls(FunctionPlan.from_contents(contents), contents.z, contents.receipt, contents.labels)
 
     def __repr__(self) -> str:
         c = self.certificate

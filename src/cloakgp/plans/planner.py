@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,14 @@ from cloakgp.designs.posterior import denoised_error, denoising_gain
 from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
 from cloakgp.measurements.certificate import certify
-from cloakgp.measurements.lattice import Limits, to_integers
+from cloakgp.measurements.lattice import Limits, Measurement, to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
-from cloakgp.model.arrays import on_host
+from cloakgp.model.arrays import column_dots, like, on_host
 from cloakgp.model.build import OnDevice, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks
 from cloakgp.plans import out_of_core
+from cloakgp.plans.comparison import Comparison, compare
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
@@ -152,13 +154,14 @@ class Planner:
         self,
         *,
         epsilon: float,
-        delta: float,
+        delta: float | None = None,
         design: str = "mse",
         calibration: str = "analytic",
         gap: float = 0.01,
     ) -> Plan:
         """A plan, as :meth:`GP.plan` makes it."""
-        epsilon, delta = calibrate.promise(epsilon, delta)
+        n = len(self.X) if self.people is None else self.people.n_people
+        epsilon, delta = calibrate.promise(epsilon, delta, n)
         gap = checks.positive(gap, "gap")
         checks.choice(design, "design", designs.DESIGNS)
         # Refuses a bad promise before the heavy work.
@@ -203,7 +206,7 @@ class Planner:
             bias=largest_bias(gp, smoother, measurement, reconstruction),
             unbiased=solution.unbiased,
         )
-        return Plan(
+        plan = Plan(
             gp=gp,
             X=self.X,
             X_star=self.X_star,
@@ -217,6 +220,31 @@ class Planner:
             columns=self.columns,
             rows=self.rows,
         )
+        if self.device is not None:  # where the kernel's matrix is still at hand
+            plan.__dict__["expected_error"] = self._expected_error(measurement)
+        return plan
+
+    def _expected_error(self, measurement: Measurement) -> FloatArray:
+        """The plan's, by the smoother and where that is."""
+        smoother = self.smoother
+        B = like(smoother.cross, measurement.real_matrix())
+        gain = denoising_gain(smoother, B, measurement.noise_scale**2)
+        left = smoother.posterior_variance + smoother.explained_variance
+        left = on_host(left - column_dots(gain.T, B @ smoother.cross))
+        return frozen(np.sqrt(np.maximum(left, 0.0)))
+
+    def compare(
+        self,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        designs: Sequence[str] | None = None,
+        calibration: str = "analytic",
+        gap: float = 0.01,
+    ) -> Comparison:
+        """Plans of several designs side by side, as :meth:`GP.compare` makes them."""
+        promise = {"epsilon": epsilon, "delta": delta, "calibration": calibration, "gap": gap}
+        return compare(self, designs, **promise)
 
     @property
     def unit(self) -> Unit:

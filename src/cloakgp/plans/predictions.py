@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from cloakgp.accounting import Gaussian
-from cloakgp.checks import FloatArray
+from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError
 from cloakgp.files import atomic, schema
 from cloakgp.files.container import ReleaseFileError
+from cloakgp.files.labels import NONE, Labelled, Labels
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
@@ -71,6 +72,21 @@ class Plan(PlanBase["Release"]):
         """(P,) std of the privacy noise at each test point."""
         std: FloatArray = self.measurement.noise_scale * np.linalg.norm(self.reconstruction, axis=1)
         return std
+
+    @cached_property
+    def expected_error(self) -> FloatArray:
+        """(P,) std of what a reader's predictions will be off by, if the model is right; public.
+
+        Of the denoised predictions: the GP's own uncertainty and the privacy noise together.
+        """
+        std: FloatArray = self._unanswered.predict(self.X_star, return_std=True)[1]
+        return frozen(std)
+
+    @property
+    def _unanswered(self) -> Posterior:
+        """The posterior as it would be after a release: uncertainties do not depend on what comes out."""
+        nothing = np.zeros(self.measurement.n_measurements, dtype=np.int64)
+        return Posterior(self.gp, self.X, [(self.measurement, nothing)], columns=self.columns)
 
     @property
     def noise_cov(self) -> FloatArray:
@@ -202,9 +218,7 @@ class Plan(PlanBase["Release"]):
 
     def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that denoised predictions at `X` will have; public and free."""
-        nothing = np.zeros(self.measurement.n_measurements, dtype=np.int64)
-        posterior = Posterior(self.gp, self.X, [(self.measurement, nothing)], columns=self.columns)
-        return posterior.uncertainty(X, include_noise=False).privacy
+        return self._unanswered.uncertainty(X, include_noise=False).privacy
 
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
@@ -217,15 +231,17 @@ class Plan(PlanBase["Release"]):
         return Release(plan, answer, receipt)
 
     def to_frame(self, *, backend: str = "pandas") -> Any:
-        """The test points as a table, with the std of the privacy noise and the GP's own.
+        """The test points as a table: the error to be expected, the std of the privacy noise, the GP's own.
 
         `backend` is "pandas", "polars" or "pyarrow"; it must be installed.
         """
-        numbers = {"noise_std": self.noise_std, "gp_std": self.gp_std}
+        names = ("expected_error", "noise_std", "gp_std")
+        numbers = {name: getattr(self, name) for name in names}
         return showing.frame(self.columns, self.X_star, numbers, backend)
 
     def _repr_html_(self) -> str:
-        facts = showing.facts(self.certificate, self.columns, self.X_star, noise_std=self.noise_std)
+        more = {"expected_error": self.expected_error, "noise_std": self.noise_std}
+        facts = showing.facts(self.certificate, self.columns, self.X_star, **more)
         return showing.page("Plan", facts | {"design": self.certificate.design}, False)
 
     def __repr__(self) -> str:
@@ -237,7 +253,7 @@ class Plan(PlanBase["Release"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Remodelled):
+class Release(Remodelled, Labelled):
     """Predictions that may be published. Made by :meth:`Plan.release`, or :meth:`load`.
 
     It holds the public plan and the noisy measurements `z`, and nothing else that depends on y:
@@ -249,6 +265,8 @@ class Release(Remodelled):
     """(q,) noisy integer measurements: all that y left behind."""
     receipt: Receipt | None = None
     """Where the release stands in the ledger that paid for it."""
+    labels: Labels = NONE
+    """Title, units, source and date, for pictures and reports: see :meth:`labelled`."""
 
     @property
     def X_star(self) -> FloatArray:
@@ -361,7 +379,7 @@ class Release(Remodelled):
             From the `cryptography` package (extra ``sign``). The signature lets a reader check
             that the custodian made this file: see :func:`cloakgp.verify`.
         """
-        atomic.write(path, encoding.encode(self.plan, self.z, self.receipt, sign_with))
+        atomic.write(path, encoding.encode(self.plan, self.z, self.receipt, sign_with, self.labels))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: Any = None, mean: Any = None) -> Release:
@@ -382,7 +400,7 @@ class Release(Remodelled):
             raise ReleaseFileError(
                 "path: this file holds a whole function; read it with FunctionRelease.load, or cloakgp.load."
             )
-        return cls(Plan.from_contents(contents), contents.z, contents.receipt)
+        return cls(Plan.from_contents(contents), contents.z, contents.receipt, contents.labels)
 
     def to_frame(self, *, level: float = 0.95, backend: str = "pandas") -> Any:
         """The test points as a table: the denoised prediction, its std and interval, and what was released.

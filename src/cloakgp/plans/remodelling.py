@@ -20,11 +20,14 @@ from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.model.leverage import downweighted
 from cloakgp.posterior.conditioning import Posterior
 from cloakgp.posterior.learning import Learned, learn
+from cloakgp.posterior.model_check import ModelCheck, check_posterior
 from cloakgp.rows.merging import distinct
 from cloakgp.rows.people import People, for_people, times_noise
 
 LARGEST = 2**27
 """Entries of a matrix that a recipe is written out to."""
+_COMPARED = 2**25
+"""Entries of the kernel matrix up to which a model check has other models to compare with."""
 
 
 class Remodelled:
@@ -32,6 +35,21 @@ class Remodelled:
 
     plan: Any
     z: IntArray
+    posterior: Any
+
+    def check_model(self) -> ModelCheck:
+        """Whether the plan's model fits what was released; free.
+
+        By standardised residuals of `z`, and by the odds of broader models against it, where these can be
+        had: not for very many rows. Print it for a line that begins with green or amber. A model that fits
+        may still be wrong in ways that the privacy noise hides.
+        """
+        plan, gp = self.plan, self.plan.gp
+        wide = len(plan.shown_inputs) * (len(plan.shown_inputs) if gp.inducing is None else len(gp.inducing))
+        if plan.X is None or not isinstance(plan.measurement, Measurement) or wide > _COMPARED:
+            return check_posterior(self.posterior, None)
+        released = [(plan.measurement, self.z)]
+        return check_posterior(self.posterior, lambda other: Posterior(other, plan.X, released))
 
     def remodel(self, gp: GP) -> Posterior:
         """Another GP conditioned on what was released; free.

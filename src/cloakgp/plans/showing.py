@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -19,13 +19,21 @@ BACKENDS = ("pandas", "polars", "pyarrow")
 def interval(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatArray]:
     """A prediction, its std, and the two ends between which f lies with this probability."""
     level = checks.number(level, "level", above=0.0, below=1.0, remedy="0.95 is common.")
-    half = norm.ppf(0.5 + level / 2) * std
+    half = ndtri(0.5 + level / 2) * std
     return {"prediction": mean, "std": std, "lower": mean - half, "upper": mean + half}
+
+
+def by_class(classes: Any, chances: FloatArray, **more: FloatArray) -> dict[str, FloatArray]:
+    """Each class's probability by its name, and what else there is beside it: columns of (n, K) arrays."""
+    found = {}
+    for place, name in enumerate(classes):
+        found[f"{name}"] = chances[:, place]
+        found |= {f"{name} {what}": values[:, place] for what, values in more.items()}
+    return found
 
 
 def frame(columns: Columns | None, X: FloatArray, numbers: dict[str, FloatArray], backend: Any) -> Any:
     """A table with the inputs, named and coded as they were given, and these numbers beside them."""
-    checks.choice(backend, "backend", BACKENDS)
     if columns is None:
         names = ["x"] if X.shape[1] == 1 else [f"x{place + 1}" for place in range(X.shape[1])]
         table: dict[str, Any] = dict(zip(names, X.T, strict=True))
@@ -33,6 +41,12 @@ def frame(columns: Columns | None, X: FloatArray, numbers: dict[str, FloatArray]
         table = columns.shown(X)
     for name, values in numbers.items():
         table[f"{name}_" if name in table else name] = values
+    return framed(table, backend)
+
+
+def framed(table: dict[str, Any], backend: Any) -> Any:
+    """Columns as a table of one of the libraries."""
+    checks.choice(backend, "backend", BACKENDS)
     import narwhals.stable.v2 as nw  # late: it need not be loaded for arrays
 
     plain = {name: list(one) if one.dtype.kind == "O" else np.array(one) for name, one in table.items()}

@@ -122,10 +122,14 @@ class Posterior:
     @cached_property
     def _factor(self) -> tuple[FloatArray, bool]:
         """Cholesky factor of D."""
-        D = self._links.covariance
-        D = (D + D.T) / 2 + self._noise
-        factor: tuple[FloatArray, bool] = cho_factor(D, lower=True)
+        factor: tuple[FloatArray, bool] = cho_factor(self.residuals[1], lower=True)
         return factor
+
+    @property
+    def residuals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What was measured less what the prior predicts, its covariance, and the noise's part of it."""
+        D = self._links.covariance
+        return self._surprise, (D + D.T) / 2 + self._noise, self._noise
 
     def predict(
         self,

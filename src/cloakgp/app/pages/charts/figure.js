@@ -6,7 +6,7 @@ import { plain } from "./plain.js";
 import { plotly } from "./plotly.js";
 import { swatch } from "./swatch.js";
 
-const CONFIG = { displayModeBar: false, responsive: true, doubleClick: "reset", showTips: false };
+const CONFIG = { displayModeBar: false, doubleClick: "reset", showTips: false };
 
 const byRank = (one, other) => (one.legendrank ?? 0) - (other.legendrank ?? 0);
 
@@ -23,6 +23,7 @@ export function figure(caption) {
     caption ? h("figcaption", {}, caption) : null,
   );
   let draw = null;
+  let drawnWidth = 0;
   async function render() {
     if (!draw) return;
     try {
@@ -30,8 +31,11 @@ export function figure(caption) {
       if (!plot.isConnected)
         await new Promise((resolve) => window.addEventListener("shown", resolve, { once: true }));
       if (!plot.isConnected) return; // the reader went elsewhere
-      const { traces, layout: shape, words } = draw(colours(), plot.clientWidth || 700);
+      const width = plot.clientWidth || 700;
+      drawnWidth = width;
+      const { traces, layout: shape, words } = draw(colours(), width);
       plot.setAttribute("aria-label", words);
+      plot.style.height = `${shape.height}px`; // its own, whatever the window does
       fill(
         key,
         traces.length > 1
@@ -42,18 +46,24 @@ export function figure(caption) {
           : null,
       );
       const named = traces.map((trace) => ({ ...trace, name: plain(trace.name ?? "") }));
-      await Plotly.react(plot, named, shape, CONFIG);
+      await Plotly.react(plot, named, { ...shape, width }, CONFIG);
     } catch (error) {
       failed.textContent = error.message;
     }
   }
   window.addEventListener("theme", render);
+  // Drawn anew, and not stretched: what is beside a map in a wide window is under it in a narrow one.
+  const watch = new ResizeObserver(() => {
+    if (drawnWidth && plot.clientWidth && plot.clientWidth !== drawnWidth) window.requestAnimationFrame(render);
+  });
+  watch.observe(plot);
   root.show = (next) => {
     draw = next;
     return render();
   };
   root.done = () => {
     window.removeEventListener("theme", render);
+    watch.disconnect();
     if (window.Plotly) window.Plotly.purge(plot);
   };
   return root;

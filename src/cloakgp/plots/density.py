@@ -1,0 +1,93 @@
+"""How many rows there are, where inputs are private."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentTypeError
+from cloakgp.plans.whole_rows import RowsRelease
+from cloakgp.plots.page import BLUE, bare, finish_panels, new_figure
+from cloakgp.plots.predicted import TWO_SIDED_95
+from cloakgp.rows.grid import Axis
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot_density(
+    release: RowsRelease,
+    figure: Figure | None = None,
+    labels: Sequence[str] | None = None,
+    *,
+    across: int | None = None,
+) -> Figure:
+    """Draw how many rows there are, where inputs are private: estimates, with their uncertainty.
+
+    For inputs of two ranges a map of the cells, beside it the std of what each estimate may be wrong by. For
+    others one panel for each input, summed over the rest: the line, or the dots of a category, with 95 %
+    bands. All of it comes from noisy counts, and may be published.
+
+    Parameters
+    ----------
+    release : RowsRelease
+        Made from a plan of :meth:`AutoGP.plan_rows` or :meth:`GP.plan_rows`.
+    figure : matplotlib Figure, optional
+        Where to draw; a new one if absent.
+    labels : names of the inputs, optional
+        The grid's if absent.
+    across : int, optional
+        How many panels are beside each other.
+
+    Returns
+    -------
+    matplotlib Figure
+    """
+    if not isinstance(release, RowsRelease):
+        raise ArgumentTypeError("release", "must be a RowsRelease, made by plan_rows", type(release).__name__)
+    grid, density = release.plan.grid, release.density
+    names = list(grid.names if labels is None else labels)
+    if len(grid.axes) == 2 and not any(axis.category for axis in grid.axes):
+        across = min(across or 2, 2)
+        figure = new_figure(figure, (4.3 * across, 3.9 * (3 - across)))
+        east, north = (np.linspace(axis.low, axis.high, axis.cells + 1) for axis in grid.axes)
+        drawn = ((density.counts, "rows in a cell, estimated"), (density.std, "std of the estimate"))
+        for ax, (values, words) in zip(
+            figure.subplots(3 - across, across, sharex=True, sharey=True), drawn, strict=True
+        ):
+            mesh = ax.pcolormesh(east, north, values.reshape(grid.shape).T, cmap="cividis", vmin=0)
+            figure.colorbar(mesh, ax=ax, label=words)
+            ax.set(xlabel=names[0], ylabel=names[1])
+    else:
+        across = min(len(names), across or 3)
+        down = -(-len(names) // across)
+        # A single one is as wide as the curve above it, so that places can be compared.
+        figure = new_figure(figure, (3.3 * across + 0.6 if across > 1 or down > 1 else 7.0, 2.6 * down + 0.7))
+        axes = figure.subplots(down, across, squeeze=False).ravel()
+        for place, (ax, axis) in enumerate(zip(axes, grid.axes, strict=False)):
+            _draw_counts(ax, axis, *density.along(grid, place))
+            ax.set_xlabel(names[place])
+        axes[0].set_ylabel("rows, estimated")
+        for ax in axes[len(names) :]:
+            ax.set_visible(False)
+    finish_panels(figure, release, False)
+    return figure
+
+
+def _draw_counts(ax: Axes, axis: Axis, counts: FloatArray, std: FloatArray) -> None:
+    """How many rows each cell along one input has, with 95 % bands."""
+    if axis.category:
+        ax.errorbar(axis.centres, counts, TWO_SIDED_95 * std, fmt="o", color=BLUE, capsize=4)
+        ax.set_xticks(axis.centres, [str(level) for level in axis.levels])
+        ax.margins(x=0.15)
+    else:
+        edges = np.linspace(axis.low, axis.high, axis.cells + 1)
+        lower, upper = counts - TWO_SIDED_95 * std, counts + TWO_SIDED_95 * std
+        ax.stairs(counts, edges, color=BLUE, linewidth=2)
+        ax.stairs(upper, edges, baseline=np.maximum(lower, 0), fill=True, color=BLUE, alpha=0.18)
+    ax.set_ylim(0, None)
+    bare(ax)

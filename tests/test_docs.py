@@ -196,7 +196,9 @@ def test_designs_page_shows_what_the_picture_script_prints(tmp_path, capsys):
 def test_choosing_page_shows_what_the_attack_script_prints(capsys):
     runpy.run_path(str(ROOT / "experiments" / "attack_success.py"))["main"]()
     text = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
-    rows = [found for line in capsys.readouterr().out.splitlines() if (found := re.findall(r"([\d.]+)%", line))]
+    rows = [
+        found for line in capsys.readouterr().out.splitlines() if (found := re.findall(r"([\d.]+)%", line))
+    ]
     assert len(rows) == 12
     for *_, rare, often, guess in rows:
         assert f"| {rare} % | {often} % | {guess} % |" in text

@@ -53,7 +53,7 @@ def show(
         raise InputError(f"{file}: neither a release file (.cloak) nor a plan file (.json).")
     release = releases.load(file)
     receipt = release.receipt
-    summary = words.noise_summary(releases.noise_of(release), release.plan.gp.limits)
+    summary = words.noise_summary(releases.noise_of(release), releases.limits_of(release.plan))
     columns, fit = releases.columns_of(release), releases.model_check(release)
     found = {
         "kind": release.kind,

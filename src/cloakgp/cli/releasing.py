@@ -144,7 +144,7 @@ def _answer(release: AnyRelease, out: Path, account: Account, known: bool) -> An
         "release": str(out),
         "spent": not known,
         "certificate": release.certificate.to_dict(),
-        "noise_std": words.noise_summary(releases.noise_of(release), release.plan.gp.limits),
+        "noise_std": words.noise_summary(releases.noise_of(release), releases.limits_of(release.plan)),
         "model_check": None if fit is None else {**vars(fit), "words": fit.words},
         "ledger": None,
     }

@@ -26,8 +26,8 @@ from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.plots.labels import columns_of, outcome_of, response
-from cloakgp.plots.number_words import in_unit, nice_ticks, tick_words
+from cloakgp.plots.labels import columns_of, outcome_of, predicted_words
+from cloakgp.plots.number_words import nice_ticks, tick_words
 from cloakgp.plots.places import Plane, plane
 from cloakgp.plots.shown_inputs import public_inputs
 from cloakgp.posterior.outcomes import LinkedLearned
@@ -171,7 +171,7 @@ def surface_of(
         unknown,
         shown,
         others,
-        _views((mean, std, privacy), unknown, output or response(plan), units, outcome_of(plan)),
+        _views((mean, std, privacy), unknown, predicted_words(plan, units, output), units, outcome_of(plan)),
     )
 
 
@@ -291,12 +291,11 @@ def _label(columns: Any, names: Sequence[str], place: int) -> str:
 
 
 def _views(
-    parts: Sequence[FloatArray], unknown: NDArray[np.bool_], output: str, unit: str, outcome: str
+    parts: Sequence[FloatArray], unknown: NDArray[np.bool_], what: str, unit: str, outcome: str
 ) -> dict[str, View]:
     prediction, std, share = parts
     known = prediction[~unknown] if not unknown.all() else prediction.ravel()
-    what = f"probability of {output}" if outcome == YES_NO else in_unit(output, unit)
-    of_std = "std of the prediction, in points" if outcome == YES_NO else f"std of {in_unit(output, unit)}"
+    of_std = f"std of the {what}" if outcome == YES_NO else f"std of {what}"
     made = [
         (PREDICTION, prediction, *_ends(known), what, unit, outcome, True),
         (UNCERTAINTY, std, 0.0, float(std.max()), of_std, unit, outcome, False),

@@ -20,12 +20,13 @@ from cloakgp import plots
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.measurements.staged_certificate import AnyCertificate
+from cloakgp.model.outcome import COUNT, YES_NO
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsRelease
-from cloakgp.plots.labels import columns_of, levels_of, outcome_of, predicted_words
+from cloakgp.plots.labels import NAMELESS, columns_of, levels_of, outcome_of, predicted_words
 from cloakgp.plots.maps import draw_map
 from cloakgp.plots.surface import PREDICTION, PRIVACY, UNCERTAINTY, Surface
 from cloakgp.workflow import tables
@@ -181,7 +182,8 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> Picture:
 
 def _what(release: AnyRelease, output: str) -> str:
     """What a prediction is of, in words."""
-    words = {"yes/no": f"the probability of {output}", "count": f"the rate of {output}"}
+    name = "a yes" if output in NAMELESS else output
+    words = {YES_NO: f"the probability of {name}", COUNT: f"the rate of {output}"}
     return words.get(outcome_of(release.plan), "the prediction")
 
 

@@ -20,7 +20,7 @@ from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionRelease
-from cloakgp.plans.opening import AnyRelease
+from cloakgp.plans.opening import AnyPlan, AnyRelease
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
 from cloakgp.posterior.model_check import ModelCheck
@@ -241,6 +241,11 @@ def default_points(release: AnyRelease) -> FloatArray:
     if inputs.shape[1] == 1:
         return np.linspace(inputs.min(), inputs.max(), 201)[:, None]
     return release.plan.points
+
+
+def limits_of(plan: AnyPlan) -> tuple[float, float]:
+    """Bounds of outcomes: of probabilities or rates, where outcomes are yes or no, or counts."""
+    return plan.rule.bounds if isinstance(plan, StagedPlan) else plan.gp.limits
 
 
 def noise_of(release: AnyRelease) -> FloatArray:

@@ -32,6 +32,7 @@ from cloakgp.workflow.releases import (
     hides_inputs,
     input_names,
     known_names,
+    limits_of,
     lists_inputs,
     load,
     model_check,
@@ -206,13 +207,12 @@ def _fit(release: AnyRelease) -> str:
     found = model_check(release)
     if found is None:
         return ""
-    kind, word = ("fits", "The model fits") if found.fits else ("unchecked", "The model may not fit")
-    return f'<p class="{kind}">{word}: {escape(found.words)}</p>'
+    return f'<p class="{"fits" if found.fits else "unchecked"}">{escape(found.words)}</p>'
 
 
 def _noise(release: AnyRelease, units: str) -> str:
     noise = noise_of(release)
-    summary = words.noise_summary(noise, release.plan.gp.limits)
+    summary = words.noise_summary(noise, limits_of(release.plan))
     what = "points over the inputs' range" if release.kind == schema.FUNCTION else "test points"
     unit = f"in {units}" if units else "in the outcome's unit"
     rows = [["std of the privacy noise", unit, "share of the bounds' width"]]

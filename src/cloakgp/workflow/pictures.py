@@ -230,7 +230,8 @@ def _map_drawer(
         # As tall as the map is, so that there is no empty paper beside it.
         tall = 0.8 if surface.aspect is None else _tall(surface, surface.aspect)
         width = NARROW[0] if narrow else WIDE[0]
-        figure = _figure(width, min(0.72 * width * tall + 1.5, 1.25 * width))
+        words = 0.35 * bool(release.labels.title) + 0.2 * bool(release.labels.source or release.labels.date)
+        figure = _figure(width, min(0.72 * width * tall + 1.15 + words, 1.25 * width))
         draw_map(figure.subplots(), release, surface, view, outline, release.labels)
         return figure
 

@@ -244,7 +244,7 @@ def _budget(release: AnyRelease, path: Path, ledger: Ledger | None) -> str:
     )
 
 
-def _learned(release: AnyRelease, names: list[str], shown: Sequence[Picture]) -> str:
+def _learned(release: AnyRelease, names: list[str], shown: Sequence[Picture] = ()) -> str:
     """Which models hold the weight, where the model was learned; and how it came about."""
     drawn = "".join(_figure(picture) for picture in shown)
     more = f"<details><summary>How it came about</summary>{drawn}</details>" if drawn else ""

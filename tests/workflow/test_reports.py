@@ -106,6 +106,76 @@ def test_a_report_is_whole_and_asks_for_nothing(name, tmp_path, request):
         assert text == report.html(path)  # nothing in it depends on when it was made
 
 
+def test_every_window_has_its_picture_and_the_map_comes_first(tmp_path, monkeypatch):
+    """Wide and narrow, on light and dark paper."""
+    drawn = []
+
+    def png(figure, dpi=130):
+        drawn.append((figure.get_figwidth(), sum(figure.get_facecolor()[:3]) < 1))
+        return b"\x89PNG"
+
+    monkeypatch.setattr(pictures, "png", png)
+    RELEASES["map"].save(tmp_path / "a.cloak")
+    text = report.html(tmp_path / "a.cloak", ["lat", "lon"], "price")
+    widths = [width for width, dark in drawn]
+    assert [dark for width, dark in drawn] == [False, True] * (len(drawn) // 2)
+    assert all(wide > 1.5 * narrow for wide, narrow in zip(widths[0::4], widths[2::4], strict=True))
+    assert text.count("<source media=") == 3 * text.count("<figure>") == 3 * len(drawn) // 4
+    assert [text.index(word) for word in ("Colour: ", "How uncertain", "Where privacy")] == sorted(
+        text.index(word) for word in ("Colour: ", "How uncertain", "Where privacy")
+    )
+
+
+@pytest.mark.usefixtures("sketched")
+def test_words_of_the_custodian_the_budget_and_how_to_cite(tmp_path):
+    ledger = cloakgp.Ledger(f"sqlite:///{tmp_path}/a.db")
+    ledger.create("kung", epsilon=2.0, delta=0.1)
+    release = RELEASES["curve"].plan.release(np.ones(25), ledger=ledger, dataset="kung")
+    path = tmp_path / "a.cloak"
+    release.labelled(title="Heights", units="cm", source="Howell", date="1967").save(path)
+    text = report.html(path, ledger=ledger)
+    left = ledger.balance("kung").left_for_release()
+    assert f"ε up to {left:.3g} at this δ" in text
+    assert "compared with the ledger for this report" in text
+    assert "Howell. Heights. 1967. (1, 0.01)-differentially private release" in text
+    for said in ("<h1>Heights</h1>", "Source: Howell, 1967", "<th>in cm</th>", "no signature"):
+        assert said in text
+    alone = report.html(path, title="Other")
+    assert "<h1>Other</h1>" in alone
+    assert "left of the budget" not in alone
+    assert "Whoever has the ledger can compare" in alone
+
+
+@pytest.mark.usefixtures("sketched")
+def test_probabilities_are_told_as_such_and_stay_between_0_and_1(tmp_path):
+    X = inputs(1)
+    plan = cloakgp.AutoGP(outcome="yes/no", stages=2).plan({"age": X[:, 0]}, **PROMISE)
+    release = plan.release(X[:, 0] > 4)
+    release.save(tmp_path / "a.cloak")
+    text = report.html(tmp_path / "a.cloak")
+    for said in ("Probabilities of a yes", "the probability of a yes", "yes or no; what is predicted"):
+        assert said in text
+    (picture, *_) = pictures.release_pictures(release, ["age"], "outcome")
+    (ax,) = picture.figure().axes
+    assert ax.get_ylim() == (0.0, 1.0)
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["0 %", "25 %", "50 %", "75 %", "100 %"]
+    assert ax.get_ylabel() == "probability of yes"
+    table = picture.numbers()
+    low, high = release.interval(np.asarray(table["age"])[:, None]).T
+    np.testing.assert_allclose([table["lower"], table["upper"]], [low, high])
+    assert (low > 0).all()
+    assert (high < 1).all()
+
+
+@pytest.mark.parametrize("kind", ["svg", "pdf", "csv"])
+def test_pictures_are_written_as_any_kind(kind):
+    (picture, *_) = pictures.release_pictures(RELEASES["curve"], ["age"], "height")
+    written = picture.encoded(kind)
+    start = {"svg": b"<?xml", "pdf": b"%PDF", "csv": b"age,mean,std,lower,upper"}[kind]
+    assert written.startswith(start)
+    assert written == picture.encoded(kind)
+
+
 @pytest.mark.parametrize(("name", "figures"), [("learned", 3), ("learned, two", 5), ("learned, four", 2)])
 @pytest.mark.usefixtures("sketched")
 def test_what_was_learned_is_told_and_drawn(name, figures, tmp_path):

@@ -38,6 +38,16 @@ def test_estimates_are_as_near_as_they_say(grid, known):
     assert np.mean(better) < 0.6
 
 
+def test_where_there_are_many_rows_counts_of_single_cells_are_known():
+    """A town's rows are in few places: no smooth curve tells where."""
+    random, grid = np.random.default_rng(0), GRIDS["places"]
+    counts = np.rint(30_000 * random.dirichlet(np.full(len(grid), 0.3)))
+    prior = DensityPrior(grid, counts.sum(), 0.0)
+    rows = prior.design(10.0**2)
+    found = estimate(prior, rows, rows @ counts + 10.0 * random.normal(size=len(rows)), 10.0**2)
+    assert np.mean((found.counts - counts) ** 2) < 1.3 * 10.0**2
+
+
 def test_a_known_total_leaves_no_error_in_it():
     grid = GRIDS["ages"]
     prior = DensityPrior(grid, 500.0, 0.0)

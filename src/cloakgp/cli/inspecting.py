@@ -17,14 +17,17 @@ from cloakgp.cli.exits import OK, PARTIAL, Answer, command, pairs, table
 from cloakgp.errors import InputError, Refused
 from cloakgp.files import atomic, schema
 from cloakgp.ledger import Ledger
+from cloakgp.model.outcome import YES_NO
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plots import inducing_words, learned_settings
+from cloakgp.plots.labels import outcome_of
 from cloakgp.rows.columns import Columns
 from cloakgp.workflow import boxes, pictures, points, releases, report, tables, words
 from cloakgp.workflow.inputs import open_ids, open_inputs
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
+from cloakgp.workflow.outcomes import bounds_of, outcome_words, unit_words
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
@@ -53,20 +56,22 @@ def show(
         raise InputError(f"{file}: neither a release file (.cloak) nor a plan file (.json).")
     release = releases.load(file)
     receipt = release.receipt
-    summary = words.noise_summary(releases.noise_of(release), releases.limits_of(release.plan))
+    outcome = outcome_of(release.plan)
+    summary = words.noise_summary(releases.noise_of(release), bounds_of(release.plan))
     columns, fit = releases.columns_of(release), releases.model_check(release)
     found = {
         "kind": release.kind,
         "certificate": release.certificate.to_dict(),
         "model": _model(release),
         "inputs": releases.n_inputs(release),
+        "outcome": outcome,
         "columns": None if columns is None else columns.words(),
         "shows_inputs": releases.lists_inputs(release),
         "noise_std": summary,
         "model_check": None if fit is None else {**vars(fit), "words": fit.words},
         "ledger": None if receipt is None else vars(receipt),
     }
-    rows = [["std of the privacy noise", "in y's unit", "of the bounds' width"]]
+    rows = [["std of the privacy noise", unit_words(outcome, "y"), "of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     parts = [
         f"{file.name}: {words.KINDS[release.kind]}, {releases.n_inputs(release)} input column(s)",
@@ -114,6 +119,7 @@ def _show_plan(file: Path) -> Answer:
     settings = stored.settings
     model = _set_rows(settings) if isinstance(settings, Settings) else _learned_rows(settings)
     hidden = isinstance(settings, RowSettings)
+    chances = not isinstance(settings, Settings) and settings.outcome == YES_NO
     at = f"{len(settings.at)} points" if isinstance(settings.at, np.ndarray) else settings.at
     rows = [
         ("private inputs" if hidden else "public inputs", ", ".join(settings.inputs)),
@@ -129,7 +135,8 @@ def _show_plan(file: Path) -> Answer:
             "promise",
             f"epsilon {settings.epsilon:g}, delta {settings.delta:g}, unit: {stored.certificate['unit']}",
         ),
-        ("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}"),
+        *([] if isinstance(settings, Settings) else outcome_words(settings.outcome, settings.classes)),
+        *([] if chances else [("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}")]),
         *model,
         ("predictions at", at or f"points that cover the {'box' if hidden else 'inputs'}"),
         ("people" if hidden and settings.people else "rows", str(stored.rows)),

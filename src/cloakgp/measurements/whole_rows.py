@@ -13,8 +13,10 @@ rows a cell really has: ``docs/proofs.md``, theorems 20 and 21.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import sub
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -42,7 +44,9 @@ MOST_PAIRED = 5000
 """Cells up to which all pairs of columns are compared; beyond, twice the longest column is taken."""
 _COUNT_BITS = 40
 _MOST_COUNTED = 2**42
-"""Entries of a matrix of counts are below; floats hold them, and so distances are what they are taken for."""
+"""Entries of a matrix of counts are below: twice 21 bits."""
+_MOST_SUMMED = 2**11
+_HALF, _MASK = 21, 2**21 - 1
 _BLOCK = 512  # columns that are compared with all at once
 
 
@@ -306,34 +310,40 @@ def furthest_squared(matrix: IntArray, origin: bool) -> int:
         matrix = np.column_stack([matrix, np.zeros(len(matrix), dtype=np.int64)])
     if matrix.shape[1] > MOST_PAIRED:
         return 4 * largest_squared_norm(matrix)
-    real = matrix.astype(np.float64)
-    real = real - real.mean(axis=1, keepdims=True)  # distances stay, and rounding errors become smaller
-    norms = np.einsum("ij,ij->j", real, real)
-    blocks = [slice(start, start + _BLOCK) for start in range(0, real.shape[1], _BLOCK)]
-    largest = max(float(_apart(real, norms, some).max()) for some in blocks)
-    # Errors of a squared distance are below (q + 10) 2^-52 of the largest norm squared, which is no more than
-    # the largest distance squared: pairs within a far wider band are compared in exact integers.
-    found = 0
-    for some in blocks:
-        one, other = np.nonzero(_apart(real, norms, some) >= largest * (1 - 1e-9))
-        if len(one):
-            found = max(found, *squared_norms(matrix[:, one + some.start] - matrix[:, other]))
-    return found
+    if len(matrix) > _MOST_SUMMED or _largest(matrix) >= _MOST_COUNTED:  # only a file can hold such
+        columns = matrix.T.tolist()
+        return max(_squared_norm(map(sub, one, other)) for one in columns for other in columns)
+    # An entry is h 2^21 + l, with |h| and l at most 2^21: sums of up to 2^11 products of two such are
+    # integers below 2^53, which floating point adds up exactly, in whatever order.
+    high, low = ((matrix >> _HALF).astype(np.float64), (matrix & _MASK).astype(np.float64))
+    blocks = [slice(start, start + _BLOCK) for start in range(0, matrix.shape[1], _BLOCK)]
+    return max(_furthest_of(high, low, some) for some in blocks)
 
 
-def _apart(real: FloatArray, norms: FloatArray, some: slice) -> FloatArray:
-    """(n, M) squared distances of some columns from all."""
-    apart: FloatArray = norms[some, None] + norms - 2 * real[:, some].T @ real
-    return apart
+def _furthest_of(high: FloatArray, low: FloatArray, some: slice) -> int:
+    """Largest squared distance of some columns from all, with differences h 2^21 + l."""
+    hh, ll = _products(high, high, some), _products(low, low, some)
+    hl = _products(high, low, some) + _products(low, high, some)
+    # Carried over, so that the largest is the one whose digits are.
+    hl += ll >> _HALF
+    hh += hl >> _HALF
+    digits = hh.ravel(), (hl & _MASK).ravel(), (ll & _MASK).ravel()
+    first = int(digits[0].max())
+    rest = digits[0] == first
+    second = int(digits[1][rest].max())
+    third = int(digits[2][rest & (digits[1] == second)].max())
+    return (first << 2 * _HALF) + (second << _HALF) + third
 
 
-def squared_norms(columns: IntArray) -> list[int]:
-    """Squared norm of each column, exactly: of fewer than 2^10 entries below 2^42 their halves' sums fit."""
-    if len(columns) >= 2**10 or _largest(columns) >= 2**42:  # only a file can hold such
-        return [sum(entry**2 for entry in column) for column in columns.T.tolist()]
-    high, low = columns >> 16, columns & 0xFFFF
-    sums = ((a * b).sum(axis=0).tolist() for a, b in ((high, high), (high, low), (low, low)))
-    return [(hh << 32) + (hl << 17) + ll for hh, hl, ll in zip(*sums, strict=True)]
+def _products(one: FloatArray, other: FloatArray, some: slice) -> IntArray:
+    """(n, M) <x - x', y - y'> for some columns with all."""
+    whole = np.einsum("ij,ij->j", one, other).astype(np.int64)
+    between = (one[:, some].T @ other).astype(np.int64) + (other[:, some].T @ one).astype(np.int64)
+    return np.asarray(whole[some, None] + whole - between)
+
+
+def _squared_norm(column: Iterable[int]) -> int:
+    return sum(entry**2 for entry in column)
 
 
 def _largest(matrix: IntArray) -> int:

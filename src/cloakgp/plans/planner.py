@@ -18,7 +18,7 @@ from cloakgp.errors import Argument, Message
 from cloakgp.measurements.certificate import certify
 from cloakgp.measurements.lattice import Limits, Measurement, to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
-from cloakgp.model.arrays import on_host
+from cloakgp.model.arrays import column_dots, like, on_host
 from cloakgp.model.build import OnDevice, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks
@@ -221,16 +221,17 @@ class Planner:
             rows=self.rows,
         )
         if self.device is not None:  # where the kernel's matrix is still at hand
-            plan.__dict__["expected_error"] = self._expected_error(smoother, measurement)
+            plan.__dict__["expected_error"] = self._expected_error(measurement)
         return plan
 
-    def _expected_error(self, smoother: Smoother, measurement: Measurement) -> FloatArray:
-        """The plan's, by the smoother."""
-        B = measurement.real_matrix()
-        gain = on_host(denoising_gain(smoother, B, measurement.noise_scale**2))
-        told = np.einsum("ij,ji->i", gain, B @ on_host(smoother.cross))
-        prior = smoother.posterior_variance + smoother.explained_variance
-        return frozen(np.sqrt(np.maximum(prior - told, 0.0)))
+    def _expected_error(self, measurement: Measurement) -> FloatArray:
+        """The plan's, by the smoother and where that is."""
+        smoother = self.smoother
+        B = like(smoother.cross, measurement.real_matrix())
+        gain = denoising_gain(smoother, B, measurement.noise_scale**2)
+        left = smoother.posterior_variance + smoother.explained_variance
+        left = on_host(left - column_dots(gain.T, B @ smoother.cross))
+        return frozen(np.sqrt(np.maximum(left, 0.0)))
 
     def compare(
         self,

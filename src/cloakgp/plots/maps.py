@@ -18,7 +18,7 @@ from cloakgp.plots.labels import axis_label, plan_of
 from cloakgp.plots.number_words import nice_ticks, tick_words
 from cloakgp.plots.outlines import outline_of
 from cloakgp.plots.page import BLACK, GREY, PAPER, check_style, darken, finish, new_axes
-from cloakgp.plots.predicted import Predicted, expect_columns
+from cloakgp.plots.predicted import Predicted, expect_columns, expect_one_curve
 from cloakgp.plots.shown_inputs import public_inputs
 from cloakgp.plots.surface import NEAR_PRIOR, PREDICTION, PRIVACY, VIEWS, Surface, View, surface_of
 
@@ -176,6 +176,7 @@ def plot_noise_map(plan_or_release: Predicted, ax: Axes | None = None) -> Axes:
     """
     plan = plan_of(plan_or_release)
     expect_columns(plan.X_star, 2, "plot_noise_map")
+    expect_one_curve(plan_or_release)
     ax, (east, north) = new_axes(ax), plan.X_star.T
     try:
         contours = ax.tricontourf(east, north, plan_or_release.noise_std, levels=10, cmap="cividis")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Plan, Release
@@ -22,8 +23,20 @@ For plans, of which nothing else is known. Of a release see :func:`is_unknown`, 
 """
 
 
+def expect_one_curve(shown: Any) -> None:
+    """Raise for a release of several classes, which has a curve for each."""
+    if isinstance(shown, StagedRelease) and shown.plan.rule.n_curves > 1:
+        raise ArgumentError(
+            "release",
+            "must have one curve",
+            f"one for each of {len(shown.classes)} classes",
+            "Draw the columns of release.predict_proba(X), or those of release.to_frame().",
+        )
+
+
 def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
     """The test inputs in increasing order, and that order."""
+    expect_one_curve(plan)
     if plan.X_star.shape[1] != 1:
         raise ValueError(
             f"this picture is for inputs of one column; this plan's X has {plan.X_star.shape[1]}. "

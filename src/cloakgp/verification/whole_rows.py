@@ -63,7 +63,12 @@ def furthest(matrix: IntArray, people: bool) -> int:
 
 
 def _exact(columns: IntArray) -> list[int]:
-    return [sum(entry * entry for entry in column) for column in columns.T.tolist()]
+    """Squared norms of columns with entries up to 2^43: h 2^22 + l, so that sums of 2^18 stay below 2^62."""
+    if len(columns) >= 2**18 or max(abs(int(columns.min())), abs(int(columns.max()))) > 2 * MOST_COUNTED:
+        return [sum(entry * entry for entry in column) for column in columns.T.tolist()]
+    h, low = columns >> 22, columns & (2**22 - 1)
+    sums = (np.einsum("ij,ij->j", a, b).tolist() for a, b in ((h, h), (h, low), (low, low)))
+    return [(hh << 44) + (hl << 23) + ll for hh, hl, ll in zip(*sums, strict=True)]
 
 
 def _blocks(matrix: IntArray) -> list[IntArray]:

@@ -26,13 +26,13 @@ from cloakgp.plans.whole_rows import RowsRelease
 from cloakgp.plots.labels import source_words
 from cloakgp.verification import Verification, verify
 from cloakgp.workflow import pictures, words
+from cloakgp.workflow.outcomes import bounds_of
 from cloakgp.workflow.pictures import Picture
 from cloakgp.workflow.releases import (
     default_points,
     hides_inputs,
     input_names,
     known_names,
-    limits_of,
     lists_inputs,
     load,
     model_check,
@@ -212,7 +212,7 @@ def _fit(release: AnyRelease) -> str:
 
 def _noise(release: AnyRelease, units: str) -> str:
     noise = noise_of(release)
-    summary = words.noise_summary(noise, limits_of(release.plan))
+    summary = words.noise_summary(noise, bounds_of(release.plan))
     what = "points over the inputs' range" if release.kind == schema.FUNCTION else "test points"
     unit = f"in {units}" if units else "in the outcome's unit"
     rows = [["std of the privacy noise", unit, "share of the bounds' width"]]

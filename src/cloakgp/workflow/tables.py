@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.checks import FloatArray
-from cloakgp.errors import InputError
+from cloakgp.errors import InputError, Message
 from cloakgp.files import atomic
 from cloakgp.rows import file_cells
 from cloakgp.rows.file_cells import irregular, read_csv
@@ -264,7 +264,8 @@ def check_numbers(
             break
         bad.append(row)
     if bad:
-        raise InputError(f"{name_of(path)}: column {column!r} must hold numbers; {_rows(bad)} not. {remedy}")
+        said = f"{name_of(path)}: column {column!r} must hold numbers; {_rows(bad)} not. "
+        raise InputError(Message(said, remedy))
 
 
 def check_complete(path: PathLike, column: str, values: FloatArray) -> None:

@@ -15,6 +15,9 @@ from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots.number_words import in_unit
 from cloakgp.rows.columns import Column, Columns
 
+NAMELESS = ("y", "outcome")
+"""What outcomes are called that have no name."""
+
 
 def plan_of(thing: Any) -> Any:
     """The plan of a release; a plan is its own."""
@@ -50,9 +53,9 @@ def predicted_words(plan: AnyPlan, units: str = "", name: str | None = None) -> 
     """What is predicted: a probability, a rate, or a value, with its unit."""
     name, outcome = name or response(plan), outcome_of(plan)
     if outcome == YES_NO:
-        return f"probability of {name}" if name != "y" else "probability of yes"
+        return "probability of yes" if name in NAMELESS else f"probability of {name}"
     if outcome == CLASSES:
-        return "probability" if name == "y" else f"probability of each {name}"
+        return "probability" if name in NAMELESS else f"probability of each {name}"
     return in_unit(f"rate of {name}" if outcome == COUNT else name, units)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from cloakgp import accounting, checks, designs
 from cloakgp import calibration as calibrate
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.errors import Argument, ArgumentError, ArgumentTypeError, Message
+from cloakgp.errors import Argument, ArgumentError, ArgumentTypeError, Message, Phrase
 from cloakgp.files import container
 from cloakgp.kernels import Kernel
 from cloakgp.kernels.base import Combination
@@ -41,6 +41,8 @@ DEFAULT_CLIP = 0.25
 """Share of the bounds' width at which residuals are clipped, unless `loss_clip` says otherwise."""
 _CLIP_RANGE = (1e-4, 10.0)  # of the bounds' width
 _MEMORY = 4 * 2**30  # bytes of integers that a plan may hold
+WORKING = 8 * 2**30
+"""Bytes that a model's matrices may take: its covariances, their factor and their inverse."""
 
 
 @dataclass(frozen=True)
@@ -328,7 +330,7 @@ def plan_selection(
     if who is not None:  # as a plan with these people counts their rows
         counted = tuple(replace(gp, noise=for_people(gp.noise, who, within)) for gp in models)
     pairs = as_folds(folds, X, who)
-    _check_size(pairs, len(models))
+    _check_size(pairs, len(models), len(X))
     release = None if plan_for is None else _release(plan_for, X, who, within, given.columns)
 
     with Progress("planning the selection", len(models) * (1 if release is None else 2)) as progress:
@@ -413,8 +415,18 @@ def _clip(loss_clip: Any, width: float) -> float:
     return checks.number(loss_clip, "loss_clip", above=low, below=high, remedy=remedy)
 
 
-def _check_size(folds: Sequence[Fold], n_candidates: int) -> None:
+def _check_size(folds: Sequence[Fold], n_candidates: int, n_rows: int) -> None:
     """Refuse what would not fit before any work is done."""
+    if working_bytes(n_rows) > WORKING:
+        raise ValueError(
+            Message(
+                f"{n_rows} rows are too many for a selection: the exact GPs that it compares would need "
+                f"{working_bytes(n_rows) / 2**30:.1f} GiB of memory, above the limit of "
+                f"{WORKING / 2**30:g}. Select on a part of the rows, chosen by public inputs alone; or ",
+                Phrase.LEARN_MODEL,
+                ". Nothing was spent.",
+            )
+        )
     largest = max(len(test) for _, test in folds)
     if largest >= FOLD_LIMIT:
         raise ValueError(f"folds must test fewer than {FOLD_LIMIT} rows each; got {largest}. Use more folds.")
@@ -424,6 +436,11 @@ def _check_size(folds: Sequence[Fold], n_candidates: int) -> None:
             f"folds and candidates would need {needed / 2**30:.1f} GiB of memory, above the limit of "
             f"{_MEMORY / 2**30:g}. Use fewer folds, fewer candidates, or folds on a part of the rows."
         )
+
+
+def working_bytes(n_rows: int) -> int:
+    """What the matrices of one model take."""
+    return 3 * 8 * n_rows**2
 
 
 @dataclass(frozen=True, eq=False)

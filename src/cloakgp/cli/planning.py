@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from pathlib import Path
 from typing import Annotated, Any, TypeGuard
 
+import numpy as np
 import typer
 
 from cloakgp.calibration import default_delta
@@ -22,7 +24,7 @@ from cloakgp.plots import inducing_words
 from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.workflow import boxes, pictures, points, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs, protected
+from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs, protected
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
 from cloakgp.workflow.outcomes import bounds_of, check_classes, outcome_of, unit_words
 from cloakgp.workflow.plan_file import PlanFile, beside
@@ -213,6 +215,8 @@ def plan(
         return Answer({"designs": compared.table(), "best": compared.best}, lines)
     if picture is not None:
         pictures.check_path(picture)
+    if isinstance(settings, Settings) and settings.inducing is None and settings.device is None:
+        _note_many(complete_rows(X, ids, missing_inputs.value)[0])
     with connected(dask), working("planning"):
         made = settings.plan() if isinstance(settings, RowSettings) else settings.plan(X, ids)
         file = PlanFile.of(settings, made)
@@ -320,6 +324,23 @@ def _protected(protect: Protect | None, people: str | None, within: float | None
             "--within is how outcomes of one person go together: it needs --people COLUMN, and public inputs."
         )
     return protect
+
+
+def _note_many(X: Any) -> None:
+    """Say what an exact model of many rows takes, and what takes less; before it starts."""
+    rows = len(np.unique(X, axis=0))
+    if rows <= _MANY:
+        return
+    minutes = rows**3 / _SPEED / 60
+    note(
+        f"note: an exact model of {rows} distinct rows takes {3 * 8 * rows**2 / 2**30:.1f} GiB of memory or "
+        f"more, and {math.ceil(minutes)} minute(s) or more on one core; Ctrl-C stops it, for nothing. "
+        "--inducing 500 takes far less of both, and so does a model that is learned, without --kernel."
+    )
+
+
+_MANY = 5000
+_SPEED = 1e10  # of the cube of the rows, in a second, roughly
 
 
 def _note_people(data: Path, inputs: list[str], output: str) -> None:

@@ -70,6 +70,10 @@ Season = Annotated[
         show_default=False,
     ),
 ]
+NoSeason = Annotated[
+    list[str] | None,
+    typer.Option("--season", hidden=True, metavar="COLUMN PERIODS", parser=_as_typed, show_default=False),
+]
 Outcome = Annotated[
     OutcomeWord,
     typer.Option(

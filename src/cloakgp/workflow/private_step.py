@@ -59,6 +59,13 @@ UNFINISHED = (
 )
 
 
+STOPPED = (
+    "stopped after it was paid for. What was answered is on record: run the same command again, and it goes "
+    "on where it stopped, for nothing."
+)
+STOPPED_UNCOUNTED = "stopped. Nothing was written: whatever was drawn is gone with this process."
+
+
 class UnusableOutput(Refused):
     """Something is wrong with the output column; what it is, is not said."""
 
@@ -146,6 +153,10 @@ def _one_message(account: Account, unusable: Message = UNUSABLE) -> Iterator[Non
     """
     try:
         yield
+    except KeyboardInterrupt:
+        if account.ledger is None:
+            raise KeyboardInterrupt(STOPPED_UNCOUNTED) from None
+        raise KeyboardInterrupt(*[STOPPED] * _is_paid(account)) from None
     except (TypeError, ValueError):
         failed = True
     else:

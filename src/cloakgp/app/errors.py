@@ -37,8 +37,10 @@ _LONGEST = 2000
 LABELS = {
     "X": "the inputs",
     "X_star": "the points",
+    "categories": "that it is a category:",
     Phrase.CREATE_LEDGER: "on the page Budget",
     Phrase.NOT_READ: "what is private was not read",
+    Phrase.MIDPOINT: "“count as the middle of the bounds”",
 }
 """Arguments and phrases that people meet under another name here; the others are fields of the same name."""
 
@@ -69,6 +71,10 @@ def read_only(trouble: str) -> Problem:
 
 def busy(error: str) -> Problem:
     return Problem(503, "busy", error, retry_after=1)
+
+
+def stopped(error: str) -> Problem:
+    return Problem(409, "stopped", error)
 
 
 def too_many(error: str, retry_after: int = 1) -> Problem:
@@ -112,7 +118,7 @@ def spending() -> Iterator[None]:
     except LedgerError as error:
         raise busy(str(error)) from None
     except UnusableOutput as error:
-        raise Problem(422, "unusable_output", str(error)) from None
+        raise Problem(422, "unusable_output", told(error, _on_pages)) from None
     except Refused as error:
         raise conflict(str(error)) from None
     except ValueError as error:  # nobody expects one here, so its words stay here, too

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from cloakgp.cli import options
+from cloakgp.cli import options, picture_options
 from cloakgp.cli.exits import Answer, command, note, working
 from cloakgp.cli.paying import confirm, open_account
 from cloakgp.errors import InputError, Refused
 from cloakgp.files import atomic
+from cloakgp.files.labels import NONE
 from cloakgp.ledger.charge import Account
 from cloakgp.plans.opening import AnyRelease, encode_release
 from cloakgp.plans.predictions import Plan
@@ -44,6 +45,10 @@ def release(
     missing: options.Missing = options.MissingWord.error,
     again: options.Again = None,
     dask: options.Dask = None,
+    title: picture_options.Title = None,
+    units: picture_options.Units = None,
+    source: picture_options.Source = None,
+    date: picture_options.Date = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing release file.")] = False,
     yes: options.Yes = False,
     as_json: options.Json = False,
@@ -58,12 +63,15 @@ def release(
     nothing; a release in stages goes on where it stopped. So a second, different release from one plan must
     be asked for: --again 2.
 
+    Title, units, source and date are kept in the file, for its pictures and reports; anybody may read them.
+
     \b
       cloakgp release plan.json data.csv --ledger sqlite:///budget.db --dataset kung -o heights.cloak
       cloakgp release plan.json data.csv --no-ledger --yes -o heights.cloak
       cloakgp release plan.json trips.parquet --dask tcp://10.0.0.5:8786 \\
           --ledger sqlite:///budget.db --dataset riders -o trips.cloak
     """
+    NONE.changed(title=title, units=units, source=source, date=date)  # refused before anything is spent
     stored = PlanFile.read(plan_file)
     settings = stored.settings
     check_cluster(dask, isinstance(settings, Settings) and settings.may_stream)
@@ -85,16 +93,16 @@ def release(
             before=lambda: None if overwrite else _absent(out),
         )
         column, form = (str(data), settings.output, missing.value, account), _form(settings, data)
-        classes = () if isinstance(settings, Settings) else settings.classes
         with working("releasing"):
             if isinstance(plan, RowsPlan):
                 of_people = (*column[:2], settings.people, *column[2:])
-                made = private_step.release_rows(plan, *of_people, form, classes)
+                made = private_step.release_rows(plan, *of_people, form)
             elif dask is None:
-                made = private_step.release(plan, *column, form, classes)
+                made = private_step.release(plan, *column, form)
             else:
                 assert isinstance(plan, Plan)  # checked before: no other kind goes to a cluster
                 made = private_step.release_on_cluster(plan, *column)
+    made = made.labelled(title=title, units=units, source=source, date=date)
     _save(made, out, overwrite or known is None)
     return _answer(made, out, account, known is not None)
 

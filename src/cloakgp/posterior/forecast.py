@@ -14,6 +14,7 @@ from cloakgp.model.given_smoother import FactoredGP, GivenGP
 from cloakgp.model.hyperprior import Candidate
 from cloakgp.posterior.mixture import Mixture, State
 from cloakgp.posterior.staging import Stage
+from cloakgp.progress import Progress
 
 _MODELS = 24  # that stand for all
 
@@ -27,7 +28,11 @@ def forecast(
     """
     settings = mixture.settings
     chosen = [settings[i] for i in np.linspace(0, len(settings) - 1, _MODELS).astype(int)]
-    found = [_for_model(mixture, setting, rows, mu, shares, kappa) for setting in chosen]
+    found = []
+    with Progress("forecast", _MODELS) as progress:
+        for setting in chosen:
+            found.append(_for_model(mixture, setting, rows, mu, shares, kappa))
+            progress.advance()
     left, known = (np.median(np.array(each), axis=0) for each in zip(*found, strict=True))
     return left, np.minimum(known, left)
 

@@ -17,15 +17,15 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from cloakgp.errors import Message, Phrase, Refused
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.charging import as_ledger
-from cloakgp.model.outcome import YES_NO
+from cloakgp.model.outcome import CHANCES, YES_NO
 from cloakgp.plans.opening import AnyPlan, AnyRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
+from cloakgp.plots.labels import outcome_of
 from cloakgp.private.room import PrivateColumn, PrivateLabels
 from cloakgp.rows.formats import Format
 from cloakgp.selection import Selection, SelectionPlan
-from cloakgp.workflow.outcomes import outcome_of
 
 UNUSABLE = Message(
     "the output column cannot be used. It must hold one number in every row; missing values are allowed "
@@ -36,10 +36,10 @@ UNUSABLE = Message(
 )
 
 UNUSABLE_ANSWERS = Message(
-    "the output column cannot be used. It must say yes or no in every row: yes and no, true and false, 1 and "
-    "0, or the two classes that the plan names; missing values, and others, are allowed with ",
+    "the output column cannot be used. It must have a class that the plan names in every row or, if it names "
+    "none, say yes or no: yes and no, true and false, 1 and 0. Missing values, and others, are allowed with ",
     Phrase.MIDPOINT,
-    ", which takes them to be as likely the one as the other. More is not said, because it would tell about "
+    ", which protects them, too. More is not said, because it would tell about "
     "private outcomes. Nothing was released, and nothing was spent.",
 )
 
@@ -77,24 +77,27 @@ def release(
     missing: str,
     account: Account,
     form: Format | None = None,
-    classes: tuple[str, ...] = (),
 ) -> AnyRelease:
     """The release of a plan, from a column of a file; `form` is how that is written, as public columns are.
 
-    `classes` is how no and yes are written there, if the question is one, and its words are not common ones.
+    Where the plan names classes, cells are compared with these; where it is of yes and no, with common words.
     A release in stages plans as it goes: with one thread, as in ``Settings.plan``.
     """
     threads = 1 if isinstance(plan, StagedPlan) else None
-    answers = outcome_of(plan) == YES_NO
-    unusable = UNUSABLE_ANSWERS if answers else UNUSABLE
+    unusable = UNUSABLE_ANSWERS if outcome_of(plan) in CHANCES else UNUSABLE
     with _one_message(account, unusable), threadpool_limits(threads, user_api="blas"):
         return plan.release(
-            PrivateLabels(PrivateColumn(path, column, form), classes)
-            if answers
+            PrivateLabels(PrivateColumn(path, column, form))
+            if _in_common_words(plan)
             else PrivateColumn(path, column, form),
             missing=missing,
             **_paid_by(account),
         )
+
+
+def _in_common_words(plan: AnyPlan) -> bool:
+    """Whether outcomes are yes or no, and nobody said how that is written."""
+    return isinstance(plan, StagedPlan) and plan.rule.outcome == YES_NO and not plan.rule.classes
 
 
 def release_rows(
@@ -105,14 +108,13 @@ def release_rows(
     missing: str,
     account: Account,
     form: Format | None = None,
-    classes: tuple[str, ...] = (),
 ) -> AnyRelease:
     """The release of a plan of whole rows, from a file: its inputs are read where its outcomes are."""
     with _one_message(account, UNUSABLE_ROWS), threadpool_limits(1, user_api="blas"):
         return plan.release(
             {name: PrivateColumn(path, name, form) for name in plan.grid.names},
-            PrivateLabels(PrivateColumn(path, column, form), classes)
-            if outcome_of(plan) == YES_NO
+            PrivateLabels(PrivateColumn(path, column, form))
+            if _in_common_words(plan)
             else PrivateColumn(path, column, form),
             people=None if people is None else PrivateColumn(path, people, form),
             missing=missing,

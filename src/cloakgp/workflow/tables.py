@@ -264,7 +264,8 @@ def check_numbers(
             break
         bad.append(row)
     if bad:
-        raise InputError(f"{name_of(path)}: column {column!r} must hold numbers; {_rows(bad)} not. {remedy}")
+        said = f"{name_of(path)}: column {column!r} must hold numbers; {_rows(bad)} not. "
+        raise InputError(Message(said, remedy))
 
 
 def check_complete(path: PathLike, column: str, values: FloatArray) -> None:

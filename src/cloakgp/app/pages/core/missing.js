@@ -4,7 +4,7 @@ import { atOf, boundsOf, canLearn, exactRows, inducingOf, inputsOf, kernelOf, mo
 import { count } from "./format.js";
 import { extentOf, extentTrouble, wholeOf } from "./protection.js";
 import { session } from "./session.js";
-import { typed } from "./typed.js";
+import { numberTrouble, typed } from "./typed.js";
 
 function inducingTrouble(d) {
   const n = inducingOf(d);
@@ -53,7 +53,7 @@ export const missing = {
     if (d.protect === "people" && !d.people) return "The column that tells whose a row is could not be read.";
     return d.facts ? null : "The input columns could not be read.";
   },
-  bounds: (d) => (boundsOf(d) ? null : "Type both bounds, the lower one first."),
+  bounds: (d) => (boundsOf(d) ? null : (numberTrouble(d.lower) ?? numberTrouble(d.upper) ?? "Type both bounds, the lower one first.")),
   model: (d) => {
     const trouble = d.model === "learn" ? learningTrouble(d) : kernelTrouble(d);
     return trouble ?? (atOf(d) ? null : "Say where predictions are wanted.");

@@ -113,5 +113,9 @@ class InputError(ValueError):
     """A file, a column or a setting cannot be used as it is; the message says what to change."""
 
 
+class OtherSize(ValueError):
+    """Another number of rows, or of people, than a plan is for: the message has the plan's, which is public."""
+
+
 class Refused(RuntimeError):
     """The request is understood and not granted: a check failed, or somebody said no. Nothing was spent."""

@@ -29,6 +29,8 @@ from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.scores import FOLD_LIMIT, LOSSES, Scores, make_scores
 from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.gp import GP
+from cloakgp.model.outcome import REAL
+from cloakgp.plans import showing
 from cloakgp.plans.base import PlanBase
 from cloakgp.progress import Progress
 from cloakgp.rows.columns import Columns
@@ -116,6 +118,17 @@ class Selection:
     def z(self) -> IntArray:
         """All that y left behind, as a ledger keeps it: the index."""
         return np.array([self.index])
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The candidates as a table, and which one was chosen; as for :meth:`SelectionPlan.to_frame`."""
+        chosen = np.arange(len(self.plan.candidates)) == self.index
+        return showing.framed(self.plan.listed() | {"chosen": chosen}, backend)
+
+    def _repr_html_(self) -> str:
+        found = showing.facts(self.certificate, self.plan.columns)
+        chosen = {"chosen": f"candidate {self.index + 1} of {self.certificate.n_candidates}"}
+        model = {"kernel": repr(self.gp.kernel), "noise": str(self.plan.listed()["noise"][self.index])}
+        return showing.page("Selection", found | chosen | model, self.certificate.insecure)
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -256,6 +269,25 @@ class SelectionPlan(PlanBase[Selection]):
         losses = steps * (self.scores.step / self.scores.n_tested)
         return PrivateStudy(frozen(odds / odds.sum()), frozen(losses))
 
+    def listed(self) -> dict[str, Any]:
+        """The candidates, column by column."""
+        noise = [gp.noise if isinstance(gp.noise, float) else "one per row" for gp in self.candidates]
+        return {
+            "kernel": np.array([repr(gp.kernel) for gp in self.candidates], dtype=object),
+            "noise": np.array(noise, dtype=object if "one per row" in noise else float),
+            "mean": np.array([gp.level for gp in self.candidates]),
+        }
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The candidates as a table. `backend` is "pandas", "polars" or "pyarrow"; it must be installed."""
+        return showing.framed(self.listed(), backend)
+
+    def _repr_html_(self) -> str:
+        c = self.certificate
+        found = showing.facts(c, self.columns) | {"candidates": str(c.n_candidates), "folds": str(c.n_folds)}
+        loss = f"{c.loss}, clipped at {c.loss_clip:.3g}"
+        return showing.page("Plan of a selection", found | {"loss": loss}, False)
+
     def __repr__(self) -> str:
         c = self.certificate
         return (
@@ -361,6 +393,9 @@ def _models(candidates: Any) -> tuple[GP, ...]:
     for number, gp in enumerate(models):
         if not isinstance(gp, GP):
             raise ArgumentTypeError(f"candidates[{number}]", "must be a GP", type(gp).__name__)
+        if gp.outcome != REAL:
+            remedy = "AutoGP learns the model of such outcomes in the release itself."
+            raise ArgumentError(f"candidates[{number}]", "must be of real outcomes", gp.outcome, remedy)
         if gp.inducing is not None:
             raise ValueError(
                 f"candidates[{number}] has inducing inputs, and selection compares exact GPs. Leave inducing "

@@ -14,7 +14,7 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from cloakgp.errors import Message, Phrase, Refused
+from cloakgp.errors import Message, OtherSize, Phrase, Refused
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.charging import as_ledger
 from cloakgp.model.outcome import CHANCES, YES_NO
@@ -44,9 +44,9 @@ UNUSABLE_ANSWERS = Message(
 )
 
 UNUSABLE_ROWS = Message(
-    "the table cannot be used. It must have as many rows as the plan was made for, or as many people where "
-    "all rows of one are protected, each with an id; a number for each input with a range, one of the "
-    "levels for others, and a number as its outcome. Missing and unknown ones are allowed with ",
+    "the table cannot be used. It must have an id in each row where all rows of a person are protected, a "
+    "number for each input with a range, one of the levels for others, and a number as its outcome, or what "
+    "the plan says. Missing and unknown ones are allowed with ",
     Phrase.MIDPOINT,
     ", which protects them, too. More is not said, because it would tell about private rows. Nothing was "
     "released, and nothing was spent.",
@@ -159,12 +159,14 @@ def _one_message(account: Account, unusable: Message = UNUSABLE) -> Iterator[Non
         if account.ledger is None:
             raise KeyboardInterrupt(STOPPED_UNCOUNTED) from None
         raise KeyboardInterrupt(*[STOPPED] * _is_paid(account)) from None
+    except OtherSize as error:  # which tells of the plan alone
+        failed = str(error)
     except (TypeError, ValueError):
-        failed = True
+        failed = unusable
     else:
-        failed = False
+        failed = ""
     if failed:
-        raise UnusableOutput(UNFINISHED if _is_paid(account) else unusable)
+        raise UnusableOutput(UNFINISHED if _is_paid(account) else failed)
 
 
 def _is_paid(account: Account) -> bool:

@@ -114,7 +114,7 @@ class InputError(ValueError):
 
 
 class OtherSize(ValueError):
-    """Another number of rows, or of people, than a plan is for: the message has the plan's, which is public."""
+    """Another number of rows, or of people, than a plan is for. The message has the plan's alone."""
 
 
 class Refused(RuntimeError):

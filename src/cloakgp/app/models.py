@@ -408,6 +408,8 @@ class InputFacts(BaseModel):
     columns: list[InputColumn]
     written: str | None
     """How the table is written; None of Parquet."""
+    decimals_unseen: bool
+    """Whether no public column shows how decimals are written, and it may well be with a comma."""
     ranges: dict[str, list[float]]
     suggested: Suggested | None
     sample: list[list[float]]

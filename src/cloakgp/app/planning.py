@@ -122,7 +122,8 @@ class Planning:
         }
 
     def _given_preview(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
-        rough = rough and asked.kind == "predictions" and len(self.inputs(asked).complete) > 2 * limits.ROUGH
+        many = asked.kind == "predictions" and len(self.inputs(asked).complete) > 2 * limits.ROUGH
+        rough = rough and many and not self._planners.has((None, *self._key(asked)))
         if rough:
             asked = asked.model_copy(update={"inducing": None})
         plan, planner, share = self._sketch(asked, limits.ROUGH if rough else limits.SKETCHED)

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,12 @@ from cloakgp.app.folder import Folder
 from cloakgp.app.learned import density_of, learned_tables
 from cloakgp.app.public_inputs import as_points, columns_shown
 from cloakgp.app.receipts import receipt_of
+from cloakgp.checks import FloatArray
 from cloakgp.ledger.charge import Receipt
+from cloakgp.model.outcome import REAL
 from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyRelease
+from cloakgp.plans.staged import StagedRelease
 from cloakgp.plots import FADED
 from cloakgp.rows.columns import Columns
 from cloakgp.verification import verify
@@ -63,6 +67,7 @@ class Releases:
         self._folder, self._lock = folder, threading.Lock()
         self._records: dict[str, dict[str, Any]] = {}
         self._loaded: Cache[AnyRelease] = Cache(16)
+        self._arrays: Cache[dict[str, Any]] = Cache(16)
         self._reports: Cache[str] = Cache(16)
         self._verified: Cache[dict[str, Any]] = Cache(256)
         for path in sorted(folder.releases.glob("[0-9a-f]*.json")):
@@ -185,11 +190,15 @@ class Releases:
 
     def with_arrays(self, release_id: str) -> dict[str, Any]:
         """What is known about a release, and its numbers."""
+        self.get(release_id)
+        return self._arrays.get(release_id, lambda: self._with_arrays(release_id))
+
+    def _with_arrays(self, release_id: str) -> dict[str, Any]:
         record, release = self.get(release_id), self.load(release_id)
         with public_work():
             where = release_files.default_points(release)
             columns = release_files.released_table(release, record["settings"]["inputs"], where)
-            band = release_files.predictions(release, where) if "denoised" in columns else {}
+            band = _band(release, where, columns)
             X = where[:0] if release_files.hides_inputs(release) else release_files.inputs_of(release)
             learned = learned_tables(release, record["settings"]["inputs"], record["settings"]["output"])
         picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
@@ -282,6 +291,16 @@ class Releases:
 def release_id(plan_id: str, dataset: str, number: int) -> str:
     """The id of a plan's first, second, ... release from a budget: known before it is made."""
     return hashlib.sha256(f"{plan_id} {number} {dataset}".encode()).hexdigest()[:16]
+
+
+def _band(release: AnyRelease, where: FloatArray, columns: dict[str, Any]) -> dict[str, FloatArray]:
+    """Within which the curve lies with probability 95 %, where that is known."""
+    if "denoised" not in columns:
+        return {}
+    if isinstance(release, StagedRelease) and release.plan.rule.outcome != REAL:
+        return release_files.predictions(release, where)
+    half_width = NormalDist().inv_cdf(0.975) * columns["denoised_std"]
+    return {"lower": columns["denoised"] - half_width, "upper": columns["denoised"] + half_width}
 
 
 def known_columns(release: AnyRelease) -> Columns | None:

@@ -80,7 +80,7 @@ def walk(page: Page, camera: Camera, table: Path) -> None:
     person.next_step(page, "Model and test points")
     person.next_step(page, "How private?")
     person.wait_for_noise(page)
-    camera.take("tutorial/promise", end="Expected error against")
+    camera.take("tutorial/promise")
     person.next_step(page, "The noise, beforehand")
     person.wait_for_noise(page)
     camera.take("tutorial/forecast")

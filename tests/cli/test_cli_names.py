@@ -31,6 +31,7 @@ REFUSED = {
         "approximation": f"{PLAN} --inducing 3 --approximation best",
         "device": f"{PLAN} --inducing 3 --device cpu",
         "kernels": f"{LEARN} --kernels best",
+        "classes": f"{LEARN} --classes yes",
         "stages": f"{LEARN} --stages 0",
         "categories": f"{LEARN} --categories ward",
         "season": f"{LEARN} --season age week",
@@ -107,7 +108,7 @@ OWN = {
     "picture",
     "port",
 }
-OWN |= {"release", "then_at", "title", "tls"}
+OWN |= {"outcome", "release", "then_at", "title", "tls"}
 
 
 def commands(command=None, name=""):

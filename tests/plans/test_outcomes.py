@@ -253,5 +253,5 @@ def test_intervals_hold_what_they_say(level, seeded):
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [0.0, -2.5, 3.0])
 def test_intervals_hold_what_they_say_closely(level, seeded):
-    """They are a little too narrow in the middle: 93 % were seen to hold, of 95."""
-    assert 0.925 < cover(600, level, seeded) < 0.97
+    """95.0, 94.7 and 94.3 % were seen to hold; the standard error over data sets is 0.5 %."""
+    assert 0.93 < cover(600, level, seeded) < 0.97

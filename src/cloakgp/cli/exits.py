@@ -22,6 +22,7 @@ import functools
 import inspect
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ import typer
 from typer.core import TyperGroup
 from typer.models import OptionInfo
 
+from cloakgp.calibration import WeakPromiseWarning
 from cloakgp.cli.typed_numbers import plain_words
 from cloakgp.errors import InputError, Refused
 from cloakgp.files.container import ReleaseFileError
@@ -58,7 +60,8 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
     def run(*arguments: Any, **options: Any) -> None:
         as_json = bool(options.get("as_json"))
         try:
-            answer = function(*arguments, **options)
+            with _weak_promises_in_words():
+                answer = function(*arguments, **options)
         except Exception as error:
             code = exit_code(error)
             if code is None:
@@ -76,6 +79,23 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
             raise typer.Exit(answer.code)
 
     return run
+
+
+@contextmanager
+def _weak_promises_in_words() -> Iterator[None]:
+    """Warn of them in a line on stderr, once each; other warnings are shown as ever."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("once", WeakPromiseWarning)
+        shown = warnings.showwarning
+
+        def told(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, WeakPromiseWarning):
+                note(f"warning: {message}")
+            else:
+                shown(message, category, *where, **more)
+
+        warnings.showwarning = told
+        yield
 
 
 def options_of(function: Callable[..., Any]) -> dict[str, str]:

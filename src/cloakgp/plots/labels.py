@@ -46,9 +46,9 @@ def response(plan: AnyPlan) -> str:
     return "y" if plan.columns is None or not plan.columns.response else plan.columns.response
 
 
-def predicted_words(plan: AnyPlan, units: str = "") -> str:
+def predicted_words(plan: AnyPlan, units: str = "", name: str | None = None) -> str:
     """What is predicted: a probability, a rate, or a value, with its unit."""
-    name, outcome = response(plan), outcome_of(plan)
+    name, outcome = name or response(plan), outcome_of(plan)
     if outcome == YES_NO:
         return f"probability of {name}" if name != "y" else "probability of yes"
     return in_unit(f"rate of {name}" if outcome == COUNT else name, units)

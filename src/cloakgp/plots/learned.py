@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 _HEAVIEST = 1200.0  # area of a circle for all the weight
 
 
-def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | None = None) -> Figure:
+def plot_learned(
+    release_or_learned: StagedRelease | Learned, figure: Figure | None = None, *, across: int | None = None
+) -> Figure:
     """Draw which models were learned, by lengthscale and noise: one panel for each input column.
 
     A circle is a model, or several that differ only in their signal; its area is their weight. Of a release
@@ -34,6 +36,8 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
         Such as ``release.learn()`` gives.
     figure : matplotlib Figure, optional
         Where to draw; a new one if absent.
+    across : int, optional
+        How many panels are beside each other.
 
     Returns
     -------
@@ -51,7 +55,7 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
     numeric = settings[0].numeric
     columns = max(len(numeric), 1)
     table = plan_of(release_or_learned).columns
-    across = min(columns, 3)
+    across = min(columns, across or 3)
     down = -(-columns // across)
     figure = new_figure(figure, (3.6 * across + 1.4, 3.2 * down + 0.6))
     axes = figure.subplots(down, across, sharey=True, squeeze=False).ravel()

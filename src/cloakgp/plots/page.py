@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from cloakgp.plans.opening import AnyPlan
-    from cloakgp.plans.staged import StagedRelease
+    from cloakgp.plans.opening import AnyPlan, AnyRelease
 
 INSECURE = "INSECURE: not private"
 NOT_FOR_RELEASE = "NOT FOR RELEASE: shows private data"
@@ -91,9 +90,11 @@ def finish(ax: Axes, plan: AnyPlan, labels: Labels = NONE, *, below: bool = Fals
         stamp(ax, 0.5, 0.5, INSECURE, fontsize=30, ha="center", va="center", rotation=15)
 
 
-def finish_panels(figure: Figure, release: StagedRelease, private: bool) -> None:
-    """The promise above several panels, and the marks of what must not be published."""
-    figure.suptitle(title(release.plan), x=0.01, ha="left", fontsize="medium")
+def finish_panels(figure: Figure, release: AnyRelease, private: bool) -> None:
+    """Title and promise above several panels, and the marks of what must not be published."""
+    lines = [release.labels.title, title(release.plan), source_words(release.labels)]
+    above = "\n".join(line for line in lines if line)
+    figure.suptitle(above, x=0.01, ha="left", fontsize="medium")
     marks = [INSECURE] * release.certificate.insecure + [NOT_FOR_RELEASE] * private
     if marks:
         words = "; ".join(marks)

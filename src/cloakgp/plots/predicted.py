@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
+from cloakgp.plans.functions import FunctionRelease
+from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 
@@ -20,8 +23,20 @@ For plans, of which nothing else is known. Of a release see :func:`is_unknown`, 
 """
 
 
+def expect_one_curve(shown: Any) -> None:
+    """Raise for a release of several classes, which has a curve for each."""
+    if isinstance(shown, StagedRelease) and shown.plan.rule.n_curves > 1:
+        raise ArgumentError(
+            "release",
+            "must have one curve",
+            f"one for each of {len(shown.classes)} classes",
+            "Draw the columns of release.predict_proba(X), or those of release.to_frame().",
+        )
+
+
 def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
     """The test inputs in increasing order, and that order."""
+    expect_one_curve(plan)
     if plan.X_star.shape[1] != 1:
         raise ValueError(
             f"this picture is for inputs of one column; this plan's X has {plan.X_star.shape[1]}. "
@@ -31,12 +46,16 @@ def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
     return plan.X_star[order, 0], order
 
 
-def denoised_at(release: Release | StagedRelease, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Prediction, and the ends of the interval in which the truth lies with probability 95 %."""
+def denoised_at(release: AnyRelease, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Prediction, and the ends of the interval in which the truth lies with probability 95 %.
+
+    Of a function that hides its inputs: its values, and where these lie but for the privacy noise.
+    """
     if isinstance(release, StagedRelease):
         low, high = release.interval(X).T
         return release.predict(X), low, high
-    mean, std = release.predict(X, return_std=True)
+    hidden = isinstance(release, FunctionRelease) and release.plan.hides_inputs
+    mean, std = release.released_at(X) if hidden else release.predict(X, return_std=True)
     return mean, mean - TWO_SIDED_95 * std, mean + TWO_SIDED_95 * std
 
 

@@ -29,6 +29,7 @@ from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots.labels import columns_of, outcome_of, response
 from cloakgp.plots.number_words import in_unit, nice_ticks, tick_words
 from cloakgp.plots.places import Plane, plane
+from cloakgp.plots.predicted import expect_one_curve
 from cloakgp.plots.shown_inputs import public_inputs
 from cloakgp.posterior.outcomes import LinkedLearned
 
@@ -212,6 +213,7 @@ def _hides_gp(release: AnyRelease) -> bool:
 
 def _predicted(release: AnyRelease, X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Prediction and its total std."""
+    expect_one_curve(release)
     found: tuple[FloatArray, FloatArray] = (
         release.released_at(X) if _hides_gp(release) else release.predict(X, return_std=True)
     )

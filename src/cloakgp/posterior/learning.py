@@ -130,6 +130,11 @@ class Learned:
         return draws
 
     @property
+    def curves(self) -> tuple[tuple[Posterior, ...], ...]:
+        """The models' posteriors; of each class, where outcomes are one of several."""
+        return (self.posteriors,)
+
+    @property
     def noise(self) -> float:
         """Variance of a new outcome about f, as learned."""
         return float(self.weights @ [setting.noise for setting in self.settings])

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.whole_rows import RowSums
-from cloakgp.private.outcomes import PrivateColumn, kept, numeric
+from cloakgp.private.outcomes import PrivateColumn, column, kept, numeric
 from cloakgp.rows.chunks import chunks, is_dask
-from cloakgp.rows.file_cells import read_ids, read_texts
+from cloakgp.rows.file_cells import read_ids
 from cloakgp.rows.grid import Axis, Grid
 from cloakgp.rows.people import as_people
 
@@ -77,18 +77,9 @@ def _expect(fine: bool) -> None:
 
 def _columns_of(grid: Grid, X: Any) -> list[Any]:
     if isinstance(X, Mapping) or hasattr(X, "columns"):
-        return [_column(X[axis.name], axis) for axis in grid.axes]
-    array = _column(X).reshape(len(X), -1)
+        return [column(X[axis.name], axis.has_texts) for axis in grid.axes]
+    array = column(X).reshape(len(X), -1)
     return [array[:, place] for place in range(array.shape[1]) if array.shape[1] == len(grid.axes)]
-
-
-def _column(values: Any, axis: Axis | None = None) -> Any:
-    """As an array; what pandas has for a missing entry becomes None, which equals nothing."""
-    if isinstance(values, PrivateColumn) and axis is not None and axis.has_texts:
-        return read_texts(*values.source)
-    if hasattr(values, "to_numpy") and getattr(values.dtype, "kind", "O") not in "biuf":
-        return values.to_numpy(dtype=object, na_value=None)
-    return np.asanyarray(values)  # masks stay what they are
 
 
 def _cells_of(grid: Grid, columns: list[Any], rows: slice) -> tuple[Cells, NDArray[np.bool_]]:

@@ -14,6 +14,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.outcome import REAL
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.staged_planner import points_covering
 from cloakgp.rows.columns import Columns
@@ -21,6 +22,7 @@ from cloakgp.rows.formats import Format
 from cloakgp.rows.people import as_within
 from cloakgp.workflow import points
 from cloakgp.workflow.inputs import complete_rows
+from cloakgp.workflow.outcomes import check_classes
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import (
     Settings,
@@ -36,7 +38,8 @@ from cloakgp.workflow.settings import (
 class LearnedSettings:
     """Everything that decides a plan of :class:`cloakgp.AutoGP` but the data themselves; all of it public.
 
-    As :class:`Settings`; `at` is None for points that cover the inputs and their surroundings.
+    As :class:`Settings`; `at` is None for points that cover the inputs and their surroundings. `outcome` is
+    what outcomes are, and `classes` how the two answers to a yes/no question are written, no first: public.
     """
 
     inputs: tuple[str, ...]
@@ -54,9 +57,12 @@ class LearnedSettings:
     reading: Format | None = None
     missing_inputs: str = "error"
     seasons: Mapping[str | int, Any] | None = None
+    outcome: str = REAL
+    classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_output(self.inputs, self.output, self.people)
+        check_classes(self.outcome, self.classes)
         object.__setattr__(self, "within", as_within(self.within))
         gp = self.gp()
         for name, value in (("bounds", gp.bounds), ("kernels", gp.prior.kernels), ("inducing", gp.inducing)):
@@ -68,6 +74,7 @@ class LearnedSettings:
         """The model."""
         return AutoGP(
             self.bounds,
+            outcome=self.outcome,
             kernels=self.kernels,
             stages=self.stages,
             inducing=self.inducing,

@@ -17,11 +17,13 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from cloakgp.errors import Message, Phrase, Refused
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.charging import as_ledger
+from cloakgp.model.outcome import YES_NO
 from cloakgp.plans.opening import AnyPlan, AnyRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.private.room import PrivateColumn
+from cloakgp.plots.labels import outcome_of
+from cloakgp.private.room import PrivateColumn, PrivateLabels
 from cloakgp.rows.formats import Format
 from cloakgp.selection import Selection, SelectionPlan
 
@@ -30,6 +32,14 @@ UNUSABLE = Message(
     "with ",
     Phrase.MIDPOINT,
     ", which puts the middle of the bounds in their place. More is not said, because it would tell about "
+    "private outcomes. Nothing was released, and nothing was spent.",
+)
+
+UNUSABLE_ANSWERS = Message(
+    "the output column cannot be used. It must say yes or no in every row: yes and no, true and false, 1 and "
+    "0, or the two classes that the plan names; missing values, and others, are allowed with ",
+    Phrase.MIDPOINT,
+    ", which takes them to be as likely the one as the other. More is not said, because it would tell about "
     "private outcomes. Nothing was released, and nothing was spent.",
 )
 
@@ -54,15 +64,30 @@ class UnusableOutput(Refused):
 
 
 def release(
-    plan: AnyPlan, path: str, column: str, missing: str, account: Account, form: Format | None = None
+    plan: AnyPlan,
+    path: str,
+    column: str,
+    missing: str,
+    account: Account,
+    form: Format | None = None,
+    classes: tuple[str, ...] = (),
 ) -> AnyRelease:
     """The release of a plan, from a column of a file; `form` is how that is written, as public columns are.
 
+    `classes` is how no and yes are written there, if the question is one, and its words are not common ones.
     A release in stages plans as it goes: with one thread, as in ``Settings.plan``.
     """
     threads = 1 if isinstance(plan, StagedPlan) else None
-    with _one_message(account), threadpool_limits(threads, user_api="blas"):
-        return plan.release(PrivateColumn(path, column, form), missing=missing, **_paid_by(account))
+    answers = outcome_of(plan) == YES_NO
+    unusable = UNUSABLE_ANSWERS if answers else UNUSABLE
+    with _one_message(account, unusable), threadpool_limits(threads, user_api="blas"):
+        return plan.release(
+            PrivateLabels(PrivateColumn(path, column, form), classes)
+            if answers
+            else PrivateColumn(path, column, form),
+            missing=missing,
+            **_paid_by(account),
+        )
 
 
 def release_rows(
@@ -73,12 +98,15 @@ def release_rows(
     missing: str,
     account: Account,
     form: Format | None = None,
+    classes: tuple[str, ...] = (),
 ) -> AnyRelease:
     """The release of a plan of whole rows, from a file: its inputs are read where its outcomes are."""
     with _one_message(account, UNUSABLE_ROWS), threadpool_limits(1, user_api="blas"):
         return plan.release(
             {name: PrivateColumn(path, name, form) for name in plan.grid.names},
-            PrivateColumn(path, column, form),
+            PrivateLabels(PrivateColumn(path, column, form), classes)
+            if outcome_of(plan) == YES_NO
+            else PrivateColumn(path, column, form),
             people=None if people is None else PrivateColumn(path, people, form),
             missing=missing,
             **_paid_by(account),

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -21,12 +20,9 @@ from cloakgp.app.folder import Folder
 from cloakgp.app.learned import density_of, learned_tables
 from cloakgp.app.public_inputs import as_points, columns_shown
 from cloakgp.app.receipts import receipt_of
-from cloakgp.checks import FloatArray
 from cloakgp.ledger.charge import Receipt
-from cloakgp.model.outcome import REAL
 from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyRelease
-from cloakgp.plans.staged import StagedRelease
 from cloakgp.plots import FADED
 from cloakgp.rows.columns import Columns
 from cloakgp.verification import verify
@@ -197,16 +193,19 @@ class Releases:
         record, release = self.get(release_id), self.load(release_id)
         with public_work():
             where = release_files.default_points(release)
-            columns = release_files.released_table(release, record["settings"]["inputs"], where)
-            band = _band(release, where, columns)
+            released, noise = release.released_at(where)
+            found = release_files.predictions(release, where) if release_files.can_denoise(release) else {}
             X = where[:0] if release_files.hides_inputs(release) else release_files.inputs_of(release)
             learned = learned_tables(release, record["settings"]["inputs"], record["settings"]["output"])
         picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
-        numbers = {name: columns[name].tolist() for name in ("released", "noise_std")}
-        for name in ("denoised", "denoised_std"):
-            numbers[name] = columns[name].tolist() if name in columns else None
-        for name in ("lower", "upper"):
-            numbers[name] = band[name].tolist() if name in band else None
+        numbers: dict[str, Any] = {"released": released.tolist(), "noise_std": noise.tolist()}
+        for name, own in (
+            ("denoised", "mean"),
+            ("denoised_std", "std"),
+            ("lower", "lower"),
+            ("upper", "upper"),
+        ):
+            numbers[name] = found[own].tolist() if found else None
         known = known_columns(release)
         low, high = record["settings"]["bounds"]
         return {
@@ -291,16 +290,6 @@ class Releases:
 def release_id(plan_id: str, dataset: str, number: int) -> str:
     """The id of a plan's first, second, ... release from a budget: known before it is made."""
     return hashlib.sha256(f"{plan_id} {number} {dataset}".encode()).hexdigest()[:16]
-
-
-def _band(release: AnyRelease, where: FloatArray, columns: dict[str, Any]) -> dict[str, FloatArray]:
-    """Within which the curve lies with probability 95 %, where that is known."""
-    if "denoised" not in columns:
-        return {}
-    if isinstance(release, StagedRelease) and release.plan.rule.outcome != REAL:
-        return release_files.predictions(release, where)
-    half_width = NormalDist().inv_cdf(0.975) * columns["denoised_std"]
-    return {"lower": columns["denoised"] - half_width, "upper": columns["denoised"] + half_width}
 
 
 def known_columns(release: AnyRelease) -> Columns | None:

@@ -122,7 +122,7 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
         _RELEASE.format(
             file=file,
             release=_ROWS_STEP.format(who=who) if whole else _STEP,
-            form=", form",
+            form=f", form, {tuple(settings.get('classes', ()))!r}",
             **asked,
         ),
         read,

@@ -122,7 +122,7 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
         _RELEASE.format(
             file=file,
             release=_ROWS_STEP.format(who=who) if whole else _STEP,
-            form=", form",
+            form=f", form, {tuple(settings.get('classes', ()))!r}",
             **asked,
         ),
         read,
@@ -204,7 +204,8 @@ def _gp(settings: dict[str, Any], is_learned: bool) -> str:
     bounds = tuple(settings["bounds"])
     if is_learned:
         outcome = settings.get("outcome", "real")
-        return f"cloakgp.AutoGP(bounds={bounds!r}, outcome={outcome!r})"
+        told = "" if outcome == "real" else f", outcome={outcome!r}"
+        return f"cloakgp.AutoGP(bounds={bounds!r}{told})"
     number = settings.get("inducing")
     inducing = "" if number is None else f", inducing={number!r}"
     given = f"noise={settings['noise']!r}, bounds={bounds!r}, mean={settings['mean']!r}{inducing}"

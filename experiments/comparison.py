@@ -43,7 +43,7 @@ import whole_rows
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
 from cloakgp import AutoGP, Grid, binning
-from cloakgp.datasets import CITIBIKE_BOX, fetch_citibike
+from cloakgp.datasets import CITIBIKE_BOX, DatasetError, fetch_citibike
 from cloakgp.progress import Progress
 
 HERE = Path(__file__).resolve().parent
@@ -120,6 +120,16 @@ def visits():
     X = np.column_stack([np.floor(data[:, 0]), data[:, 1:3]])
     words = "RAND HIE: visits to a doctor"
     return Problem(words, "visits", X, data[:, 3], box, (0, 50), 20, None, 0.2, "count", data[:, 4])
+
+
+def available(name):
+    """Whether the folder has the file."""
+    try:
+        problem(name)
+    except (FileNotFoundError, DatasetError, SystemExit) as error:
+        print(f"without {TITLES[name]}: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 def split(p, number):
@@ -421,9 +431,12 @@ def main() -> None:
     picture = HERE.parent / "docs" / "pictures" / "comparison.png"
     parser.add_argument("--output", type=Path, default=picture)
     asked = parser.parse_args()
-    scores = work(asked.data, asked.splits, asked.epsilon, asked.results)
-    report(asked.data, asked.splits, asked.epsilon, scores)
-    draw(asked.data, asked.splits, asked.epsilon, scores, asked.output)
+    if not os.environ.get("CLOAKGP_DATA"):
+        raise SystemExit("set CLOAKGP_DATA to a folder with the real data: see experiments/README.md")
+    there = [name for name in asked.data if available(name)]
+    scores = work(there, asked.splits, asked.epsilon, asked.results)
+    report(there, asked.splits, asked.epsilon, scores)
+    draw(there, asked.splits, asked.epsilon, scores, asked.output)
 
 
 if __name__ == "__main__":

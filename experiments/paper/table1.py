@@ -19,7 +19,7 @@ of the prediction without noise, plus the noise's variance. Intervals are over t
 is the one with the least error in the table: a choice that is not private, for "no privacy" as for others.
 
 Finished pieces are kept in table1.jsonl, so a run that was stopped goes on where it was; `--fresh` starts
-again. Two processes with one thread each.
+again. Processes have one thread each.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def finished(path, digest):
     return found
 
 
-def work(folds, path, fresh):
+def work(folds, path, fresh, processes):
     """All pieces, those done before from the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if fresh:
@@ -240,7 +240,7 @@ def work(folds, path, fresh):
         with path.open("a") as file, Progress("table 1", len(wanted)) as progress:
             file.write("\n")  # after a line cut short
             progress.done = len(wanted) - len(missing)
-            for entry in computed(missing):
+            for entry in computed(missing, processes):
                 done[entry["fold"], tuple(entry["row"])] = entry
                 file.write(json.dumps({"settings": digest, **entry}) + "\n")
                 file.flush()
@@ -248,10 +248,10 @@ def work(folds, path, fresh):
     return {key: done[key] for key in wanted}
 
 
-def computed(keys):
-    """Pieces as they finish, from two processes."""
+def computed(keys, processes):
+    """Pieces as they finish."""
     deaf = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-    pool = ProcessPoolExecutor(2, multiprocessing.get_context("spawn"), signal.signal, deaf)
+    pool = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), signal.signal, deaf)
     try:
         for future in as_completed([pool.submit(piece, *key) for key in keys]):
             yield future.result()
@@ -431,10 +431,10 @@ def draw_lengthscales(ax, table):
     ax.legend(loc="upper right", fontsize=8.5)
 
 
-def main(folds, fresh, only, out):
+def main(folds, fresh, only, processes, out):
     global ONLY
     ONLY, began = only, time.monotonic()
-    pieces = work(folds, out / "table1.jsonl", fresh)
+    pieces = work(folds, out / "table1.jsonl", fresh, processes)
     table, source = collect(pieces, folds), journeys()[2]
     print(f"Held-out RMSE in s, {folds} folds of {TRAIN} + {TEST} journeys, ± 95 % interval over folds")
     print(f"{source}; the paper: June 2016, so compare ratios, not seconds; delta = {DELTA:g}")
@@ -455,9 +455,10 @@ if __name__ == "__main__":
     parser.add_argument(
         "--only", choices=list(KERNELS), help="one kernel's rows of the table, without the picture"
     )
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--fresh", action="store_true", help="forget what earlier runs found")
     options = parser.parse_args()
     try:
-        main(options.folds, options.fresh, options.only, options.out)
+        main(options.folds, options.fresh, options.only, options.processes, options.out)
     except KeyboardInterrupt:
         sys.exit("Stopped. The next run goes on from here.")

@@ -130,9 +130,7 @@ class _Search:
 class _Climb:
     """L-BFGS on R for one p-norm of the squared lengths g, in coordinates where multipliers are even."""
 
-    def __init__(
-        self, space: Space, part: FloatArray, R: FloatArray, p: int, s: float, gap: float
-    ) -> None:
+    def __init__(self, space: Space, part: FloatArray, R: FloatArray, p: int, s: float, gap: float) -> None:
         self.space, self.p, self.s, self.gap = space, p, s, gap
         moved = R @ part
         g = column_dots(moved, moved)

@@ -26,7 +26,12 @@ def mse(
     weighted mean noise variance.
     """
     columns = reduced(smoother, weights)
-    return _solution("mse", columns, search(columns, _Trace(), gap, last=_multipliers(last)), scale=1 / float(weights.sum()))
+    return _solution(
+        "mse",
+        columns,
+        search(columns, _Trace(), gap, last=_multipliers(last)),
+        scale=1 / float(weights.sum()),
+    )
 
 
 def volume(

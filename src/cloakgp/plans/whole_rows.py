@@ -53,8 +53,9 @@ class RowsPlan(StagedPlan):
         rule = self.rule
         walk, mu = rule.walk(self.start), rule.promise.mu / rule.population.each
         with one_blas_thread():
-            rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
-            schedule = rows, mu, self.shares[1:], rule.kappa
+            whole = walk.stage(*rule.bounds, mu)
+            rows = whole.rows() * (rule.bounds[1] - rule.bounds[0])
+            schedule = rows, whole.mu, self.shares[1:], rule.kappa
             if rule.link is not None:
                 return linked_forecast(walk.mixture, self.start, *schedule)
             return forecast(walk.mixture, *schedule)

@@ -189,7 +189,13 @@ def test_classes_where_whole_rows_are_private(most, tmp_path):
     release.save(tmp_path / "file")
     assert cloakgp.verify(tmp_path / "file").complete
     np.testing.assert_allclose(cloakgp.load(tmp_path / "file").predict_proba(POINTS), p, atol=1e-9)
-    assert 0.5 < np.mean(plan.expected_error) / np.std(p - truth) < 3
+
+
+def test_what_error_to_expect_has_the_noise_of_classes_in_it():
+    model, other = GP(KERNEL, classes=NAMES), GP(KERNEL, outcome="yes/no")
+    for name, given in (("plan", (X,)), ("plan_rows", (GRID, 90))):
+        found, without = (getattr(one, name)(*given, POINTS, **PROMISE).noise_std for one in (model, other))
+        assert found.mean() > 1.05 * without.mean()
 
 
 @pytest.mark.slow

@@ -110,7 +110,7 @@ OWN = {
     "picture",
     "port",
 }
-OWN |= {"outcome", "release", "then_at", "title", "tls"}
+OWN |= {"date", "outcome", "release", "source", "units", "then_at", "title", "tls"}
 
 
 def commands(command=None, name=""):

@@ -155,11 +155,6 @@ def predictions(
             )
         mean, std = release.released_at(X)
     else:
-        if include_noise and isinstance(release, StagedRelease) and release.plan.rule.outcome != REAL:
-            raise InputError(
-                "a single new outcome has no interval where outcomes are yes or no, counts or classes: ask "
-                "for the probability, or the rate."
-            )
         mean, std = release.predict(X, return_std=True, include_noise=include_noise)
     if isinstance(release, StagedRelease):  # whose law is not normal, and stays where outcomes can be
         lower, upper = np.moveaxis(release.interval(X, level, include_noise=include_noise), -1, 0)

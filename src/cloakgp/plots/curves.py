@@ -15,10 +15,19 @@ from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plots.axes import dates_across, name_levels, readable_up
-from cloakgp.plots.labels import axis_label, levels_of, outcome_of, plan_of, predicted_words, response
+from cloakgp.plots.bands import draw_band
+from cloakgp.plots.labels import (
+    axis_label,
+    classes_of,
+    levels_of,
+    outcome_of,
+    plan_of,
+    predicted_words,
+    response,
+)
 from cloakgp.plots.levels import draw_levels
 from cloakgp.plots.page import BLACK, BLUE, GREEN, GREY, ORANGE, check_style, darken, finish, new_axes
-from cloakgp.plots.predicted import Predicted, denoised_at, expect_columns, in_order
+from cloakgp.plots.predicted import Predicted, denoised_at, expect_columns, expect_one_curve, in_order
 from cloakgp.plots.private_data import draw_private
 from cloakgp.plots.shown_inputs import draw_rug
 from cloakgp.rows.inputs import as_points
@@ -51,6 +60,7 @@ def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
+    expect_one_curve(plan)
     x, order = in_order(plan)
     ax = new_axes(ax)
     label = "privacy noise, forecast" if isinstance(plan, StagedPlan) else "privacy noise"
@@ -108,6 +118,8 @@ def plot_release(
     matplotlib Axes
     """
     check_style(style)
+    if released or privacy or not denoised:
+        expect_one_curve(release)
     x, order = in_order(release)
     labels = release.labels.changed(title=title, units=units, source=source, date=date)
     ax, levels = new_axes(ax), levels_of(release.plan, 0)
@@ -226,9 +238,7 @@ def _draw_noise(ax: Axes, x: FloatArray, mean: FloatArray, std: FloatArray) -> N
 
 def _draw_denoised(ax: Axes, release: Release | StagedRelease, x: FloatArray) -> None:
     """The denoised prediction with its 95 % band."""
-    mean, low, high = denoised_at(release, x)
-    ax.plot(x, mean, color=BLUE, linewidth=2.2, zorder=3, label="prediction")
-    ax.fill_between(x, low, high, color=BLUE, alpha=0.18, linewidth=0, label="95 % band")
+    draw_band(ax, x, *denoised_at(release, x), classes_of(release))
 
 
 def _from_zero(ax: Axes, top: float) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from cloakgp.files.labels import Labels
 from cloakgp.model.gp import GP
-from cloakgp.model.outcome import COUNT, REAL, YES_NO
+from cloakgp.model.outcome import CLASSES, COUNT, REAL, YES_NO
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
@@ -52,9 +52,16 @@ def response(plan: AnyPlan) -> str:
 def predicted_words(plan: AnyPlan, units: str = "", name: str | None = None) -> str:
     """What is predicted: a probability, a rate, or a value, with its unit."""
     name, outcome = name or response(plan), outcome_of(plan)
+    if outcome == CLASSES:
+        return "probability"
     if outcome == YES_NO:
         return "probability of yes" if name in NAMELESS else f"probability of {name}"
     return in_unit(f"rate of {name}" if outcome == COUNT else name, units)
+
+
+def classes_of(release: Any) -> tuple[Any, ...]:
+    """The classes of outcomes, where there are more than two."""
+    return tuple(release.classes) if outcome_of(release.plan) == CLASSES else ()
 
 
 def levels_of(plan: AnyPlan, place: int) -> tuple[Any, ...]:

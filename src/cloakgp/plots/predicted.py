@@ -36,7 +36,6 @@ def expect_one_curve(shown: Any) -> None:
 
 def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
     """The test inputs in increasing order, and that order."""
-    expect_one_curve(plan)
     if plan.X_star.shape[1] != 1:
         raise ValueError(
             f"this picture is for inputs of one column; this plan's X has {plan.X_star.shape[1]}. "
@@ -49,10 +48,11 @@ def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
 def denoised_at(release: AnyRelease, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Prediction, and the ends of the interval in which the truth lies with probability 95 %.
 
-    Of a function that hides its inputs: its values, and where these lie but for the privacy noise.
+    Of several classes, (n, K) of each. Of a function that hides its inputs: its values, and where these lie
+    but for the privacy noise.
     """
     if isinstance(release, StagedRelease):
-        low, high = release.interval(X).T
+        low, high = np.moveaxis(release.interval(X), -1, 0)
         return release.predict(X), low, high
     hidden = isinstance(release, FunctionRelease) and release.plan.hides_inputs
     mean, std = release.released_at(X) if hidden else release.predict(X, return_std=True)

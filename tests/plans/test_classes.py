@@ -108,7 +108,7 @@ def test_what_readers_can_do_with_it(learned):
             learned.remodel(wrong)
     assert learned.check_model().fits
     with pytest.raises(ValueError, match="one for each of 3 classes"):
-        plots.plot_release(learned)
+        plots.plot_plan(learned)
     found = releases.predictions(learned, POINTS)
     np.testing.assert_array_equal(found["bus"], learned.predict_proba(POINTS)[:, 1])
     frame = learned.to_frame()

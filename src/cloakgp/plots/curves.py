@@ -136,7 +136,7 @@ def plot_release(
     if private_data is not None:
         draw_private(ax, private_data, release.plan)
     ax.set_ylabel(predicted_words(release.plan, labels.units))
-    _finish_curve(ax, release.plan, labels)
+    _finish_curve(ax, release.plan, labels, below=bool(classes_of(release)))  # curves are everywhere
     readable_up(ax, labels.units, outcome_of(release.plan))
     if style == "dark":
         darken(ax.get_figure(root=True))  # type: ignore[arg-type]
@@ -247,12 +247,12 @@ def _from_zero(ax: Axes, top: float) -> None:
     ax.set_ylabel("std, in y's unit")
 
 
-def _finish_curve(ax: Axes, plan: AnyPlan, labels: Labels = NONE) -> None:
+def _finish_curve(ax: Axes, plan: AnyPlan, labels: Labels = NONE, below: bool = False) -> None:
     ax.set_xlabel(axis_label(plan, 0))
     levels = levels_of(plan, 0)
     if levels:
         name_levels(ax, levels)
     else:
         draw_rug(ax, plan)
-    finish(ax, plan, labels)
+    finish(ax, plan, labels, below=below)
     dates_across(ax, plan, 0)

@@ -18,7 +18,7 @@ ROWS = [
         "ward": str(10 + row % 2),
         "day": f"2024-0{1 + row % 6}-1{row % 9}",
         "visits": str(row * 7 % 5),
-        "ill": str(int(row % 4 == 0)),
+        "ill": "no" if row % 4 else "ja",
     }
     for row in range(N)
 ]
@@ -27,6 +27,7 @@ SETTINGS: dict[str, Any] = {
     "inputs": ["age", "clinic", "day"],
     "output": "ill",
     "outcome": "yes/no",
+    "classes": ["no", "ja"],
     "at": {"points": [["30", "west", "2024-02-03"]]},
     "epsilon": 2.0,
     "delta": 1e-4,
@@ -110,7 +111,13 @@ def test_counts_have_rates_and_rows_without_an_input_can_be_left_out(clinic, tmp
     assert "2 of 60 rows" in refused.json()["error"]
     facts = client.post("/api/data/holes.csv/inputs", json={**asked, "missing_inputs": "drop"}).json()
     assert (facts["rows"], facts["dropped"]) == (N - 2, 2)
-    count = {"outcome": "count", "output": "visits", "bounds": [0, 20], "missing_inputs": "drop"}
+    count = {
+        "outcome": "count",
+        "classes": None,
+        "output": "visits",
+        "bounds": [0, 20],
+        "missing_inputs": "drop",
+    }
     found = plan_and_release(clinic, "visits", **asked, **count, data="holes.csv", at="grid:3")
     assert found["certificate"]["n_rows"] == N - 2
     assert min(found["lower"]) > 0
@@ -122,6 +129,7 @@ def test_a_described_model_has_categories_and_whole_rows_a_way_of_writing(clinic
     client = clinic.client()
     kernel = "EQ(10, variance=0.1, active_dims=[0]) * Category(0.5, active_dims=[1])"
     described = {
+        "classes": None,
         "outcome": "real",
         "bounds": [0, 1],
         "kernel": kernel,
@@ -143,8 +151,10 @@ def test_a_described_model_has_categories_and_whole_rows_a_way_of_writing(clinic
     ("changes", "said"),
     [
         ({"bounds": [0, 2]}, "bounds"),
-        ({"outcome": "real"}, "bounds"),
-        ({"outcome": "count"}, "bounds"),
+        ({"outcome": "real", "classes": None}, "bounds"),
+        ({"outcome": "count", "classes": None}, "bounds"),
+        ({"outcome": "count", "bounds": [0, 9]}, "classes"),
+        ({"classes": ["no", "no"]}, "classes"),
         ({"kernel": "EQ(1)", "noise": 1.0}, "kernel"),
         ({"categories": ["ward"]}, "not among the inputs"),
         ({"outcome": "maybe"}, "outcome"),

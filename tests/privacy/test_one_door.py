@@ -106,7 +106,8 @@ SWEPT |= {"inputs.X", "inputs.noise", "inputs.group_counts", "inputs.windows"}
 # tests look for y in logs and errors), or joined into one array.
 CARRIERS = {"rows/passes.py", "rows/chunks.py", "rows/on_dask.py", "rows/parquet.py"}
 LOUD = {"print", "warn", "warning", "debug", "info", "error", "log", "write", "open", "format", "repr", "str"}
-QUOTABLE = {"n_rows", "array.shape"}  # what messages in private/ may hold
+# What messages in private/ may hold; `size` is how many rows, or people, a plan is for.
+QUOTABLE = {"n_rows", "array.shape", "size", "_PLAN_AGAIN"}
 # Carriers' also: names of files and columns, types and shapes; an array's new name on a cluster.
 CARRIERS_QUOTE = {"len(self)", "name", "shape", "dtype", "path.name", "self.path.name", "column", "kind"}
 CARRIERS_QUOTE |= {"schema.names", "array.dtype", "uuid4().hex"}

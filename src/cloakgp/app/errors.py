@@ -40,7 +40,6 @@ LABELS = {
     "categories": "that it is a category:",
     Phrase.CREATE_LEDGER: "on the page Budget",
     Phrase.NOT_READ: "what is private was not read",
-    Phrase.MIDPOINT: "“count as the middle of the bounds”",
 }
 """Arguments and phrases that people meet under another name here; the others are fields of the same name."""
 
@@ -118,7 +117,7 @@ def spending() -> Iterator[None]:
     except LedgerError as error:
         raise busy(str(error)) from None
     except UnusableOutput as error:
-        raise Problem(422, "unusable_output", told(error, _on_pages)) from None
+        raise Problem(422, "unusable_output", str(error)) from None
     except Refused as error:
         raise conflict(str(error)) from None
     except ValueError as error:  # nobody expects one here, so its words stay here, too

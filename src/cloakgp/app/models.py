@@ -25,6 +25,7 @@ Words = Annotated[str, Field(min_length=1, max_length=80, pattern=_PRINTABLE)]
 Why = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 Id = Annotated[str, Field(pattern=ID)]
 Level = Annotated[str, Field(min_length=1, max_length=100, pattern=_PRINTABLE)] | int
+Class = Annotated[str, Field(min_length=1, max_length=100, pattern=_PRINTABLE)]
 Encoding = Literal["utf-8", "latin-1", "utf-16-le", "utf-16-be"]
 Token = Annotated[str, Field(min_length=16, max_length=200, pattern=r"^[A-Za-z0-9_\-]+$")]
 
@@ -57,7 +58,18 @@ YES_NO: dict[str, Any] = {
     "missing_inputs": "drop",
 }
 _AS_WRITTEN = ("categories", "missing_inputs", "decimal", "encoding")
-_LATER = ("given", "protect", "people", "within", "box", "n_people", "max_rows", "outcome", *_AS_WRITTEN)
+_LATER = (
+    "given",
+    "protect",
+    "people",
+    "within",
+    "box",
+    "n_people",
+    "max_rows",
+    "outcome",
+    "classes",
+    *_AS_WRITTEN,
+)
 """Settings that there were not always: unsaid, a plan is the one that it was before."""
 _OF_A_KERNEL = ("kernel", "noise", "mean", "design", "inducing")
 
@@ -120,6 +132,8 @@ class Settings(Written):
     inputs: Inputs
     output: Column
     outcome: Literal["real", "yes/no", "count"] = "real"
+    classes: Annotated[list[Class], Field(min_length=2, max_length=2)] | None = None
+    """How no and yes are written in the table, if not as 0 and 1, or false and true."""
     bounds: Bounds = Field(default_factory=list)
     model: Literal["learn", "kernel"] = defaults.MODEL
     kernel: Annotated[str, Field(min_length=1, max_length=4000)] | None = None
@@ -152,6 +166,8 @@ class Settings(Written):
             raise ValueError("bounds: must be left out where outcomes are yes or no")
         elif not self.bounds:
             raise ValueError("bounds: must be given, two numbers from public knowledge")
+        if self.classes and (self.outcome != "yes/no" or self.classes[0] == self.classes[1]):
+            raise ValueError("classes: must be two different texts, no and then yes, of a yes/no outcome")
         if self.outcome != "real" and self.kernel is not None:
             raise ValueError("kernel: must be left out where outcomes are yes or no, or counts")
         return self
@@ -408,6 +424,8 @@ class InputFacts(BaseModel):
     columns: list[InputColumn]
     written: str | None
     """How the table is written; None of Parquet."""
+    decimals_unseen: bool
+    """Whether no public column shows how decimals are written, and it may well be with a comma."""
     ranges: dict[str, list[float]]
     suggested: Suggested | None
     sample: list[list[float]]

@@ -122,10 +122,11 @@ class Planning:
         }
 
     def _given_preview(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
-        rough = rough and asked.kind == "predictions" and len(self.inputs(asked).complete) > 2 * limits.ROUGH
-        if rough:
-            asked = asked.model_copy(update={"inducing": None})
-        plan, planner, share = self._sketch(asked, limits.ROUGH if rough else limits.SKETCHED)
+        many = asked.kind == "predictions" and len(self.inputs(asked).complete) > 2 * limits.ROUGH
+        rough = rough and many and not self._planners.has((None, *self._key(asked)))
+        if rough and asked.inducing is not None:
+            asked = asked.model_copy(update={"inducing": min(asked.inducing, limits.ROUGH // 3)})
+        plan, planner, share = self._sketch(asked, rough)
         with public_work():
             noise = share * noise_of(plan, planner.X_star)
             own = plan.gp_std if isinstance(plan, Plan) else np.sqrt(planner.smoother.posterior_variance)
@@ -189,7 +190,7 @@ class Planning:
         return {"epsilon": epsilon, "rms": _rms(error), "largest": float(error.max()), "paper_rms": None}
 
     def _sketch(
-        self, asked: models.Settings, most: int = limits.SKETCHED
+        self, asked: models.Settings, rough: bool = False
     ) -> tuple[Plan | FunctionPlan, Planner, float]:
         """A plan to look at, what it was made with, and by how much its noise is to be multiplied.
 
@@ -197,7 +198,8 @@ class Planning:
         several: as their mean would, with a smaller variance and, since it moves further, a larger noise.
         """
         rows = len(self.inputs(asked).complete)
-        if rows <= most or (asked.inducing is None and most == limits.SKETCHED):
+        most = limits.ROUGH if rough else limits.SKETCHED
+        if rows <= most or (asked.inducing is None and not rough):
             return *self._given(asked), 1.0
         planner = self._planner(asked, most)
         with public_work():
@@ -291,8 +293,8 @@ class Planning:
         """All that decides a plan in stages."""
         if asked.hides_inputs:
             return (self._size(asked), asked.model_dump_json())
-        promise = (tuple(asked.bounds), asked.outcome, asked.epsilon, asked.delta, tuple(asked.given or ()))
-        return (self._whose(asked), _at(asked), *promise)
+        promise = (tuple(asked.bounds), asked.epsilon, asked.delta, tuple(asked.given or ()))
+        return (self._whose(asked), _at(asked), asked.outcome, tuple(asked.classes or ()), *promise)
 
     def _whose(self, asked: models.Settings) -> tuple[Any, ...]:
         """Which rows of which table, and how they are read."""

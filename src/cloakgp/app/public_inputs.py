@@ -136,10 +136,17 @@ def facts_of_inputs(found: PublicInputs, bounds: list[float] | None) -> dict[str
         "dropped": len(found.X) - len(X),
         "columns": columns_shown(columns),
         "written": None if found.form is None else str(found.form),
+        "decimals_unseen": _unseen(found.form, X),
         "ranges": {name: [float(a), float(b)] for name, a, b in zip(columns.names, low, high, strict=True)},
         "suggested": _suggested((high - low)[numeric], bounds),
         "sample": X[picked].tolist(),
     }
+
+
+def _unseen(form: Format | None, X: FloatArray) -> bool:
+    """Whether nothing public tells how decimals are written, in a table that may have commas in them."""
+    may_be = form is not None and form.delimiter != "," and form.decimal == "."
+    return may_be and bool((np.rint(X) == X).all())
 
 
 def _suggested(widths: FloatArray, bounds: list[float] | None) -> dict[str, Any] | None:

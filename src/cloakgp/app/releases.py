@@ -63,6 +63,7 @@ class Releases:
         self._folder, self._lock = folder, threading.Lock()
         self._records: dict[str, dict[str, Any]] = {}
         self._loaded: Cache[AnyRelease] = Cache(16)
+        self._arrays: Cache[dict[str, Any]] = Cache(16)
         self._reports: Cache[str] = Cache(16)
         self._verified: Cache[dict[str, Any]] = Cache(256)
         for path in sorted(folder.releases.glob("[0-9a-f]*.json")):
@@ -185,19 +186,26 @@ class Releases:
 
     def with_arrays(self, release_id: str) -> dict[str, Any]:
         """What is known about a release, and its numbers."""
+        self.get(release_id)
+        return self._arrays.get(release_id, lambda: self._with_arrays(release_id))
+
+    def _with_arrays(self, release_id: str) -> dict[str, Any]:
         record, release = self.get(release_id), self.load(release_id)
         with public_work():
             where = release_files.default_points(release)
-            columns = release_files.released_table(release, record["settings"]["inputs"], where)
-            band = release_files.predictions(release, where) if "denoised" in columns else {}
+            released, noise = release.released_at(where)
+            found = release_files.predictions(release, where) if release_files.can_denoise(release) else {}
             X = where[:0] if release_files.hides_inputs(release) else release_files.inputs_of(release)
             learned = learned_tables(release, record["settings"]["inputs"], record["settings"]["output"])
         picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
-        numbers = {name: columns[name].tolist() for name in ("released", "noise_std")}
-        for name in ("denoised", "denoised_std"):
-            numbers[name] = columns[name].tolist() if name in columns else None
-        for name in ("lower", "upper"):
-            numbers[name] = band[name].tolist() if name in band else None
+        numbers: dict[str, Any] = {"released": released.tolist(), "noise_std": noise.tolist()}
+        for name, own in (
+            ("denoised", "mean"),
+            ("denoised_std", "std"),
+            ("lower", "lower"),
+            ("upper", "upper"),
+        ):
+            numbers[name] = found[own].tolist() if found else None
         known = known_columns(release)
         low, high = record["settings"]["bounds"]
         return {

@@ -204,7 +204,9 @@ def _gp(settings: dict[str, Any], is_learned: bool) -> str:
     bounds = tuple(settings["bounds"])
     if is_learned:
         outcome = settings.get("outcome", "real")
-        return f"cloakgp.AutoGP(bounds={bounds!r}, outcome={outcome!r})"
+        told = "" if outcome == "real" else f", outcome={outcome!r}"
+        told += f", classes={tuple(settings['classes'])!r}" if settings.get("classes") else ""
+        return f"cloakgp.AutoGP(bounds={bounds!r}{told})"
     number = settings.get("inducing")
     inducing = "" if number is None else f", inducing={number!r}"
     given = f"noise={settings['noise']!r}, bounds={bounds!r}, mean={settings['mean']!r}{inducing}"

@@ -24,7 +24,7 @@ app = typer.Typer(
 )
 app.command("plan", cls=PlanCommand)(planning.plan)
 app.command("release")(releasing.release)
-app.command("select")(selecting.select)
+app.command("select", cls=PlanCommand)(selecting.select)
 app.command("predict")(predicting.predict)
 app.command("combine")(combining.combine)
 app.command("show")(inspecting.show)

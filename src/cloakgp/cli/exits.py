@@ -10,6 +10,7 @@ code   meaning
 3      the request does not fit into what is left of the budget
 4      the ledger could not be used: not there, locked, or without this data set
 5      verified in part: the release file does not hold all that its promise rests on
+130    stopped by Ctrl-C
 =====  ========================================================================================
 
 Messages, warnings and progress go to stderr. With ``--json`` stdout holds one JSON object and nothing else,
@@ -38,10 +39,12 @@ from cloakgp.cli.typed_numbers import plain_words
 from cloakgp.errors import InputError, Refused
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.files.signing import SignatureError
+from cloakgp.progress import heard_by
 from cloakgp.verification import VerificationError
 from cloakgp.workflow.shell_words import in_shell_words
 
 OK, REFUSED, BAD_INPUT, BUDGET, LEDGER, PARTIAL = range(6)
+STOPPED = 130  # as shells have it
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,12 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
             if as_json:
                 print_json({"error": message, "exit_code": code})
             raise typer.Exit(code) from None
+        except KeyboardInterrupt as stopped:
+            message = str(stopped) or "stopped. Nothing was spent."
+            note(f"\ncloakgp: {message}")
+            if as_json:
+                print_json({"error": message, "exit_code": STOPPED})
+            raise typer.Exit(STOPPED) from None
         if answer is not None and as_json:
             print_json(answer.data)
         elif answer is not None:
@@ -164,15 +173,20 @@ def note(message: str) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that something takes its time: on a terminal only, and on stderr."""
+    """Show that something takes its time, and how far it is: on a terminal only, and on stderr."""
     from rich.console import Console
 
     console = Console(stderr=True)
     if not console.is_terminal:
         yield
         return
-    with console.status(f"{what} ..."):
-        yield
+    with console.status(f"{what} ... (Ctrl-C stops it)") as status:
+
+        def told(label: str, done: int, total: int) -> None:
+            status.update(f"{what}: {label}, {done} of {total} ... (Ctrl-C stops it)")
+
+        with heard_by(told):
+            yield
 
 
 def table(rows: list[list[str]], numbers: bool = True) -> str:

@@ -22,8 +22,8 @@ def draw_band(
         ax.plot(x, mean, color=BLUE, linewidth=2.2, zorder=3, label="prediction")
         ax.fill_between(x, low, high, color=BLUE, alpha=0.18, linewidth=0, label="95 % band")
         return
-    for k, (colour, name) in enumerate(_coloured(classes)):
-        ax.plot(x, mean[:, k], color=colour, linewidth=2.2, zorder=3, label=name)
+    for k, (colour, dashes, name) in enumerate(_styled(classes)):
+        ax.plot(x, mean[:, k], color=colour, linestyle=dashes, linewidth=2.2, zorder=3, label=name)
         ax.fill_between(x, low[:, k], high[:, k], color=colour, alpha=0.15, linewidth=0)
 
 
@@ -37,10 +37,14 @@ def draw_bars(
         ax.errorbar(x, mean, ends, color=BLUE, label="prediction, 95 % interval", **style)
         return
     beside = np.linspace(-0.25, 0.25, len(classes))
-    for k, (colour, name) in enumerate(_coloured(classes)):
+    for k, (colour, _, name) in enumerate(_styled(classes)):
         ends = np.maximum([mean[:, k] - low[:, k], high[:, k] - mean[:, k]], 0.0)
         ax.errorbar(x + beside[k], mean[:, k], ends, color=colour, label=name, **style)
 
 
-def _coloured(classes: Sequence[Any]) -> list[tuple[str, str]]:
-    return [(CLASS_COLOURS[k % len(CLASS_COLOURS)], str(one)) for k, one in enumerate(classes)]
+_STYLES = [(colour, dashes) for dashes in ("-", "--", ":") for colour in CLASS_COLOURS]
+
+
+def _styled(classes: Sequence[Any]) -> list[tuple[str, str, str]]:
+    """A colour and dashes for each class, and its name."""
+    return [(*_STYLES[k % len(_STYLES)], str(one)) for k, one in enumerate(classes)]

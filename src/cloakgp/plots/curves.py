@@ -88,7 +88,8 @@ def plot_release(
     """Draw a release: the denoised prediction, and the band in which the truth lies with probability 95 %.
 
     The band counts the GP's own uncertainty and the privacy noise together, if the model is right. For yes/no
-    outcomes it is about the probability of a yes, for counts about their rate. The ticks at the bottom are
+    outcomes it is about the probability of a yes, for counts about their rate; of several classes each has a
+    curve and a band. The ticks at the bottom are
     the training inputs, where these are public. A category has a dot and a bar for each level. All of it
     may be published, unless `private_data` is given.
 
@@ -118,11 +119,12 @@ def plot_release(
     matplotlib Axes
     """
     check_style(style)
-    if released or privacy or not denoised:
-        expect_one_curve(release)
     x, order = in_order(release)
     labels = release.labels.changed(title=title, units=units, source=source, date=date)
-    ax, levels = new_axes(ax), levels_of(release.plan, 0)
+    levels = levels_of(release.plan, 0)
+    if released or privacy or not denoised or private_data is not None:
+        expect_one_curve(release)
+    ax = new_axes(ax)
     if released or not denoised:
         label = "released mean" if release.unbiased else "released mean, denoised already"
         style_of: dict[str, Any] = {"marker": "x", "linestyle": ""} if levels else {}

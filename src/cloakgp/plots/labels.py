@@ -52,10 +52,10 @@ def response(plan: AnyPlan) -> str:
 def predicted_words(plan: AnyPlan, units: str = "", name: str | None = None) -> str:
     """What is predicted: a probability, a rate, or a value, with its unit."""
     name, outcome = name or response(plan), outcome_of(plan)
-    if outcome == CLASSES:
-        return "probability"
     if outcome == YES_NO:
         return "probability of yes" if name in NAMELESS else f"probability of {name}"
+    if outcome == CLASSES:
+        return "probability" if name in NAMELESS else f"probability of each {name}"
     return in_unit(f"rate of {name}" if outcome == COUNT else name, units)
 
 

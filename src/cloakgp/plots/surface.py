@@ -22,13 +22,13 @@ from scipy.interpolate import RegularGridInterpolator
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.kernels.base import Constant, Kernel, Sum
-from cloakgp.model.outcome import YES_NO
+from cloakgp.model.outcome import CHANCES, YES_NO
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots.labels import classes_of, columns_of, outcome_of, predicted_words
-from cloakgp.plots.number_words import PROBABILITIES, nice_ticks, tick_words
+from cloakgp.plots.number_words import nice_ticks, tick_words
 from cloakgp.plots.places import Plane, plane
 from cloakgp.plots.shown_inputs import public_inputs
 from cloakgp.posterior.classes import ClassLearned
@@ -331,7 +331,7 @@ def _views(
 ) -> dict[str, View]:
     prediction, std, share = parts
     known = prediction[~unknown] if not unknown.all() else prediction.ravel()
-    of_std = f"std of the {what}" if outcome in PROBABILITIES else f"std of {what}"
+    of_std = f"std of the {what}" if outcome in CHANCES else f"std of {what}"
     made = [
         (PREDICTION, prediction, *_ends(known), what, unit, outcome, True),
         (UNCERTAINTY, std, 0.0, float(std.max()), of_std, unit, outcome, False),

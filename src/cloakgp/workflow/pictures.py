@@ -187,11 +187,8 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> Picture:
 def _what(release: AnyRelease, output: str) -> str:
     """What a prediction is of, in words."""
     name = "a yes" if output in NAMELESS else output
-    words = {
-        CLASSES: "the probability of each class",
-        YES_NO: f"the probability of {name}",
-        COUNT: f"the rate of {output}",
-    }
+    words = {YES_NO: f"the probability of {name}", COUNT: f"the rate of {output}"}
+    words[CLASSES] = f"the probability of each {output}"
     return words.get(outcome_of(release.plan), "the prediction")
 
 

@@ -13,6 +13,8 @@ const EMPTY = {
   whoNames: [], // columns whose names sound like whose a row is
   roles: {}, // column -> "input" | "output"
   outcome: "real", // "real" | "yes/no" | "count": said, and never found out
+  no: "", // how no and yes are written, if not as 0 and 1
+  yes: "",
   decimal: "", // how the table is written, where somebody says so
   encoding: "",
   categories: [], // inputs that are categories though they look like numbers

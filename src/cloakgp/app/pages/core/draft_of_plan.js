@@ -19,6 +19,8 @@ export function draftOfPlan(plan, file, facts, people) {
     facts,
     people,
     outcome: s.outcome ?? "real",
+    no: s.classes?.[0] ?? "",
+    yes: s.classes?.[1] ?? "",
     decimal: s.decimal ?? "",
     encoding: s.encoding ?? "",
     categories: s.categories ?? [],

@@ -40,11 +40,19 @@ function rowsTrouble(d) {
   return wholeOf(d.maxRows) >= 1 ? null : "Say how many rows of each person count, at most.";
 }
 
+function classTrouble(d) {
+  const [no, yes] = [d.no.trim(), d.yes.trim()];
+  if (d.outcome !== "yes/no" || (!no && !yes)) return null;
+  if (!no || !yes) return "Say how both no and yes are written, or leave both empty.";
+  return no === yes ? "No and yes must be written in different ways." : null;
+}
+
 export const missing = {
   data: (d) => {
     if (!d.data) return "Choose a file.";
     if (!inputsOf(d).length) return "Say which column is an input.";
-    return outputOf(d) ? null : "Say which column is the private outcome.";
+    if (!outputOf(d)) return "Say which column is the private outcome.";
+    return classTrouble(d);
   },
   who: (d) => {
     if (!d.protect) return "Say who is protected.";

@@ -4,7 +4,7 @@ export const OUTCOMES = { real: "a number", "yes/no": "yes or no", count: "a cou
 
 // What an axis, or a number, is about.
 export function predicted(settings) {
-  if (settings.outcome === "yes/no") return `probability of ${settings.output}`;
+  if (settings.outcome === "yes/no") return `probability of ${settings.output}${settings.classes ? `: ${settings.classes[1]}` : ""}`;
   return settings.outcome === "count" ? `${settings.output}, expected` : settings.output;
 }
 

@@ -16,6 +16,7 @@ function allSettings(d) {
     inputs: inputsOf(d),
     output: outputOf(d),
     ...(d.outcome === "real" ? {} : { outcome: d.outcome }),
+    ...classesOf(d),
     ...(d.outcome === "yes/no" ? {} : { bounds: boundsOf(d) }),
     ...writtenOf(d),
     at: atOf(d),
@@ -25,6 +26,8 @@ function allSettings(d) {
     ...(d.model === "learn" ? { model: "learn", ...(d.given ? { given: d.given } : {}) } : kernelSettings(d)),
   };
 }
+
+const classesOf = (d) => (d.outcome === "yes/no" && d.yes.trim() ? { classes: [d.no.trim(), d.yes.trim()] } : {});
 
 function kernelSettings(d) {
   return {

@@ -4,6 +4,7 @@ import { api } from "./api.js";
 
 const GLANCE = 500; // milliseconds
 const PATIENCE = 1200; // before a busy server is asked again
+const REFUSALS = 100; // after which it is said that it is busy
 
 const newId = () => [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
@@ -22,11 +23,12 @@ export async function watched(send, told, signal = null) {
   const work = newId();
   const timer = window.setInterval(() => api.work(work).then((now) => now && told(now), () => {}), GLANCE);
   try {
-    for (;;) {
+    for (let refused = 1; ; refused += 1) {
       try {
         return await send({ signal, work });
       } catch (error) {
-        if (error.status !== 503 || error.code !== "busy") throw error;
+        if (error.status !== 503 || error.code !== "busy" || refused > REFUSALS) throw error;
+        told({ doing: "waiting", done: 0, total: 0 });
         await pause(PATIENCE, signal);
       }
     }

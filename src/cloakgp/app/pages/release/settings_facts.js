@@ -17,6 +17,7 @@ export function settingsFacts(settings, certificate) {
   return facts([
     [inputsLabel(settings), settings.inputs.join(", ")],
     ["private outcome", `${settings.output}, ${OUTCOMES[settings.outcome ?? "real"]}`],
+    ...(settings.classes ? [["no and yes", settings.classes.join(" and ")]] : []),
     ...(settings.categories ? [["categories", settings.categories.join(", ")]] : []),
     ...(settings.missing_inputs === "drop" ? [["missing inputs", "such rows are left out"]] : []),
     ["protects", protectedWords(settings)],

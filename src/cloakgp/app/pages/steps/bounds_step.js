@@ -109,6 +109,6 @@ function yesOrNo(output) {
     { class: "card narrow" },
     h("h2", {}, "From no to yes", tip("bounds")),
     h("div", { class: "scale-words" }, h("div", { class: "ruler", "aria-hidden": "true" }, h("span", {}, "0, no"), h("i", {}), h("span", {}, "1, yes"))),
-    h("p", {}, `${output} is 0 for no and 1 for yes, or false and true, in every row. There is nothing to type here.`),
+    h("p", {}, `${output} is no or yes in every row. There is nothing to type here.`),
   );
 }

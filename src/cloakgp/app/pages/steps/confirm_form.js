@@ -11,6 +11,9 @@ const MISSING = [
   ["midpoint", "count as the middle of the bounds"],
 ];
 
+// What programs say by a word is a button here.
+const inWordsOfThePage = (error) => String(error?.message ?? error).replace("missing = midpoint", `“${MISSING[1][1]}”`);
+
 // Fills `form`, {why, missing, confirm}. `spend(progress)` releases, and tells how far it is; if it fails, that is said here. `reads` is what is read.
 export function confirmForm(form, dataset, reads, spend) {
   form.confirm = "";
@@ -34,7 +37,7 @@ export function confirmForm(form, dataset, reads, spend) {
       await spend(progress);
       return;
     } catch (error) {
-      fill(trouble, problem(error));
+      fill(trouble, problem(inWordsOfThePage(error)));
     }
     busy = false;
     submit.disabled = form.confirm !== dataset;

@@ -3,7 +3,7 @@
 import { draft } from "../core/draft.js";
 import { outputOf } from "../core/draft_parts.js";
 import { fill, h } from "../ui/dom.js";
-import { choice } from "../ui/forms.js";
+import { choice, field, textInput } from "../ui/forms.js";
 import { tip } from "../ui/tip.js";
 
 const KINDS = [
@@ -13,7 +13,7 @@ const KINDS = [
 ];
 const WORDS = {
   real: "Such as a height or a price.",
-  "yes/no": "Written as 1 and 0, or true and false. What is released is how likely yes is; no bounds are needed.",
+  "yes/no": "What is released is how likely yes is; no bounds are needed.",
   count: "0, 1, 2, and so on, such as visits. What is released is how many to expect.",
 };
 const UNSET = { model: null, lower: "", upper: "", spread: "", scatter: "", given: null, plan: null, release: null };
@@ -23,15 +23,31 @@ export function outcomeKind() {
   if (!output) return null;
   const words = h("p", { class: "hint", "aria-live": "polite" });
   const say = () => fill(words, WORDS[draft.get().outcome]);
-  const take = (outcome) => {
-    draft.set({ outcome, ...UNSET });
+  const names = h("div", { class: "pair" });
+  const set = (name) => (value) => draft.set({ [name]: value, plan: null, release: null });
+  const show = () => {
+    const { outcome, no, yes } = draft.get();
     say();
+    fill(
+      names,
+      outcome === "yes/no"
+        ? [
+            field("No is written as", textInput(no, set("no"), { id: "class-no", placeholder: "0 or false" })),
+            field("Yes is written as", textInput(yes, set("yes"), { id: "class-yes", placeholder: "1 or true" })),
+          ]
+        : null,
+    );
   };
-  say();
+  const take = (outcome) => {
+    draft.set({ outcome, no: "", yes: "", ...UNSET });
+    show();
+  };
+  show();
   return h(
     "div",
     { class: "outcome-kind" },
     choice(`What is ${output}?`, KINDS, draft.get().outcome, take, { tip: tip("kind of outcome") }),
     words,
+    names,
   );
 }

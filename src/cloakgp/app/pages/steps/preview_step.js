@@ -2,7 +2,7 @@
 
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
-import { inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
+import { boundsOf, inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
 import { number } from "../core/format.js";
 import { OUTCOMES } from "../core/outcomes.js";
 import { inputsLabel, protectSettings, protectedWords } from "../core/protection.js";
@@ -74,7 +74,7 @@ export const previewStep = {
           ["private outcome", outputOf(d)],
           ["protects", protectedWords(protectSettings(d))],
           ["outcome", OUTCOMES[d.outcome]],
-          ...(d.outcome === "yes/no" ? [] : [["bounds", `${d.lower} to ${d.upper}`]]),
+          ...(d.outcome === "yes/no" ? [] : [["bounds", (boundsOf(d) ?? []).map((bound) => number(bound)).join(" to ")]]),
           ...(d.model === "learn" ? learnedFacts(d) : kernelFacts(d)),
           ["promise", `ε = ${number(d.epsilon)}, δ = ${d.delta}`],
         ]),

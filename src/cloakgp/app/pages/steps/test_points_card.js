@@ -16,6 +16,9 @@ const GRIDS = { 1: "along a line", 2: "on a map" };
 const gridWords = (d) =>
   columnsOf(d).some((column) => column.kind === "level") ? "on a grid, for each level" : (GRIDS[inputsOf(d).length] ?? "on a grid");
 
+const allLevels = (d) => columnsOf(d).every((column) => column.kind === "level");
+const gridSize = (d, per) => columnsOf(d).reduce((all, column) => all * (column.levels.length || per), 1);
+
 // What was understood of the draft's points, in words.
 function understood(d) {
   const names = inputsOf(d);
@@ -27,9 +30,10 @@ function understood(d) {
       return error.message;
     }
   }
+  if (allLevels(d)) return `${count(gridSize(d, 1))} points in all: every level of ${names.join(" with every one of ")}.`;
   const per = typed(d.perAxis);
   return Number.isInteger(per) && per > 1
-    ? `${count(columnsOf(d).reduce((all, column) => all * (column.levels.length || per), 1))} points in all, over ${hidesInputs(d) ? "the box" : `the range of ${names.join(" and ")}`}.`
+    ? `${count(gridSize(d, per))} points in all, over ${hidesInputs(d) ? "the box" : `the range of ${names.join(" and ")}`}.`
     : "A whole number of at least 2.";
 }
 
@@ -58,7 +62,7 @@ export function testPointsCard() {
       root,
       h("h2", {}, "Where readers want predictions", tip("test points")),
       choice("Test points", options, d.where, chooseWhere, { hideLegend: true }),
-      d.where === "grid" ? perAxis() : ownPoints(names, d.ownPoints, change("ownPoints"), howToWrite(columnsOf(d))),
+      d.where === "grid" ? (allLevels(d) ? null : perAxis()) : ownPoints(names, d.ownPoints, change("ownPoints"), howToWrite(columnsOf(d))),
       points,
       d.model === "learn" || hidesInputs(d) ? null : noiseShape(kindChanged),
     );

@@ -17,6 +17,7 @@ const ENCODINGS = [
   ["utf-16-le", "UTF-16"],
   ["utf-16-be", "UTF-16, big-endian"],
 ];
+const UNSEEN = "No public input has decimals to see. If numbers of this table are written like 3,5, say so here.";
 const UNREAD = { facts: null, people: null, lengthscales: [], plan: null, release: null };
 
 function select(id, options, chosen, action) {
@@ -30,14 +31,16 @@ function select(id, options, chosen, action) {
 // Where rows are private, nothing of them is looked at: then it is said here, or the header tells.
 export function writtenFields() {
   const d = draft.get();
+  const unseen = !d.decimal && d.facts?.decimals_unseen;
   const set = (changes) => draft.set({ ...UNREAD, ...changes });
   const options = hidesInputs(d) ? [DECIMALS, ENCODINGS].map(([, ...rest]) => [["", "as the header says"], ...rest]) : [DECIMALS, ENCODINGS];
   const decimal = select("decimal", options[0], d.decimal, (value) => set({ decimal: value }));
   const encoding = select("encoding", options[1], d.encoding, (value) => set({ encoding: value }));
   return h(
     "details",
-    { class: "more", open: Boolean(d.decimal || d.encoding || d.categories.length) },
+    { class: "more", open: Boolean(d.decimal || d.encoding || d.categories.length || unseen) },
     h("summary", {}, d.facts?.written ? `Read as ${d.facts.written}. Not so?` : "How the table is written"),
+    unseen ? h("p", { class: "hint warn" }, UNSEEN) : null,
     h("div", { class: "pair" }, field("Decimals", decimal), field("Letters", encoding)),
     hidesInputs(d) ? null : numbersThatAreLevels(d, set),
   );

@@ -27,7 +27,15 @@ from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsRelease
-from cloakgp.plots.labels import NAMELESS, classes_of, columns_of, levels_of, outcome_of, predicted_words
+from cloakgp.plots.labels import (
+    NAMELESS,
+    classes_of,
+    columns_of,
+    levels_of,
+    outcome_of,
+    predicted_words,
+    yes_word,
+)
 from cloakgp.plots.maps import draw_map
 from cloakgp.plots.surface import PREDICTION, PRIVACY, UNCERTAINTY, Surface
 from cloakgp.workflow import tables
@@ -186,9 +194,8 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> Picture:
 
 def _what(release: AnyRelease, output: str) -> str:
     """What a prediction is of, in words."""
-    name = "a yes" if output in NAMELESS else output
-    words = {YES_NO: f"the probability of {name}", COUNT: f"the rate of {output}"}
-    words[CLASSES] = f"the probability of each {output}"
+    words = {YES_NO: f"the probability of {yes_word(release.plan, output)}", COUNT: f"the rate of {output}"}
+    words[CLASSES] = f"the probability of each {'class' if output in NAMELESS else output}"
     return words.get(outcome_of(release.plan), "the prediction")
 
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import ndtr
 
 from cloakgp import AutoGP
+from cloakgp.posterior import forecast
 
 X = np.linspace(0, 10, 90)[:, None]
 X_STAR = np.linspace(0.5, 9.5, 6)[:, None]
@@ -91,3 +92,13 @@ def test_many_rows_through_support_points():
     made = AutoGP((0.0, 100.0), inducing=30).plan(rows, X_STAR, epsilon=1.0, delta=1e-4)
     assert np.isfinite(made.expected_error).all()
     assert (made.expected_error < plan(1.0).expected_error).all()
+
+
+def test_curves_are_drawn_where_interpolation_makes_no_covariance():
+    """With eigenvalues below zero, those are left out."""
+    vectors = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    k = vectors @ np.diag([2.0, 1.0, 0.5, 0.1, -0.3]) @ vectors.T
+    root = forecast._root(k)
+    np.testing.assert_allclose(
+        root @ root.T, vectors @ np.diag([2.0, 1.0, 0.5, 0.1, 0.0]) @ vectors.T, atol=1e-12
+    )

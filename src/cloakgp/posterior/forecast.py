@@ -81,6 +81,16 @@ def _known(mixture: Mixture, n: FloatArray, own: FloatArray, k: FloatArray) -> F
     return np.asarray(sparse.posterior_variance)
 
 
+def _root(k: FloatArray) -> FloatArray:
+    """R with RR' = k; or of the nearest covariance, where interpolation made k none at test points."""
+    try:
+        return np.linalg.cholesky(k + _JITTER * np.trace(k) / len(k) * np.eye(len(k)))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(k)
+        root: FloatArray = vectors * np.sqrt(np.maximum(values, 0.0))
+        return root
+
+
 def linked_forecast(
     mixture: Mixture,
     state: State,
@@ -102,8 +112,7 @@ def linked_forecast(
         else:
             k, noise = settings[i].signal * mixture.support.exactly(settings[i]), settings[i].noise
             mean, k = np.zeros(len(k)), k + settings[i].level
-        jitter = _JITTER * np.trace(k) / len(k) * np.eye(len(k))
-        f = mean + np.linalg.cholesky(k + jitter) @ random.normal(size=len(k))
+        f = mean + _root(k) @ random.normal(size=len(k))
         found.append(_for_curve(mixture, f, k, noise, rows, mu, shares, kappa))
     average = np.median if learned else np.mean
     left, known = (average(np.array(each), axis=0) for each in zip(*found, strict=True))

@@ -114,7 +114,6 @@ def main(output: Path) -> None:
         window.page.set_default_timeout(120_000)
         window.sign_in()
         walk(window.page, Camera(window.page, output), write_table(Path(folder) / "heights.csv"))
-        window.check()
         browser.close()
 
 

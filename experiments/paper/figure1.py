@@ -194,7 +194,7 @@ def draw_full_range(ax, gp, X):
                 peak = FULL_RANGE[std.argmax(), 0], std.max()
                 ax.plot(*peak, "o", color=style[0], markersize=4.5)
                 words = f"{peak[1]:.0f} cm at {peak[0]:.0f} years"
-                where = {"xytext": (-8, 3), "ha": "right", "textcoords": "offset points"}
+                where = {"xytext": (0, -17), "ha": "center", "textcoords": "offset points"}
                 ax.annotate(words, peak, color=style[0], **where)
     ax.axvspan(*AGES[[0, -1], 0], color=PALE, alpha=0.2, linewidth=0)
     ax.set(xlim=FULL_RANGE[[0, -1], 0], ylim=(-10, 195), xlabel="age in years", ylabel="noise std in cm")

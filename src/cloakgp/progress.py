@@ -43,7 +43,7 @@ class Progress:
     def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
         self.label, self.total, self.done = label, total, 0
         self._stream = sys.stderr if stream is None else stream
-        self._visible = _is_terminal(self._stream)
+        self._visible = _listener.get() is None and _is_terminal(self._stream)  # who listens shows it, too
         self._next = time.monotonic() + _PATIENCE
         self._drawn = 0
         self._tell()

@@ -48,13 +48,25 @@ def test_answers_are_told_as_probabilities():
     for line in ("predict visits.cloak grid:3 --json", "export visits.cloak --csv -o table.csv --json"):
         good(line)
     found = good("predict visits.cloak grid:3 --json").data["columns"]
-    assert list(found)[3:] == ["std", "lower", "upper"]
-    assert all(name.startswith("probability_") for name in list(found)[1:3])
+    assert list(found) == ["age", "probability_well", "probability_ill", "std", "lower", "upper"]
     _, no, yes, _, lower, upper = map(np.array, found.values())
     assert np.allclose(no + yes, 1)
     assert ((lower > 0) & (lower < yes) & (yes < upper) & (upper < 1)).all()
     assert Path("table.csv").read_text().splitlines()[0].split(",")[1:3] == list(found)[1:3]
     assert run("predict visits.cloak grid:3 --include-noise").code == 2
+
+
+def test_several_classes_are_told_as_the_probability_of_each():
+    write_visits(("bus", "train"))
+    good(f"{ASKED} --classes car,bus,train -o plan.json")
+    assert "told as their probabilities: car, bus, train" in good("show plan.json").out
+    good("release plan.json visits.csv --no-ledger --yes -o visits.cloak")
+    assert "told as their probabilities: car, bus, train" in good("show visits.cloak").out
+    found = good("predict visits.cloak grid:2 --json").data["columns"]
+    names = ("probability", "std", "lower", "upper")
+    assert list(found) == ["age", *(f"{name}_{one}" for one in ("car", "bus", "train") for name in names)]
+    chances = np.array([found[f"probability_{one}"] for one in ("car", "bus", "train")])
+    assert np.allclose(chances.sum(axis=0), 1)
 
 
 def test_counts_are_told_as_rates():
@@ -72,7 +84,7 @@ def test_a_cell_that_says_neither_is_refused_without_a_word_of_it():
     good(f"{ASKED} --outcome yes/no -o plan.json")
     refused = run("release plan.json visits.csv --no-ledger --yes -o visits.cloak")
     assert refused.code == 1
-    assert "It must say yes or no in every row" in refused.err
+    assert "or, if it names none, say yes or no: yes and no" in refused.err
     assert "--missing midpoint" in refused.err
     assert "perhaps" not in refused.err
 
@@ -84,13 +96,9 @@ def test_a_cell_that_says_neither_is_refused_without_a_word_of_it():
         ("--outcome count", "--bounds LO HI must be given"),
         ("--outcome yes/no --bounds 0 5", "--bounds must be \\(0, 1\\)"),
         ("--outcome yes/no --kernel EQ(9) --noise 1", "--kernel sets a model of real outcomes"),
-        ("--outcome count --bounds 0 9 --classes a,b", "--classes must be left out for count outcomes"),
-        ("--classes a", "--classes must be two texts, no and then yes"),
-        ("--classes a,a", "--classes must be two texts, no and then yes"),
-        (
-            "--classes a,b,c",
-            "--classes must be two texts.*; got a, b, c. .*ask one question of each",
-        ),
+        ("--outcome count --bounds 0 9 --classes a,b", "--outcome must be left out where classes are named"),
+        ("--classes a", "--classes must be 2 to 100 different values"),
+        ("--classes a,a", "--classes must be 2 to 100 different values"),
     ],
 )
 def test_what_does_not_go_together_is_refused(more, said):

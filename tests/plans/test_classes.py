@@ -8,9 +8,10 @@ import pytest
 import cloakgp
 from cloakgp import GP, AutoGP, Grid, Hyperprior, Ledger, plots
 from cloakgp.kernels import EQ, Constant
+from cloakgp.ledger.charge import Account
 from cloakgp.ledger.errors import BudgetExceeded
 from cloakgp.testing import insecure_seed
-from cloakgp.workflow import releases
+from cloakgp.workflow import private_step, releases
 
 KERNEL = EQ(2.0, variance=1.5) + Constant(1.0)
 PROMISE = {"epsilon": 4.0, "delta": 1e-3}
@@ -107,8 +108,10 @@ def test_what_readers_can_do_with_it(learned):
         with pytest.raises(ValueError, match="gp must"):
             learned.remodel(wrong)
     assert learned.check_model().fits
+    shown = [line.get_label() for line in plots.plot_release(learned).get_lines()]
+    assert shown[:3] == list(NAMES)
     with pytest.raises(ValueError, match="one for each of 3 classes"):
-        plots.plot_release(learned)
+        plots.plot_release(learned, privacy=True)
     found = releases.predictions(learned, POINTS)
     np.testing.assert_array_equal(found["bus"], learned.predict_proba(POINTS)[:, 1])
     frame = learned.to_frame()
@@ -153,6 +156,10 @@ def test_two_named_classes_are_yes_and_no_by_other_names(tmp_path):
         False,
         True,
     )
+    again = GP(KERNEL, classes=("early", "late")).plan(X, POINTS, given=[release], **PROMISE)
+    assert len(again.rule.given) == 1
+    with pytest.raises(ValueError, match=r"must be of .'late', 'early'., as the plan is"):
+        GP(KERNEL, classes=("late", "early")).plan(X, POINTS, given=[release], **PROMISE)
     grid = Grid({"x": (0.0, 10.0)}, 5)
     rows = GP(KERNEL, classes=("early", "late")).plan_rows(grid, 90, POINTS, **PROMISE).release(X, words)
     assert rows.predict_proba(POINTS).shape == (8, 2)
@@ -172,6 +179,18 @@ def test_a_missing_label_is_refused_or_counts_for_none():
     with pytest.raises(ValueError, match="none of the classes"):
         plan.release(holes)
     np.testing.assert_allclose(plan.release(holes, missing="midpoint").predict_proba(POINTS).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("classes", [NAMES, ("early", "late")])
+def test_labels_of_a_file_are_read_where_they_are_private(tmp_path, classes):
+    """A plan that names its classes knows how they are written."""
+    labels = Y if len(classes) == 3 else np.where(PLACES == 2, "late", "early")
+    lines = [f"{x!r},{label}" for x, label in zip(X[:, 0].tolist(), labels, strict=True)]
+    (tmp_path / "trips.csv").write_text("\n".join(["x,mode", *lines]))
+    plan = GP(KERNEL, classes=classes).plan(X, POINTS, **PROMISE)
+    account = Account(None, None, "", None)
+    release = private_step.release(plan, str(tmp_path / "trips.csv"), "mode", "error", account)
+    assert release.predict_proba(POINTS).argmax(axis=1)[[1, 6]].tolist() == [0, len(classes) - 1]
 
 
 def test_what_there_is_not():

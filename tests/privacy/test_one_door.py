@@ -78,6 +78,7 @@ RANDOM_ALLOWED = {  # as in ALLOWED: why it may draw random numbers
     ("posterior/conditioning.py", "sample"): "public draws of f from its posterior, after the release",
     ("posterior/learning.py", "sample"): "the same, of a mixture of models",
     ("posterior/classes.py", "sample"): "the same, of each class",
+    ("posterior/forecast.py", "linked_forecast"): "curves out of the prior, from one seed for all plans",
     ("model/prior_draws.py", "draw_prior"): "public draws of the prior, from a public seed in the plan",
     ("model/prior_draws.py", "_draw"): "the same",
     ("model/prior_draws.py", "_waves"): "the same",
@@ -106,7 +107,8 @@ SWEPT |= {"inputs.X", "inputs.noise", "inputs.group_counts", "inputs.windows"}
 # tests look for y in logs and errors), or joined into one array.
 CARRIERS = {"rows/passes.py", "rows/chunks.py", "rows/on_dask.py", "rows/parquet.py"}
 LOUD = {"print", "warn", "warning", "debug", "info", "error", "log", "write", "open", "format", "repr", "str"}
-QUOTABLE = {"n_rows", "array.shape"}  # what messages in private/ may hold
+# What messages in private/ may hold; `size` is how many rows, or people, a plan is for.
+QUOTABLE = {"n_rows", "array.shape", "size", "_PLAN_AGAIN"}
 # Carriers' also: names of files and columns, types and shapes; an array's new name on a cluster.
 CARRIERS_QUOTE = {"len(self)", "name", "shape", "dtype", "path.name", "self.path.name", "column", "kind"}
 CARRIERS_QUOTE |= {"schema.names", "array.dtype", "uuid4().hex"}

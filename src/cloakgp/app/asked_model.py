@@ -22,7 +22,8 @@ def learned_gp(
 ) -> AutoGP:
     """A model that is learned; `support` are inputs that stand for many rows."""
     bounds = (asked.bounds[0], asked.bounds[1])
-    return AutoGP(bounds, outcome=asked.outcome, inducing=support, prior=prior)
+    classes = None if asked.classes is None else tuple(asked.classes)
+    return AutoGP(bounds, outcome=asked.outcome, classes=classes, inducing=support, prior=prior)
 
 
 def described_gp(asked: models.Settings, share: float = 1.0) -> GP:

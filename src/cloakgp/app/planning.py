@@ -293,8 +293,8 @@ class Planning:
         """All that decides a plan in stages."""
         if asked.hides_inputs:
             return (self._size(asked), asked.model_dump_json())
-        promise = (tuple(asked.bounds), asked.outcome, asked.epsilon, asked.delta, tuple(asked.given or ()))
-        return (self._whose(asked), _at(asked), *promise)
+        promise = (tuple(asked.bounds), asked.epsilon, asked.delta, tuple(asked.given or ()))
+        return (self._whose(asked), _at(asked), asked.outcome, tuple(asked.classes or ()), *promise)
 
     def _whose(self, asked: models.Settings) -> tuple[Any, ...]:
         """Which rows of which table, and how they are read."""

@@ -227,20 +227,17 @@ class Releasing:
         with self._uploads.snapshot(settings["data"]) as path:
             account = Account(ledger, record["dataset"], record["why"], record["request"])
             table, paid = (str(path), settings["output"]), (record["missing"], account)
-            classes = tuple(settings.get("classes", ()))
             with public_work():
                 tables.check_columns(path, columns_of(settings))
                 form = form_of(path, *written_as(settings))
             if isinstance(made, RowsPlan):
                 self._check_size(made, settings, path, entry)
                 with spending():
-                    release = private_step.release_rows(
-                        made, *table, settings.get("people"), *paid, form, classes
-                    )
+                    release = private_step.release_rows(made, *table, settings.get("people"), *paid, form)
             else:
                 ready = self._ready(made, plan, path, entry, form)
                 with spending():
-                    release = private_step.release(ready, *table, *paid, form, classes)
+                    release = private_step.release(ready, *table, *paid, form)
         return self._releases.finish(record, release)
 
     def _check_size(self, made: RowsPlan, settings: dict[str, Any], path: Path, entry: Entry | None) -> None:

@@ -122,7 +122,7 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
         _RELEASE.format(
             file=file,
             release=_ROWS_STEP.format(who=who) if whole else _STEP,
-            form=f", form, {tuple(settings.get('classes', ()))!r}",
+            form=", form",
             **asked,
         ),
         read,
@@ -205,6 +205,7 @@ def _gp(settings: dict[str, Any], is_learned: bool) -> str:
     if is_learned:
         outcome = settings.get("outcome", "real")
         told = "" if outcome == "real" else f", outcome={outcome!r}"
+        told += f", classes={tuple(settings['classes'])!r}" if settings.get("classes") else ""
         return f"cloakgp.AutoGP(bounds={bounds!r}{told})"
     number = settings.get("inducing")
     inducing = "" if number is None else f", inducing={number!r}"

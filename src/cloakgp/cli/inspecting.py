@@ -17,7 +17,7 @@ from cloakgp.cli.exits import OK, PARTIAL, Answer, command, pairs, table
 from cloakgp.errors import InputError, Refused
 from cloakgp.files import atomic, schema
 from cloakgp.ledger import Ledger
-from cloakgp.model.outcome import YES_NO
+from cloakgp.model.outcome import CHANCES
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
@@ -119,7 +119,7 @@ def _show_plan(file: Path) -> Answer:
     settings = stored.settings
     model = _set_rows(settings) if isinstance(settings, Settings) else _learned_rows(settings)
     hidden = isinstance(settings, RowSettings)
-    chances = not isinstance(settings, Settings) and settings.outcome == YES_NO
+    chances = not isinstance(settings, Settings) and settings.outcome in CHANCES
     at = f"{len(settings.at)} points" if isinstance(settings.at, np.ndarray) else settings.at
     rows = [
         ("private inputs" if hidden else "public inputs", ", ".join(settings.inputs)),

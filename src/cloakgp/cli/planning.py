@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from pathlib import Path
 from typing import Annotated, Any, TypeGuard
 
+import numpy as np
 import typer
 
 from cloakgp.calibration import default_delta
@@ -14,7 +16,7 @@ from cloakgp.cli.exits import Answer, command, note, table, working
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.kernels.words import parse
-from cloakgp.model.outcome import REAL, YES_NO
+from cloakgp.model.outcome import CHANCES, REAL, as_outcome
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
@@ -23,9 +25,9 @@ from cloakgp.plots.labels import outcome_of
 from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.workflow import boxes, pictures, points, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs, protected
+from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs, protected
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
-from cloakgp.workflow.outcomes import bounds_of, check_classes, unit_words
+from cloakgp.workflow.outcomes import bounds_of, unit_words
 from cloakgp.workflow.plan_file import PlanFile, beside
 from cloakgp.workflow.protection import Protect, repeated_ids
 from cloakgp.workflow.releases import first_column
@@ -214,6 +216,8 @@ def plan(
         return Answer({"designs": compared.table(), "best": compared.best}, lines)
     if picture is not None:
         pictures.check_path(picture)
+    if isinstance(settings, Settings) and settings.inducing is None and settings.device is None:
+        _note_many(complete_rows(X, ids, missing_inputs.value)[0])
     with connected(dask), working("planning"):
         made = settings.plan() if isinstance(settings, RowSettings) else settings.plan(X, ids)
         file = PlanFile.of(settings, made)
@@ -248,18 +252,17 @@ def _of_outcomes(
     kernel: str | None,
 ) -> dict[str, Any]:
     """What outcomes are, as settings have it, if the options that say so go together."""
-    asked = YES_NO if classes and outcome.value == REAL else outcome.value
+    asked, _ = as_outcome(outcome.value, classes)
     if kernel is not None and asked != REAL:
         raise InputError(
             f"--kernel sets a model of real outcomes, and these are {asked}. Leave out --kernel and --noise: "
             "the model is learned."
         )
-    if bounds is None and asked != YES_NO:
+    if bounds is None and asked not in CHANCES:
         raise InputError(
             "--bounds LO HI must be given: where outcomes are publicly known to lie, however generous. "
             "Outcomes that are yes or no go without: --outcome yes/no."
         )
-    check_classes(asked, classes or ())
     return {"bounds": bounds, "outcome": asked, "classes": tuple(classes or ())}
 
 
@@ -321,6 +324,23 @@ def _protected(protect: Protect | None, people: str | None, within: float | None
             "--within is how outcomes of one person go together: it needs --people COLUMN, and public inputs."
         )
     return protect
+
+
+def _note_many(X: Any) -> None:
+    """Say what an exact model of many rows takes, and what takes less; before it starts."""
+    rows = len(np.unique(X, axis=0))
+    if rows <= _MANY:
+        return
+    minutes = rows**3 / _SPEED / 60
+    note(
+        f"note: an exact model of {rows} distinct rows takes {3 * 8 * rows**2 / 2**30:.1f} GiB of memory or "
+        f"more, and {math.ceil(minutes)} minute(s) or more on one core; Ctrl-C stops it, for nothing. "
+        "--inducing 500 takes far less of both, and so does a model that is learned, without --kernel."
+    )
+
+
+_MANY = 5000
+_SPEED = 1e10  # of the cube of the rows, in a second, roughly
 
 
 def _note_people(data: Path, inputs: list[str], output: str) -> None:
@@ -423,7 +443,7 @@ def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
         some += [[shown[i], *(f"{one[i]:.4g}" for one in numbers)] for i in order]
         text += f"\n\n{table(some)}"
     if isinstance(plan, StagedPlan):
-        if outcome_of(plan) == YES_NO:
+        if outcome_of(plan) in CHANCES:
             text += (
                 "\n\nThis is a careful forecast, with nothing known of the probabilities. In "
                 f"{plan.stages} stages the release learns the model,\nand where probabilities are far from "

@@ -93,13 +93,12 @@ def release(
             before=lambda: None if overwrite else _absent(out),
         )
         column, form = (str(data), settings.output, missing.value, account), _form(settings, data)
-        classes = () if isinstance(settings, Settings) else settings.classes
         with working("releasing"):
             if isinstance(plan, RowsPlan):
                 of_people = (*column[:2], settings.people, *column[2:])
-                made = private_step.release_rows(plan, *of_people, form, classes)
+                made = private_step.release_rows(plan, *of_people, form)
             elif dask is None:
-                made = private_step.release(plan, *column, form, classes)
+                made = private_step.release(plan, *column, form)
             else:
                 assert isinstance(plan, Plan)  # checked before: no other kind goes to a cluster
                 made = private_step.release_on_cluster(plan, *column)

@@ -70,6 +70,10 @@ Season = Annotated[
         show_default=False,
     ),
 ]
+NoSeason = Annotated[
+    list[str] | None,
+    typer.Option("--season", hidden=True, metavar="COLUMN PERIODS", parser=_as_typed, show_default=False),
+]
 Outcome = Annotated[
     OutcomeWord,
     typer.Option(
@@ -81,8 +85,8 @@ Classes = Annotated[
     str | None,
     typer.Option(
         "--classes",
-        help="How no and yes are written in the output column, in this order: alive,dead.",
-        metavar="NO,YES",
+        help="What outcomes may be, as the output column has it: no,yes in this order, or car,bus,train.",
+        metavar="A,B,...",
     ),
 ]
 MissingInputs = Annotated[

@@ -21,6 +21,8 @@ from cloakgp.errors import ArgumentError
 REAL, YES_NO, COUNT, CLASSES = "real", "yes/no", "count", "classes"
 CHANCES = (YES_NO, CLASSES)
 """Those that are zeros and ones."""
+NO_YES = (False, True)
+"""The two classes of yes/no outcomes, if nobody names others."""
 MOST_CLASSES = 100
 Label = str | bool | int | float
 """What a class may be called."""

@@ -22,7 +22,7 @@ from cloakgp.plans.staged_planner import MOST_COLUMNS, most_numbers
 from cloakgp.plans.stages import Promise
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.posterior import staging
-from cloakgp.posterior.density import most_wanted
+from cloakgp.posterior.density import MOST_WANTED
 from cloakgp.posterior.support import support_points
 from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.grid import Grid
@@ -165,4 +165,4 @@ def _schedule(stages: int | None, outcome: str) -> staging.Schedule:
 
 def most_row_numbers(test_points: int, cells: int, stages: int) -> int:
     """At most how many numbers are released, whatever the designs will be."""
-    return most_numbers(most_wanted(cells), cells, 1) + most_numbers(test_points, cells, stages - 1)
+    return most_numbers(MOST_WANTED, cells, 1) + most_numbers(test_points, cells, stages - 1)

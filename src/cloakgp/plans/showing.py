@@ -68,15 +68,17 @@ def page(title: str, facts: dict[str, str], insecure: bool) -> str:
 
 
 def facts(
-    certificate: Any, columns: Columns | None, X_star: FloatArray, **more: FloatArray
+    certificate: Any, columns: Columns | None, X_star: FloatArray | None = None, **more: FloatArray
 ) -> dict[str, str]:
     """What is promised, to whom, and the size of what matters: from the least to the most."""
+    delta = getattr(certificate, "delta", 0.0)  # a selection has none
     found = {
-        "promise": f"({certificate.epsilon:g}, {certificate.delta:g})-differential privacy",
+        "promise": f"({certificate.epsilon:g}, {delta:g})-differential privacy",
         "unit": certificate.unit,
         "rows": f"{certificate.n_rows:,}",
-        "test points": f"{len(X_star):,}",
     }
+    if X_star is not None:
+        found["test points"] = f"{len(X_star):,}"
     if columns is not None:
         found["inputs"] = ", ".join(columns.names)
     sizes = {name.replace("_", " "): values for name, values in more.items()}

@@ -32,7 +32,7 @@ from cloakgp.measurements.unit import check_unit
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting
-from cloakgp.model.outcome import CHANCES, YES_NO, Label
+from cloakgp.model.outcome import CHANCES, NO_YES, YES_NO, Label
 from cloakgp.plans import showing
 from cloakgp.plans import staged_encoding as encoding
 from cloakgp.plans.linked import linked_posteriors
@@ -125,15 +125,14 @@ class StagedPlan:
         """(P,) variances of f(X*): after all stages, and if y were known."""
         rule, m, line = self.rule, self.first.measurement, self.first.line
         assert m.part is not None
-        if rule.link is not None:
-            walk, mu = rule.walk(self.start), rule.promise.mu
-            with one_blas_thread():
-                return linked_forecast(walk.mixture, self.start, walk.stage(*rule.bounds, mu))
-        if isinstance(rule.prior, Hyperprior) and not rule.given:
+        if rule.link is not None or (isinstance(rule.prior, Hyperprior) and not rule.given):
             walk, mu = rule.walk(self.start), rule.promise.mu
             with one_blas_thread():
                 rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
-                return forecast(walk.mixture, rows, mu, self.shares, rule.kappa)
+                schedule = rows, mu, self.shares, rule.kappa
+                if rule.link is not None:
+                    return linked_forecast(walk.mixture, self.start, *schedule)
+                return forecast(walk.mixture, *schedule)
         # Something is known already: the next stage's error, if it had all of the promise.
         rows, rest = m.real_matrix(), m.noise_scale**2 * m.part.share * np.eye(m.n_measurements)
         if line is None:
@@ -144,8 +143,7 @@ class StagedPlan:
     def expected_error(self) -> FloatArray:
         """(P,) std of what will be unknown of f(X*): a forecast, from the plan alone.
 
-        Of probabilities or rates, where outcomes are yes or no, or counts, and rather too large: as if the
-        first stage had all of the promise, and models were not learned.
+        Of probabilities or rates, where outcomes are yes or no, or counts.
 
         Where nothing is known but bounds, it is the median over models that might be true: about half of all
         data sets do better, and those of a wilder curve or noisier outcomes worse.
@@ -340,8 +338,10 @@ class StagedPlan:
             raise ValueError(f"y must be given: no stage of this release was answered yet.{told}")
         insecure = entry is None and testing.insecure_generator() is not None
         made = replace(self, certificate=replace(self.certificate, insecure=insecure))
-        learned = walk.state.settings, frozen(walk.state.weights)
-        return self.made(made, tuple(stages), *learned, receipt)
+        settings, weights = walk.state.settings, walk.state.weights
+        if not settings:  # nothing could be learned from the first answers
+            settings, weights = walk.mixture.believed()
+        return self.made(made, tuple(stages), settings, frozen(weights), receipt)
 
     def _stage_plan(self, walk: Walk, number: int, record: StageRecord | None) -> StagePlan:
         """As it is on record; made from what was answered so far, if it is not."""
@@ -523,7 +523,7 @@ class StagedRelease(Labelled):
     def classes(self) -> tuple[Label, ...]:
         """The classes, in the order of their probabilities; False and True for yes/no without names."""
         rule = self.plan.rule
-        return rule.classes or ((False, True) if rule.outcome == YES_NO else ())
+        return rule.classes or (NO_YES if rule.outcome == YES_NO else ())
 
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f from its posterior, by public randomness; free.
@@ -654,6 +654,11 @@ def learned_from(
 ) -> Learned:
     """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
     stages = rule.all_stages(own)
+    if not stages:
+        raise ValueError(
+            "this release holds how many rows there are, and nothing of their outcomes: no such stage was "
+            "answered. See density; or answer the others, which are paid for: recover(ledger, entry, X, y)."
+        )
     inducing = () if rule.support is None else (rule.support, "fitc")
     models = [GP(one.kernel, one.noise, rule.latent, rule.middle, *inducing) for one in settings]
     with np.errstate(divide="ignore"):

@@ -167,7 +167,7 @@ def _planned(
         raise ArgumentError(
             "given", "must be left out for classes", remedy="Plan without, and pay for all of it."
         )
-    earlier = taken(given, X, inputs.groups, unit, partition, outcome)
+    earlier = taken(given, X, inputs.groups, unit, partition, outcome, classes)
     in_all = sum(len(one.stages) for one in earlier) + len(shares)
     if in_all > MOST_IN_ALL:
         raise ArgumentError(

@@ -11,6 +11,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentTypeError
 from cloakgp.plans.whole_rows import RowsRelease
 from cloakgp.plots.page import BLUE, bare, finish_panels, new_figure
+from cloakgp.plots.places import plane
 from cloakgp.plots.predicted import TWO_SIDED_95
 from cloakgp.rows.grid import Axis
 
@@ -54,14 +55,21 @@ def plot_density(
     if len(grid.axes) == 2 and not any(axis.category for axis in grid.axes):
         across = min(across or 2, 2)
         figure = new_figure(figure, (4.3 * across, 3.9 * (3 - across)))
-        east, north = (np.linspace(axis.low, axis.high, axis.cells + 1) for axis in grid.axes)
+        sides = plane(names, (0, 1))  # longitude goes across, whichever column it is
+        order = (sides.up, sides.across)
+        edges = [np.linspace(axis.low, axis.high, axis.cells + 1) for axis in grid.axes]
+        up, east = (edges[side] for side in order)
         drawn = ((density.counts, "rows in a cell, estimated"), (density.std, "std of the estimate"))
-        for ax, (values, words) in zip(
-            figure.subplots(3 - across, across, sharex=True, sharey=True), drawn, strict=True
-        ):
-            mesh = ax.pcolormesh(east, north, values.reshape(grid.shape).T, cmap="cividis", vmin=0)
-            figure.colorbar(mesh, ax=ax, label=words)
-            ax.set(xlabel=names[0], ylabel=names[1])
+        panels = figure.subplots(3 - across, across, sharex=True, sharey=True)
+        for ax, (values, words) in zip(panels, drawn, strict=True):
+            shown = values.reshape(grid.shape).transpose(order)
+            mesh = ax.pcolormesh(east, up, shown, cmap="cividis", vmin=0)
+            bar = figure.colorbar(mesh, cax=ax.inset_axes((1.03, 0.0, 0.04, 1.0)), label=words)
+            bar.outline.set_visible(False)
+            ax.set(xlabel=names[sides.across], ylabel=names[sides.up])
+            aspect = sides.aspect(up[0], up[-1])
+            if aspect is not None:
+                ax.set_aspect(aspect)
     else:
         across = min(len(names), across or 3)
         down = -(-len(names) // across)

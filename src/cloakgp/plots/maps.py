@@ -145,7 +145,8 @@ def draw_surface(ax: Axes, surface: Surface, view: View) -> None:
         ax.add_collection(PathCollection(edge.get_paths(), zorder=4, **cover), autolim=False)
         edge.remove()
         ax.fill_between([], [], [], label=UNKNOWN, **cover)
-    bar = ax.figure.colorbar(filled, ax=ax, ticks=view.ticks, aspect=28, pad=0.02)
+    # Within the axes' own frame: as tall as the map, whatever its shape.
+    bar = ax.figure.colorbar(filled, cax=ax.inset_axes((1.03, 0.0, 0.04, 1.0)), ticks=view.ticks)
     bar.set_label(view.label)
     bar.ax.set_yticklabels(view.tick_words)
     bar.outline.set_visible(False)

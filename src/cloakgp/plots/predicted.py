@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -23,9 +23,14 @@ For plans, of which nothing else is known. Of a release see :func:`is_unknown`, 
 """
 
 
+def has_classes(shown: Any) -> TypeGuard[StagedRelease]:
+    """Whether it is a release of several classes, which has a curve for each."""
+    return isinstance(shown, StagedRelease) and shown.plan.rule.n_curves > 1
+
+
 def expect_one_curve(shown: Any) -> None:
-    """Raise for a release of several classes, which has a curve for each."""
-    if isinstance(shown, StagedRelease) and shown.plan.rule.n_curves > 1:
+    """Raise for a release of several classes."""
+    if has_classes(shown):
         raise ArgumentError(
             "release",
             "must have one curve",
@@ -36,7 +41,6 @@ def expect_one_curve(shown: Any) -> None:
 
 def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
     """The test inputs in increasing order, and that order."""
-    expect_one_curve(plan)
     if plan.X_star.shape[1] != 1:
         raise ValueError(
             f"this picture is for inputs of one column; this plan's X has {plan.X_star.shape[1]}. "

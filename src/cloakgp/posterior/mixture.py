@@ -129,6 +129,11 @@ class Mixture:
         known = (), np.empty(0), (), (), np.zeros(len(F)), F, noise, rest
         return State(self.counts, self.scatter, self.limits, self.support, *known)
 
+    def believed(self) -> tuple[tuple[Candidate, ...], FloatArray]:
+        """A few models that stand for all, with equal weights: what there is while nothing is learned."""
+        few = tuple(self.settings[:: max(1, len(self.settings) // _BROAD)])
+        return few, np.full(len(few), 1 / len(few))
+
     def fit(self, readings: Sequence[Reading], spreads: Sequence[SpreadReading] = ()) -> State:
         """What all readings together say; settings that they rule out are forgotten."""
         if isinstance(self.prior, Known):

@@ -13,6 +13,7 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
+from cloakgp.model.hyperprior import Candidate
 from cloakgp.posterior.conditioning import Uncertainty
 from cloakgp.posterior.learning import Learned, check_level
 from cloakgp.posterior.linking import Linked
@@ -133,6 +134,13 @@ class LinkedLearned(Learned):
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of probabilities or rates, by public randomness."""
         return self.link.mean(super().sample(X, n, seed) - self.link.middle)
+
+    def _noise_word(self, setting: Candidate | None = None) -> str:
+        """How many times its mean an outcome's variance is; nothing where that follows from the mean."""
+        least, most = self.link.link.noise
+        if least == most:
+            return ""
+        return "  dispersion" if setting is None else f"  {setting.noise:10.3g}"
 
 
 def _noisy(include_noise: bool | float) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cloakgp.errors import OtherSize
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.whole_rows import RowSums
 from cloakgp.private.outcomes import PrivateColumn, column, kept, numeric
@@ -22,13 +23,14 @@ from cloakgp.rows.people import as_people
 
 EXPECTED_ROWS = (
     "X, y and people must be as the plan says: X a table with the grid's columns, or an array with as many, "
-    "of numbers for ranges and the grid's own levels; y one outcome per row; as many rows as it is for, or "
-    "ids of as many people, none missing: these numbers are public. Nothing was spent."
+    "of numbers for ranges and the grid's own levels; y one outcome per row; and ids of people, if it is for "
+    "them, and only then, none of them missing. Nothing was spent."
 )
 INCOMPLETE_ROWS = (
     "X and y must be complete: something is missing, infinite, or a level unknown to the grid. Do not drop "
     "such rows: that would leak. Use missing='midpoint', which protects missingness too. Nothing was spent."
 )
+_PLAN_AGAIN = "It is public: plan again with the right one. Nothing was spent."
 Cells = NDArray[np.intp]
 
 
@@ -47,7 +49,9 @@ def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], I
     n_rows, people = _tried(lambda: len(columns[0])), table.people
     _expect(all(column.shape == (n_rows,) for column in columns) and not is_dask(table.y))
     _expect((people is None) == (m.population.max_rows is None))
-    _expect(people is not None or n_rows == m.population.size)
+    size = m.population.size
+    if people is None and n_rows != size:
+        raise OtherSize(f"the plan is for {size} rows, and here is another number. {_PLAN_AGAIN}")
     source = _tried(lambda: kept(table.y, n_rows))
     parts = _tried(lambda: [_cells_of(m.grid, columns, rows) for rows in chunks(n_rows)])
     cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
@@ -55,7 +59,8 @@ def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], I
     if people is not None:
         ids = _tried(lambda: read_ids(*people.source) if isinstance(people, PrivateColumn) else people)
         labels = _tried(lambda: as_people(ids, n_rows).labels)
-        _expect(len(np.bincount(labels)) == m.population.size)
+        if len(np.bincount(labels)) != size:
+            raise OtherSize(f"the plan is for {size} people, and here is another number. {_PLAN_AGAIN}")
         counted = evenly_kept(labels, cells, m.population.each)
     return cells, known, counted, source
 

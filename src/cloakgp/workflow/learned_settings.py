@@ -22,7 +22,6 @@ from cloakgp.rows.formats import Format
 from cloakgp.rows.people import as_within
 from cloakgp.workflow import points
 from cloakgp.workflow.inputs import complete_rows
-from cloakgp.workflow.outcomes import check_classes
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import (
     Settings,
@@ -39,7 +38,7 @@ class LearnedSettings:
     """Everything that decides a plan of :class:`cloakgp.AutoGP` but the data themselves; all of it public.
 
     As :class:`Settings`; `at` is None for points that cover the inputs and their surroundings. `outcome` is
-    what outcomes are, and `classes` how the two answers to a yes/no question are written, no first: public.
+    what outcomes are, and `classes` how they are written, if they are one of some: public.
     """
 
     inputs: tuple[str, ...]
@@ -62,7 +61,6 @@ class LearnedSettings:
 
     def __post_init__(self) -> None:
         check_output(self.inputs, self.output, self.people)
-        check_classes(self.outcome, self.classes)
         object.__setattr__(self, "within", as_within(self.within))
         gp = self.gp()
         for name, value in (("bounds", gp.bounds), ("kernels", gp.prior.kernels), ("inducing", gp.inducing)):
@@ -75,6 +73,7 @@ class LearnedSettings:
         return AutoGP(
             self.bounds,
             outcome=self.outcome,
+            classes=self.classes or None,
             kernels=self.kernels,
             stages=self.stages,
             inducing=self.inducing,

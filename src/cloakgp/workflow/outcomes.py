@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cloakgp.errors import ArgumentError
 from cloakgp.model.outcome import CLASSES, COUNT, REAL, YES_NO
-from cloakgp.plans.opening import AnyPlan
-from cloakgp.plans.staged import StagedPlan
+from cloakgp.plans.opening import AnyPlan, AnyRelease
+from cloakgp.plans.staged import StagedPlan, StagedRelease
 
 _WORDS = {
     YES_NO: "yes or no, told as the probability of yes",
@@ -17,27 +16,18 @@ _WORDS = {
 }
 
 
-def check_classes(outcome: str, classes: Sequence[str]) -> None:
-    """Raise unless these are how the answers to a yes/no question are written, or nothing."""
-    if not classes:
-        return
-    if outcome != YES_NO:
-        raise ArgumentError("classes", f"must be left out for {outcome} outcomes: they are for yes/no")
-    if len(set(classes)) != len(classes) or "" in classes or len(classes) != 2:
-        remedy = "For more of them, ask one question of each: is it this one, or not?" * (len(classes) > 2)
-        raise ArgumentError("classes", "must be two texts, no and then yes", ", ".join(classes), remedy)
-
-
 def bounds_of(plan: AnyPlan) -> tuple[float, float]:
     """The lowest and the highest that an outcome can be."""
     return plan.rule.bounds if isinstance(plan, StagedPlan) else plan.gp.limits
 
 
-def outcome_words(outcome: str, classes: Sequence[str] = ()) -> list[tuple[str, str]]:
+def outcome_words(outcome: str, classes: Sequence[Any] = ()) -> list[tuple[str, str]]:
     """(name, value) for a table of settings; nothing for real numbers."""
     if outcome == REAL:
         return []
-    named = f"; {classes[1]!r} is yes, and {classes[0]!r} is no" if classes else ""
+    named = f": {', '.join(map(str, classes))}" if classes else ""
+    if classes and outcome == YES_NO:
+        named = f"; {classes[1]!r} is yes, and {classes[0]!r} is no"
     return [("outcomes are", _WORDS[outcome] + named)]
 
 
@@ -48,12 +38,23 @@ def unit_words(outcome: str, output: str) -> str:
     )
 
 
-def named_predictions(outcome: str, found: Mapping[str, Any], classes: Sequence[str] = ()) -> dict[str, Any]:
-    """Predictions by names that say what they are; std and interval are that of the last one."""
+def named_predictions(release: AnyRelease, found: Mapping[str, Any]) -> dict[str, Any]:
+    """Predictions by names that say what they are; of yes and no, std and interval are that of yes."""
+    if not isinstance(release, StagedRelease) or release.plan.rule.outcome == REAL:
+        return dict(found)
+    rule = release.plan.rule
+    if rule.outcome == CLASSES:
+        return {_told(name, rule.classes): values for name, values in found.items()}
     rest = {name: values for name, values in found.items() if name != "mean"}
-    if outcome == COUNT:
+    if rule.outcome == COUNT:
         return {"rate": found["mean"], **rest}
-    if outcome == YES_NO:
-        no, yes = classes or ("no", "yes")
-        return {f"probability_{no}": 1 - found["mean"], f"probability_{yes}": found["mean"], **rest}
-    return dict(found)
+    no, yes = rule.classes or ("no", "yes")
+    return {f"probability_{no}": 1 - found["mean"], f"probability_{yes}": found["mean"], **rest}
+
+
+def _told(name: str, classes: Sequence[Any]) -> str:
+    """A column of predictions of one class: ``bus`` or ``bus lower``, as probability_bus or lower_bus."""
+    if name in map(str, classes):
+        return f"probability_{name}"
+    of, _, what = name.rpartition(" ")
+    return f"{what}_{of}"

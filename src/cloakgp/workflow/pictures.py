@@ -20,12 +20,13 @@ from cloakgp import plots
 from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.measurements.staged_certificate import AnyCertificate
+from cloakgp.model.outcome import CLASSES, COUNT, YES_NO
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsRelease
-from cloakgp.plots.labels import columns_of, levels_of, outcome_of, predicted_words
+from cloakgp.plots.labels import NAMELESS, columns_of, levels_of, outcome_of, predicted_words
 from cloakgp.plots.maps import draw_map
 from cloakgp.plots.surface import PREDICTION, PRIVACY, UNCERTAINTY, Surface
 from cloakgp.workflow import tables
@@ -181,7 +182,9 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> Picture:
 
 def _what(release: AnyRelease, output: str) -> str:
     """What a prediction is of, in words."""
-    words = {"yes/no": f"the probability of {output}", "count": f"the rate of {output}"}
+    name = "a yes" if output in NAMELESS else output
+    words = {YES_NO: f"the probability of {name}", COUNT: f"the rate of {output}"}
+    words[CLASSES] = f"the probability of each {output}"
     return words.get(outcome_of(release.plan), "the prediction")
 
 
@@ -228,7 +231,8 @@ def _map_drawer(
         # As tall as the map is, so that there is no empty paper beside it.
         tall = 0.8 if surface.aspect is None else _tall(surface, surface.aspect)
         width = NARROW[0] if narrow else WIDE[0]
-        figure = _figure(width, min(0.72 * width * tall + 1.5, 1.25 * width))
+        words = 0.35 * bool(release.labels.title) + 0.2 * bool(release.labels.source or release.labels.date)
+        figure = _figure(width, min(0.72 * width * tall + 1.15 + words, 1.25 * width))
         draw_map(figure.subplots(), release, surface, view, outline, release.labels)
         return figure
 

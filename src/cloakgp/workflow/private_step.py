@@ -14,10 +14,10 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from cloakgp.errors import Message, Phrase, Refused
+from cloakgp.errors import Message, OtherSize, Phrase, Refused
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.charging import as_ledger
-from cloakgp.model.outcome import YES_NO
+from cloakgp.model.outcome import CHANCES, YES_NO
 from cloakgp.plans.opening import AnyPlan, AnyRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan
@@ -36,17 +36,17 @@ UNUSABLE = Message(
 )
 
 UNUSABLE_ANSWERS = Message(
-    "the output column cannot be used. It must say yes or no in every row: yes and no, true and false, 1 and "
-    "0, or the two classes that the plan names; missing values, and others, are allowed with ",
+    "the output column cannot be used. It must have a class that the plan names in every row or, if it names "
+    "none, say yes or no: yes and no, true and false, 1 and 0. Missing values, and others, are allowed with ",
     Phrase.MIDPOINT,
-    ", which takes them to be as likely the one as the other. More is not said, because it would tell about "
+    ", which protects them, too. More is not said, because it would tell about "
     "private outcomes. Nothing was released, and nothing was spent.",
 )
 
 UNUSABLE_ROWS = Message(
-    "the table cannot be used. It must have as many rows as the plan was made for, or as many people where "
-    "all rows of one are protected, each with an id; a number for each input with a range, one of the "
-    "levels for others, and a number as its outcome. Missing and unknown ones are allowed with ",
+    "the table cannot be used. It must have an id in each row where all rows of a person are protected, a "
+    "number for each input with a range, one of the levels for others, and a number as its outcome, or what "
+    "the plan says. Missing and unknown ones are allowed with ",
     Phrase.MIDPOINT,
     ", which protects them, too. More is not said, because it would tell about private rows. Nothing was "
     "released, and nothing was spent.",
@@ -57,6 +57,13 @@ UNFINISHED = (
     "failed. What was answered is on record. Once the column is as it was, ask for the same again: it goes "
     "on, for nothing."
 )
+
+
+STOPPED = (
+    "stopped after it was paid for. What was answered is on record: run the same command again, and it goes "
+    "on where it stopped, for nothing."
+)
+STOPPED_UNCOUNTED = "stopped. Nothing was written: whatever was drawn is gone with this process."
 
 
 class UnusableOutput(Refused):
@@ -70,24 +77,27 @@ def release(
     missing: str,
     account: Account,
     form: Format | None = None,
-    classes: tuple[str, ...] = (),
 ) -> AnyRelease:
     """The release of a plan, from a column of a file; `form` is how that is written, as public columns are.
 
-    `classes` is how no and yes are written there, if the question is one, and its words are not common ones.
+    Where the plan names classes, cells are compared with these; where it is of yes and no, with common words.
     A release in stages plans as it goes: with one thread, as in ``Settings.plan``.
     """
     threads = 1 if isinstance(plan, StagedPlan) else None
-    answers = outcome_of(plan) == YES_NO
-    unusable = UNUSABLE_ANSWERS if answers else UNUSABLE
+    unusable = UNUSABLE_ANSWERS if outcome_of(plan) in CHANCES else UNUSABLE
     with _one_message(account, unusable), threadpool_limits(threads, user_api="blas"):
         return plan.release(
-            PrivateLabels(PrivateColumn(path, column, form), classes)
-            if answers
+            PrivateLabels(PrivateColumn(path, column, form))
+            if _in_common_words(plan)
             else PrivateColumn(path, column, form),
             missing=missing,
             **_paid_by(account),
         )
+
+
+def _in_common_words(plan: AnyPlan) -> bool:
+    """Whether outcomes are yes or no, and nobody said how that is written."""
+    return isinstance(plan, StagedPlan) and plan.rule.outcome == YES_NO and not plan.rule.classes
 
 
 def release_rows(
@@ -98,14 +108,13 @@ def release_rows(
     missing: str,
     account: Account,
     form: Format | None = None,
-    classes: tuple[str, ...] = (),
 ) -> AnyRelease:
     """The release of a plan of whole rows, from a file: its inputs are read where its outcomes are."""
     with _one_message(account, UNUSABLE_ROWS), threadpool_limits(1, user_api="blas"):
         return plan.release(
             {name: PrivateColumn(path, name, form) for name in plan.grid.names},
-            PrivateLabels(PrivateColumn(path, column, form), classes)
-            if outcome_of(plan) == YES_NO
+            PrivateLabels(PrivateColumn(path, column, form))
+            if _in_common_words(plan)
             else PrivateColumn(path, column, form),
             people=None if people is None else PrivateColumn(path, people, form),
             missing=missing,
@@ -146,12 +155,18 @@ def _one_message(account: Account, unusable: Message = UNUSABLE) -> Iterator[Non
     """
     try:
         yield
+    except KeyboardInterrupt:
+        if account.ledger is None:
+            raise KeyboardInterrupt(STOPPED_UNCOUNTED) from None
+        raise KeyboardInterrupt(*[STOPPED] * _is_paid(account)) from None
+    except OtherSize as error:  # which tells of the plan alone
+        failed = str(error)
     except (TypeError, ValueError):
-        failed = True
+        failed = unusable
     else:
-        failed = False
+        failed = ""
     if failed:
-        raise UnusableOutput(UNFINISHED if _is_paid(account) else unusable)
+        raise UnusableOutput(UNFINISHED if _is_paid(account) else failed)
 
 
 def _is_paid(account: Account) -> bool:

@@ -148,9 +148,6 @@ def predictions(
     about the privacy noise alone.
     """
     checks.number(level, "level", above=0.0, below=1.0)
-    outcome = outcome_of(release.plan)
-    if outcome != REAL and include_noise:
-        raise InputError(f"{outcome} outcomes have no scatter beside their prediction: leave this out.")
     if hides_inputs(release) and box_of(release) is None:
         if include_noise:
             raise InputError(
@@ -181,12 +178,11 @@ def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict
     of its own, where that is asked.
     """
     values, noise = release.released_at(X)
-    outcome, columns = outcome_of(release.plan), named_points(release, names, X)
-    if values.ndim > 1:
-        assert isinstance(release, StagedRelease)
-        return columns | by_class(release.classes, values, noise_std=noise)
-    if outcome != REAL:
-        return columns | named_predictions(outcome, predictions(release, X)) | {"noise_std": noise}
+    columns = named_points(release, names, X)
+    if isinstance(release, StagedRelease) and values.ndim > 1:
+        return columns | named_predictions(release, by_class(release.classes, values, noise_std=noise))
+    if outcome_of(release.plan) != REAL:
+        return columns | named_predictions(release, predictions(release, X)) | {"noise_std": noise}
     columns |= {"released": values, "noise_std": noise}
     if can_denoise(release):
         mean, std = release.predict(X, return_std=True)

@@ -207,8 +207,7 @@ def _fit(release: AnyRelease) -> str:
     found = model_check(release)
     if found is None:
         return ""
-    kind, word = ("fits", "The model fits") if found.fits else ("unchecked", "The model may not fit")
-    return f'<p class="{kind}">{word}: {escape(found.words)}</p>'
+    return f'<p class="{"fits" if found.fits else "unchecked"}">{escape(found.words)}</p>'
 
 
 def _noise(release: AnyRelease, units: str) -> str:
@@ -245,7 +244,7 @@ def _budget(release: AnyRelease, path: Path, ledger: Ledger | None) -> str:
     )
 
 
-def _learned(release: AnyRelease, names: list[str], shown: Sequence[Picture]) -> str:
+def _learned(release: AnyRelease, names: list[str], shown: Sequence[Picture] = ()) -> str:
     """Which models hold the weight, where the model was learned; and how it came about."""
     drawn = "".join(_figure(picture) for picture in shown)
     more = f"<details><summary>How it came about</summary>{drawn}</details>" if drawn else ""

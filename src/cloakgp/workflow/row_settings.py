@@ -20,7 +20,6 @@ from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.rows.formats import Format
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes, points
-from cloakgp.workflow.outcomes import check_classes
 from cloakgp.workflow.settings import (
     absent_of_table,
     check_description,
@@ -76,7 +75,6 @@ class RowSettings:
 
     def __post_init__(self) -> None:
         check_output(self.grid.names, self.output, self.people)
-        check_classes(self.outcome, self.classes)
         if (self.people is None) != (self.max_rows is None):
             raise InputError(
                 "people and max_rows go together: the column that says whose row each is, and how many rows "
@@ -105,7 +103,7 @@ class RowSettings:
         """The model."""
         if self.kernel is None:
             own: Any = {"kernels": self.kernels, "stages": self.stages, "inducing": self.inducing}
-            return AutoGP(self.bounds, outcome=self.outcome, **own)
+            return AutoGP(self.bounds, outcome=self.outcome, classes=self.classes or None, **own)
         return GP(self.kernel, self.noise, self.bounds, self.mean, self.inducing)
 
     def plan(self) -> RowsPlan:

@@ -14,7 +14,7 @@ from cloakgp.files import schema
 from cloakgp.measurements.staged_certificate import AnyCertificate
 from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
 from cloakgp.model.hyperprior import Hyperprior
-from cloakgp.model.outcome import CLASSES, COUNT, REAL, YES_NO
+from cloakgp.model.outcome import CHANCES, CLASSES, COUNT, REAL, YES_NO
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan
@@ -196,12 +196,12 @@ def _learned_rows(plan: StagedPlan) -> list[tuple[str, str]]:
     model = [("kernel", repr(plan.gp.kernel)), ("observation noise", f"variance {plan.gp.noise:.6g}")]
     if isinstance(prior, Hyperprior):
         model = [("model", learned_words(prior.kernels))]
-    earlier, chances = len(plan.rule.given), plan.rule.outcome == YES_NO
+    earlier, chances = len(plan.rule.given), plan.rule.outcome in CHANCES
     return [
         ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
         *model,
         *([("given", f"{earlier} earlier release(s) of the same outcomes")] if earlier else []),
-        *outcome_words(plan.rule.outcome),
+        *outcome_words(plan.rule.outcome, plan.rule.classes),
         *([] if chances else [("bounds", f"{low:g} to {high:g}; outcomes outside are clipped")]),
         ("stages", f"{plan.stages}, under one promise; each is planned from what came out before it"),
         *([("box", "; ".join(boxes.range_words(plan.grid)))] if isinstance(plan, RowsPlan) else []),

@@ -15,9 +15,9 @@ it is run with all of epsilon and with half of it. In RAND HIE people have sever
 people with all of them there; the others, which have no such unit or lose by it, get one year of each person.
 
 Prints each method's error on held-out outcomes, which are clipped to the bounds: RMSE, or log loss for
-yes/no; and how much more than without privacy, with its standard error over splits (paired). One draw of
-noise for each split; 3 splits, and 10 of the small table of heights. Draws `docs/pictures/comparison.png`
-(`--output`).
+yes/no; how much more than the better one without privacy, with its standard error over splits (paired), and
+that as a share of what one number for everybody would lose, as in the picture. One draw of noise for each
+split; 3 splits, and 10 of the small table of heights. Draws `docs/pictures/comparison.png` (`--output`).
 
 DP-EBM needs an environment of its own. `CLOAKGP_RIVALS` names one that has interpret-core; without it, one is
 made in the folder for temporary files. Finished pieces are kept (`--results`), so a stopped run goes on.
@@ -348,16 +348,18 @@ def report(names, splits, epsilon, scores):
         p, s = problem(name), split(problem(name), 0)
         unit = "people" if p.people is not None else "rows"
         n = len(np.unique(s.people)) if p.people is not None else len(s.y)
-        low, high = p.bounds
-        print(f"\n{p.words}: {n} {unit}, bounds {low:g} to {high:g}, epsilon {epsilon:g}, ", end="")
-        print(f"delta {s.delta:g}, {splits[name]} splits, {'log loss' if p.yes_no else 'RMSE'} in {p.unit}")
-        print(f"  {'protects':12}{'method':30}{'error':>9}{'above no privacy':>22}")
+        best, low, high = reference(name, scores), *p.bounds
+        gap = (scores[name, WORST] - best).mean()
+        what = f"{'log loss' if p.yes_no else 'RMSE'} in {p.unit}"
+        print(f"\n{p.words}: {n} {unit}, {splits[name]} splits, {what}")
+        print(f"bounds {low:g} to {high:g}, epsilon {epsilon:g}, delta {s.delta:g}")
+        print(f"  {'protects':11}{'method':27}{'error':>8}{'above no privacy':>19}{'share':>7}")
         for method in wanted(p):
             values = scores[name, method]
-            more = values - reference(name, scores)
-            error = standard_error(more)
-            shown = f"{more.mean():12.4g} ± {error:.2g}" if more.any() else ""
-            print(f"  {METHODS[method][0]:12}{method:30}{values.mean():9.4g}{shown:>22}")
+            more = values - best
+            shown = f"{more.mean():.3g} ± {standard_error(more):.2g}" if more.any() else ""
+            row = f"{METHODS[method][0]:11}{method:27}{values.mean():8.4g}{shown:>19}{more.mean() / gap:7.2f}"
+            print(f"  {row}")
 
 
 # The picture.

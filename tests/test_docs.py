@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp import demo, estimators
+from cloakgp import demo, estimators, ledger, plots
 from cloakgp.datasets import make_kung_like
 from cloakgp.designs import DESIGNS
 from cloakgp.files import reading, schema, staged_schema
@@ -200,6 +200,22 @@ def test_choosing_page_shows_what_the_attack_script_prints(capsys):
     assert sum(map(bool, lines)) == 12
     for *_, rare, often, guess in filter(None, lines):
         assert f"| {rare} % | {often} % | {guess} % |" in text
+
+
+def test_every_public_name_has_a_page():
+    listed = set((ROOT / "docs" / "api.md").read_text(encoding="utf-8").split())
+    missing = [name for name in cloakgp.__all__ if f"cloakgp.{name}" not in listed]
+    assert missing == ["Ledger", "kernels", "testing"]  # listed by its home, and two modules
+    assert {f"cloakgp.ledger.{name}" for name in ledger.__all__} <= listed
+    assert {f"cloakgp.plots.{name}" for name in vars(plots) if name.startswith("plot_")} <= listed
+
+
+def test_formulas_break_at_relations_and_unknown_commands_are_refused():
+    mathml = runpy.run_path(str(ROOT / "docs" / "_ext" / "mathml.py"))
+    pieces = mathml["in_pieces"](mathml["make"](r"a \le (b = c)^2 + \max_i u_i'", "inline"))
+    assert ["".join(piece.itertext()) for piece in pieces] == ["a≤", "(b=c)2+", "maxiu′i"]
+    with pytest.raises(mathml["ExtensionError"]):
+        mathml["make"](r"\nosuchcommand x", "inline")
 
 
 @pytest.mark.parametrize(

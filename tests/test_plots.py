@@ -240,7 +240,7 @@ def test_map_is_filled_and_nothing_is_shown_where_nothing_is_known(map_plan):
     assert not np.isin(PRICES, _shown(ax)).any()
     for view, said in (("uncertainty", "std of y"), ("privacy", "privacy's share of the variance")):
         ax = plots.plot_map(release, surface=surface, view=view)
-        (bar,) = [other for other in ax.get_figure().axes if other is not ax]
+        (bar,) = ax.child_axes
         assert bar.get_ylabel() == said
     with pytest.raises(ArgumentError, match="view must be one of prediction, uncertainty, privacy"):
         plots.plot_map(release, view="noise")

@@ -42,6 +42,8 @@ CUSTODIANS = {
     ("post", "/api/plans/{plan_id}/release"),
     ("get", "/api/ledger"),
     ("post", "/api/ledger/datasets"),
+    ("get", "/api/work/{work}"),
+    ("delete", "/api/work/{work}"),
     ("get", "/api/people"),
     ("post", "/api/people"),
     ("delete", "/api/people/{person_id}"),

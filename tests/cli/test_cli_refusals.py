@@ -325,7 +325,7 @@ def test_a_ledger_that_was_changed_ends_with_1():
         (("--epsilon 1", "--epsilon 0"), "epsilon"),
         (("--delta 0.01", "--delta 1"), "delta"),
         (("--at", "--design best --at"), "design must be one of"),
-        (("--at", "--plot plan.pdf --at"), ".png"),
+        (("--at", "--plot plan.gif --at"), ".png"),
         (("--at", "-o nowhere/plan.json --at"), "cannot be written there"),
         (("--at", "-o . --at"), "is a folder"),
         (("--epsilon 1", ""), "epsilon"),

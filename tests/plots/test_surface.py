@@ -70,14 +70,15 @@ def test_private_inputs_are_not_among_the_numbers_and_the_box_is_the_frame():
     assert (surface.across[0], surface.across[-1], surface.up[0], surface.up[-1]) == (-0.5, 0.3, 51.3, 51.7)
 
 
-def test_the_prior_of_a_probability_is_that_of_what_the_link_makes_of_f():
+def test_the_prior_of_a_probability_is_what_the_link_makes_of_f_about_its_level():
     X = RNG.uniform(0, 1, (40, 2))
     plan = AutoGP(outcome="yes/no", stages=2).plan(X, X[:4], epsilon=2.0, delta=1e-3)
-    release = plan.release(X[:, 0] > 0.5)
-    learned = release.learned
+    learned = (release := plan.release(X[:, 0] > 0.5)).learned
+    level = learned.latent.predict(X).mean() - learned.link.middle
     draws = []
-    for weight, model in zip(learned.weights, learned.posteriors, strict=True):
-        f = RNG.normal(size=int(40_000 * weight)) * model.gp.kernel.diag(X[:1]) ** 0.5
+    for weight, model, setting in zip(learned.weights, learned.posteriors, learned.settings, strict=True):
+        assert model.gp.kernel.diag(X[:1])[0] > setting.signal  # which has the level's in it
+        f = level + RNG.normal(size=int(40_000 * weight)) * setting.signal**0.5
         draws.append(learned.link.mean(f))
     assert prior_std(release, X[:1])[0] == pytest.approx(np.concatenate(draws).std(), rel=0.03)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp.posterior.density import CountErrors, DensityPrior, estimate
+from cloakgp.posterior.density import MOST_WANTED, CountErrors, DensityPrior, estimate
 from cloakgp.rows.grid import Grid
 
 GRIDS = {
@@ -46,6 +46,19 @@ def test_where_there_are_many_rows_counts_of_single_cells_are_known():
     rows = prior.design(10.0**2)
     found = estimate(prior, rows, rows @ counts + 10.0 * random.normal(size=len(rows)), 10.0**2)
     assert np.mean((found.counts - counts) ** 2) < 1.3 * 10.0**2
+
+
+def test_of_very_many_cells_neighbours_are_counted_together():
+    random, grid = np.random.default_rng(0), Grid({"a": (0, 1), "k": ["x", "y"], "b": (0, 1)}, cells=20)
+    counts = np.rint(60_000 * random.dirichlet(np.full(len(grid), 0.3)))
+    prior = DensityPrior(grid, counts.sum(), 0.0)
+    rows = prior.design(10.0**2)
+    assert len(rows) <= MOST_WANTED
+    assert np.linalg.norm(rows, axis=0).max() <= 1 + 1e-12
+    found = estimate(prior, rows, rows @ counts + 10.0 * random.normal(size=len(rows)), 10.0**2)
+    wrong = (found.counts - counts).reshape(10, 2, 2, 20).sum(axis=1)
+    assert np.mean(wrong**2) < 3 * 10.0**2
+    assert np.mean((found.counts - counts) ** 2) > 10 * 10.0**2  # how they share it nobody measured
 
 
 def test_a_known_total_leaves_no_error_in_it():

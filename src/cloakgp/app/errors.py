@@ -37,6 +37,7 @@ _LONGEST = 2000
 LABELS = {
     "X": "the inputs",
     "X_star": "the points",
+    "categories": "that it is a category:",
     Phrase.CREATE_LEDGER: "on the page Budget",
     Phrase.NOT_READ: "what is private was not read",
 }
@@ -69,6 +70,10 @@ def read_only(trouble: str) -> Problem:
 
 def busy(error: str) -> Problem:
     return Problem(503, "busy", error, retry_after=1)
+
+
+def stopped(error: str) -> Problem:
+    return Problem(409, "stopped", error)
 
 
 def too_many(error: str, retry_after: int = 1) -> Problem:

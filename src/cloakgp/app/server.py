@@ -24,6 +24,7 @@ from cloakgp.app import (
     routes_plans,
     routes_releases,
     routes_session,
+    routes_work,
 )
 from cloakgp.app.connections import Connections, ListeningSocket, protocol_of
 from cloakgp.app.errors import add_handlers
@@ -64,6 +65,7 @@ def create_app(state: State) -> FastAPI:
         routes_releases,
         routes_ledger,
         routes_people,
+        routes_work,
     ):
         app.include_router(part.router)
     add_pages(app)

@@ -85,17 +85,30 @@ class Found:
     lower: float
     iterations: int
     converged: bool
+    v: FloatArray
+    """(N,) multipliers of all rows."""
 
 
 def search(
-    columns: Columns, criterion: Criterion, gap: float, climb_type: type[Climb] | None = None
+    columns: Columns,
+    criterion: Criterion,
+    gap: float,
+    climb_type: type[Climb] | None = None,
+    last: FloatArray | None = None,
 ) -> Found:
-    """A shape whose bounds are within the relative `gap`, or the best found."""
+    """A shape whose bounds are within the relative `gap`, or the best found.
+
+    `last` are multipliers of the first rows, from a search that did without the others.
+    """
     climb_type = climb_type or Climb
     at_once = WORKING_SET if is_on_host(columns.down) else WORKING_SET_ON_GPU
     everything = columns.n_rows <= at_once
-    rows = np.arange(columns.n_rows) if everything else _first_rows(columns, criterion, at_once)
-    v, lower = np.ones(len(rows)), 0.0
+    if last is not None:
+        rows, v = _rows_again(columns.n_rows, last, everything)
+    else:
+        rows = np.arange(columns.n_rows) if everything else _first_rows(columns, criterion, at_once)
+        v = np.ones(len(rows))
+    lower = 0.0
     best: Found | None = None
     iterations = 0
     for _ in range(_ROUNDS):
@@ -105,7 +118,9 @@ def search(
         g = columns.squared_norms(point.shape.transform)
         upper = point.shape.size * float(g.max())
         if best is None or upper < best.upper:
-            best = Found(point.shape, float(g.max()), upper, lower, iterations, False)
+            full = np.zeros(columns.n_rows)
+            full[rows] = on_host(point.v)
+            best = Found(point.shape, float(g.max()), upper, lower, iterations, False, full)
         if best.upper <= lower * (1 + gap):
             break
         rows, v = _next_rows(rows, on_host(point.v), g, at_once)
@@ -187,6 +202,15 @@ def _first_rows(columns: Columns, criterion: Criterion, at_once: int) -> Rows:
     leverage = columns.squared_norms(shape.transform)
     norm = columns.squared_norms(like(columns.down, np.eye(columns.rank)))
     return np.unique(np.concatenate([evenly, np.argsort(-leverage)[:third], np.argsort(-norm)[:third]]))
+
+
+def _rows_again(n_rows: int, last: FloatArray, everything: bool) -> tuple[Rows, FloatArray]:
+    """The rows that counted, and the new ones, with multipliers to start from."""
+    v = np.full(n_rows, 0.3)
+    v[: len(last)] = last / last[last > 0].mean()
+    v[: len(last)] = np.where((last > 0) | everything, np.maximum(v[: len(last)], 1e-3), 0.0)
+    rows = np.flatnonzero(v)
+    return rows, v[rows]
 
 
 def _next_rows(rows: Rows, v: FloatArray, g: FloatArray, at_once: int) -> tuple[Rows, FloatArray]:

@@ -205,8 +205,13 @@ def lower_bound(E: Array, v: Array, EC: Array, EKE: Array, s: float) -> float:
     t = lambda_max gives lemma 6, and at the optimum v_i = |(Y E)_i| is best and the bound is exact.
     """
     v = _at_least(max(1e-6 * float(v.mean()), 1e-300), v)
-    eigenvalues, U = np.linalg.eigh(on_host((E / (v * s)) @ E.T))
-    total, EC, EKE = float(v.sum()), on_host(EC), on_host(EKE)  # small from here on
+    gram = on_host((E / (v * s)) @ E.T)
+    return best_bound(gram, float(v.sum()), on_host(EC), on_host(EKE))  # small from here on
+
+
+def best_bound(gram: FloatArray, total: float, EC: FloatArray, EKE: FloatArray) -> float:
+    """The best of the bounds above, by what they depend on: `gram` = E diag(1/v) E'/s, `total` = sum(v)."""
+    eigenvalues, U = np.linalg.eigh(gram)
     keep = eigenvalues > _ROUNDING * eigenvalues[-1]
     root, U = np.sqrt(eigenvalues[keep]), U[:, keep]
     # Rounding must not raise the bound.

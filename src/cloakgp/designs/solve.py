@@ -17,17 +17,26 @@ from cloakgp.model.arrays import Array, column_dots, like, on_host
 from cloakgp.model.smoothers import Smoother
 
 
-def mse(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
+def mse(
+    smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float, last: Solution | None = None
+) -> Solution:
     """Least weighted mean noise variance: the L2 factorisation ("matrix") mechanism.
 
     The coordinates are orthonormal for the weighted predictions, so tr M / sum(w) is their
     weighted mean noise variance.
     """
     columns = reduced(smoother, weights)
-    return _solution("mse", columns, search(columns, _Trace(), gap), scale=1 / float(weights.sum()))
+    return _solution(
+        "mse",
+        columns,
+        search(columns, _Trace(), gap, last=_multipliers(last)),
+        scale=1 / float(weights.sum()),
+    )
 
 
-def volume(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
+def volume(
+    smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float, last: Solution | None = None
+) -> Solution:
     """Smallest noise volume, the paper's choice: the minimum-volume enclosing ellipsoid.
 
     Its optimum depends neither on the weights nor on the coordinates, so these are whitened for
@@ -36,40 +45,53 @@ def volume(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: 
     """
     columns = reduced(smoother, weights, whiten=True)
     squared_scales = on_host((columns.up**2).sum(axis=0))
-    found = search(columns, _Volume(), gap)
+    found = search(columns, _Volume(), gap, last=_multipliers(last))
     return _solution("volume", columns, found, scale=float(np.exp(np.mean(np.log(squared_scales)))))
 
 
-def largest(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
+def largest(
+    smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float, last: Solution | None = None
+) -> Solution:
     """Smallest largest weighted noise variance, w_j M_jj."""
     columns = reduced(smoother, weights)
     points = columns.up * like(columns.up, np.sqrt(weights))[:, None]
-    found = search(columns, WorstPoint(points), gap, JointClimb)
+    found = search(columns, WorstPoint(points), gap, JointClimb, _multipliers(last))
     return _solution("max", columns, found, scale=1.0)
 
 
-def denoised(smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float) -> Solution:
+def denoised(
+    smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float, last: Solution | None = None
+) -> Solution:
     """Least weighted mean squared error of denoised predictions, given the noise to come."""
     start = mse(smoother, weights, max(gap, 0.05), noise_variance)
     assert start.reduce is not None
     return posterior(smoother, start.reduce, weights, gap, noise_variance)
 
 
-Design = Callable[[Smoother, FloatArray, float, float], Solution]
+Design = Callable[[Smoother, FloatArray, float, float, Solution | None], Solution]
 
 DESIGNS: dict[str, Design] = {"mse": mse, "max": largest, "posterior": denoised, "volume": volume}
 """A closed set: a new design is a change to this library, reviewed like the others."""
 
 
 def solve(
-    name: str, smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float = 1.0
+    name: str,
+    smoother: Smoother,
+    weights: FloatArray,
+    gap: float,
+    noise_variance: float = 1.0,
+    last: Solution | None = None,
 ) -> Solution:
     """The named design's measurements for this smoother.
 
     `noise_variance` is that of the noise to come on measurements with unit columns; only
-    `posterior` depends on it.
+    `posterior` depends on it. `last` is the same design's solution for the first rows alone.
     """
-    return DESIGNS[name](smoother, weights, gap, noise_variance)
+    return DESIGNS[name](smoother, weights, gap, noise_variance, last)
+
+
+def _multipliers(last: Solution | None) -> FloatArray | None:
+    return None if last is None else last.multipliers
 
 
 class _Trace:
@@ -123,5 +145,6 @@ def _solution(design: str, columns: Columns, found: Found, scale: float) -> Solu
         objective=found.upper * scale,
         lower_bound=min(found.lower, found.upper) * scale,  # at the optimum, up to rounding
         iterations=found.iterations,
+        multipliers=found.v,
         status="converged" if found.converged else "stopped before the gap was reached",
     )

@@ -19,7 +19,7 @@ from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.unit import check_unit
 from cloakgp.model.prior_draws import draw_prior
-from cloakgp.plans import encoding
+from cloakgp.plans import encoding, showing
 from cloakgp.plans.base import PlanBase
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
@@ -207,6 +207,18 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         values: FloatArray = self.rkhs_sensitivity * self.measurement.noise_scale * rest
         return values
 
+    def to_frame(self, X: Any = None, *, backend: str = "pandas") -> Any:
+        """Inputs as a table with the std of the privacy noise there: those given, or the function's points.
+
+        `backend` is "pandas", "polars" or "pyarrow"; it must be installed.
+        """
+        X = self.points if X is None else as_points(X, "X", self.points.shape[1], self.columns)
+        return showing.frame(self.columns, X, {"noise_std": self.noise_at(X)}, backend)
+
+    def _repr_html_(self) -> str:
+        facts = showing.facts(self.certificate, self.columns, noise_std=self.noise_at(self.points))
+        return showing.page("Plan of a whole function", facts | {"bound": self.certificate.bound}, False)
+
     def __repr__(self) -> str:
         c = self.certificate
         return (
@@ -274,6 +286,26 @@ class FunctionRelease(Remodelled, Labelled):
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f from its posterior, by public randomness; free."""
         return self.posterior.sample(X, n, seed)
+
+    def to_frame(self, X: Any = None, *, backend: str = "pandas") -> Any:
+        """Inputs as a table with the released function there and the std of its privacy noise.
+
+        Parameters
+        ----------
+        X : table or (n, D) array, optional
+            Where it is asked, free; at its own points if absent.
+        backend : {"pandas", "polars", "pyarrow"}
+            Whose table it is; it must be installed.
+        """
+        columns, points = self.plan.columns, self.plan.points
+        X = points if X is None else as_points(X, "X", points.shape[1], columns)
+        values, std = self.released_at(X)
+        return showing.frame(columns, X, {"released": values, "noise_std": std}, backend)
+
+    def _repr_html_(self) -> str:
+        noise = self.plan.noise_at(self.plan.points)
+        facts = showing.facts(self.certificate, self.plan.columns, noise_std=noise)
+        return showing.page("Release of a whole function", facts, self.certificate.insecure)
 
     def save(self, path: str | os.PathLike[str], *, sign_with: Any = None) -> None:
         """Write the release file, as for :meth:`Release.save`."""

@@ -9,7 +9,6 @@ understate the sensitivity: a lone row that it lacks may have a column many time
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from cloakgp import calibration as calibrate
-from cloakgp import designs
 from cloakgp.calibration import SIGMA_FLOOR
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.solution import Solution
@@ -40,10 +38,12 @@ from cloakgp.measurements.recipes import (
     scan,
     summed,
 )
-from cloakgp.model.inducing import Features, SparseGP, SparseRows, unexplained
-from cloakgp.model.smoothers import Rows, diagonal
+from cloakgp.model.inducing import Features, SparseGP, unexplained
+from cloakgp.model.smoothers import Rows
+from cloakgp.plans.pilot import Pilot, first_pilot, solved, space_of
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import noise_objective, offset
+from cloakgp.posterior.links import FactoredLinks
 from cloakgp.rows.chunks import one_blas_thread, steps
 from cloakgp.rows.merging import Chunk, Inputs, stacked
 from cloakgp.rows.passes import sweep
@@ -66,11 +66,8 @@ _Y_BITS, _MATRIX_BITS = 24, 26  # finest lattice
 class Survey:
     """What the first pass over X tells."""
 
-    features: Features
-    information: FloatArray
-    shared: FloatArray
-    """As `information`, for outcomes in units of their bounds over the widest's width."""
-    pilot: Inputs
+    model: SparseGP
+    pilot: Pilot
     digest: str
 
 
@@ -84,7 +81,7 @@ def _surveyed(planner: Planner) -> Survey:
     gp, inputs = planner.gp, planner.inputs
     assert isinstance(gp.inducing, np.ndarray)
     features = Features(gp.kernel, gp.inducing)
-    even = inputs.spread_evenly(max(2**12, _PILOT // len(planner.X_star)))
+    even = inputs.spread_evenly(max(2**12, _PILOT // max(len(planner.X_star), len(features.W))))
     crowd = np.zeros(len(features.Z))  # rows near each inducing input, going by the pilot
     for rows in steps(len(even)):
         near = np.abs(features.kernel_rows(even.X[rows]))
@@ -104,8 +101,10 @@ def _surveyed(planner: Planner) -> Survey:
         lone = lone[_first_of_each(lone[:, 0], lone[:, 1], most)]
         digests.append(part.digest)
     windows = None if inputs.windows is None else lone[:, 3 + columns :]
-    pilot = stacked([even, Inputs(lone[:, 3 : 3 + columns], lone[:, 2], None, windows)])
-    return Survey(features, total, shared, pilot, combined_digest(digests, inputs.groups))
+    rows = stacked([even, Inputs(lone[:, 3 : 3 + columns], lone[:, 2], None, windows)])
+    model = SparseGP(features, gp.approximation, total, planner.X_star)
+    pilot = first_pilot(planner, model, shared, rows)
+    return Survey(model, pilot, combined_digest(digests, inputs.groups))
 
 
 class _Surveyed(NamedTuple):
@@ -113,6 +112,7 @@ class _Surveyed(NamedTuple):
 
     information: FloatArray
     shared: FloatArray
+    """The same for outcomes in units of their bounds over the widest's width."""
     loners: FloatArray
     """Each with its nearest inducing input, how much it stands alone, its noise, itself, its bounds."""
     digest: bytes
@@ -155,49 +155,10 @@ def _first_of_each(kind: FloatArray, score: FloatArray, n: int) -> Rows:
     return order[np.arange(len(order)) - start < n]
 
 
-class _Pilot(SparseRows):
-    """The pilot's columns, kept, since a design asks for them often; and those of all rows together.
-
-    With G at most the sum of c c' over all N columns of C, the columns of G^(1/2) / sqrt(N) join the pilot's.
-    What keeps c' M^-1 c <= 1 for every row keeps it for them (their sum is at most the rows' mean), so they
-    forbid nothing. But no direction that matters to a row can be missing from the design.
-    """
-
-    def __init__(self, planner: Planner, model: SparseGP, pilot: Inputs) -> None:
-        super().__init__(model, pilot)
-        own = super().columns(slice(None))
-        if pilot.windows is not None:
-            own = own * ((pilot.windows[:, 1] - pilot.windows[:, 0]) / planner.widest)
-        own = own * planner.rows_by_noise(pilot.variances)  # as in Planner.scaled
-        values, vectors = np.linalg.eigh(planner.survey.shared)
-        root = vectors * np.sqrt(np.maximum(values, 0.0))
-        common = model.T @ root / np.sqrt(_largest_rest(planner.gp, pilot) * len(planner.X))
-        self._C = np.hstack([own, common])
-        self.n_rows = self._C.shape[1]
-
-    def columns(self, rows: slice | Rows) -> FloatArray:
-        columns: FloatArray = self._C[:, rows]
-        return columns
-
-
-def _largest_rest(gp: GP, pilot: Inputs) -> float:
-    """At least any row's D."""
-    largest = float(np.max(gp.noise))
-    if gp.approximation == "fitc":
-        highest = gp.kernel.range
-        largest += 100 * float(diagonal(gp.kernel, pilot.X).max()) if highest is None else highest[1]
-    return largest
-
-
 def plan_streamed(
     planner: Planner, epsilon: float, delta: float, design: str, calibration: str, gap: float
 ) -> Plan:
     """As :meth:`Planner.plan`, with a measurement that is a recipe."""
-    if design == "posterior":
-        raise ValueError(
-            f"design: 'posterior' searches a column for each row, and {len(planner.inputs)} rows are too "
-            "many for that. Use 'mse'; release.predict denoises its answer too."
-        )
     found = planner.survey
     with one_blas_thread():  # for a plan that is the same to the last bit whatever the machine's cores
         return _plan(planner, found, epsilon, delta, design, calibration, gap)
@@ -212,10 +173,18 @@ def _plan(
     calibration: str,
     gap: float,
 ) -> Plan:
-    gp = planner.gp
-    model = SparseGP(found.features, gp.approximation, found.information, planner.X_star)
-    pilot = found.pilot
-    solution = _solution(planner, model, pilot, design, gap / 4)
+    gp, model, pilot = planner.gp, found.model, found.pilot
+    expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(planner.X_star))
+    s = (planner.widest / expected_mu) ** 2
+    space = space_of(planner, model)
+
+    def reached(solution: Solution, length: float) -> float:
+        """A design's objective if its longest column has this length."""
+        if solution.features is None:
+            return solution.objective * length**2
+        return space.left(solution.features @ space.up, s * length**2) / s
+
+    solution = solved(planner, pilot, design, gap / 4, s, None)
     lower, iterations = solution.lower_bound, solution.iterations
     # Most of what the pilot lacks shows on a part of the rows already.
     few = [planner.inputs.spread_evenly(_PART)] if len(planner.inputs) > 4 * _PART else []
@@ -224,16 +193,22 @@ def _plan(
         for _ in range(_ROUNDS):
             measurement, seen = _measured(planner, model, solution, rows, epsilon, delta, calibration)
             length = measurement.sensitivity() * 2.0 ** -(measurement.y_bits + measurement.matrix_bits)
-            if best is None or solution.objective * length**2 < best[0]:
-                best = solution.objective * length**2, solution, measurement, seen
-            if best[0] <= lower * (1 + gap):
+            value = reached(solution, length)
+            if best is None or value < best[0]:
+                best = value, solution, measurement, seen
+            if best[0] <= max(lower * (1 + gap), reached(solution, 1.0) * (1 + gap / 4)):
                 break
-            pilot = stacked([pilot, seen.worst])
-            solution = _solution(planner, model, pilot, design, gap / 4)
+            pilot = pilot.joined_by(planner, seen.worst)
+            solution = solved(planner, pilot, design, gap / 4, s, solution)
             lower, iterations = max(lower, solution.lower_bound), iterations + solution.iterations
     assert best is not None
-    objective, solution, measurement, seen = best
-    reconstruction = frozen(solution.reconstruction)
+    value, solution, measurement, seen = best
+    weights, unbiased = planner.weights_for(design), solution.unbiased
+    if unbiased:
+        reconstruction = solution.reconstruction
+        objective = noise_objective(design, weights, reconstruction, measurement.noise_scale)
+    else:
+        reconstruction, objective = _denoising(gp, model, measurement, planner.X_star, weights)
     unit = measurement.width / measurement.mu()  # std of the noise for unit columns
     certificate = certify(
         measurement,
@@ -241,15 +216,13 @@ def _plan(
         planner.unit,
         design=design,
         bound="exact",
-        objective=noise_objective(
-            design, planner.weights_for(design), reconstruction, measurement.noise_scale
-        ),
-        lower_bound=min(lower, objective) * unit**2,
+        objective=objective,
+        lower_bound=min(lower, value) * unit**2,
         iterations=iterations,
-        status="converged" if objective <= lower * (1 + gap) else "stopped before the gap was reached",
+        status="converged" if value <= lower * (1 + gap) else "stopped before the gap was reached",
         jitter=0.0,
         bias=float(bias(gp, model, measurement, reconstruction, seen.rounding).max()),
-        unbiased=True,
+        unbiased=unbiased,
     )
     return Plan(
         columns=planner.columns,
@@ -257,9 +230,9 @@ def _plan(
         gp=gp,
         X=planner.X,
         X_star=planner.X_star,
-        weights=planner.weights_for(design),
+        weights=weights,
         measurement=measurement,
-        reconstruction=reconstruction,
+        reconstruction=frozen(reconstruction),
         offset=frozen(offset(gp, measurement, reconstruction)),
         gp_std=frozen(np.sqrt(model.posterior_variance)),
         certificate=certificate,
@@ -267,18 +240,19 @@ def _plan(
     )
 
 
-def _bytes(pilot: Inputs) -> bytes:
-    windows = () if pilot.windows is None else (pilot.windows,)
-    return b"".join(array.tobytes() for array in (pilot.X, pilot.variances, *windows))
+def _denoising(
+    gp: GP, model: SparseGP, measurement: FactoredMeasurement, X_star: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, float]:
+    """(P, q) how the posterior mean at X* moves with the measurements; its weighted mean squared error.
 
-
-def _solution(planner: Planner, model: SparseGP, pilot: Inputs, design: str, gap: float) -> Solution:
-    """The design for the pilot, which does not depend on the promise: solved once."""
-    key = (design, gap, hashlib.sha256(_bytes(pilot)).hexdigest())
-    if key not in planner.solved:
-        weights = planner.weights_for(design)
-        planner.solved[key] = designs.solve(design, _Pilot(planner, model, pilot), weights, gap)
-    return planner.solved[key]
+    The error beside what y itself leaves unknown.
+    """
+    linked = FactoredLinks(gp, [measurement])
+    H = linked.at(X_star)
+    noise = measurement.noise_scale**2 * np.eye(len(linked.covariance))
+    gain: FloatArray = np.linalg.solve(linked.covariance + noise, H.T).T
+    left = model.explained_variance - np.einsum("ij,ij->i", gain, H)
+    return gain, float(weights @ left / weights.sum())
 
 
 def _measured(
@@ -291,10 +265,10 @@ def _measured(
     calibration: str,
 ) -> tuple[FactoredMeasurement, Scan]:
     """Quantise the measurements, look at every column of the inputs, and scale the noise to the longest."""
-    assert solution.reduce is not None
     gp, n_rows = planner.gp, len(planner.X)
-    mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(solution.reduce))
-    reduced = solution.reduce @ model.T
+    reduced = solution.features if solution.reduce is None else solution.reduce @ model.T
+    assert reduced is not None
+    mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(reduced))
 
     def look(sums: float) -> tuple[int, Recipe, Scan]:
         """On a lattice for columns whose absolute values sum to this at most."""

@@ -27,6 +27,7 @@ from cloakgp.plans.comparison import Comparison, compare
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
+from cloakgp.progress import Progress
 from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.people import as_people, as_within, for_people
@@ -168,9 +169,15 @@ class Planner:
         expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
         if self.streamed:
             return plan_streamed(self, epsilon, delta, design, calibration, gap)
-        gp, smoother = self.gp, self.smoother
-        solution = self._solution(design, gap, (self.widest / expected_mu) ** 2)
-        parts = [on_host(solution.columns(self.scaled, block)) for block in blocks(len(self.inputs))]
+        pieces = list(blocks(len(self.inputs)))
+        with Progress("model, design, measurements", 2 + len(pieces)) as progress:
+            gp, smoother = self.gp, self.smoother
+            progress.advance()
+            solution, parts = self._solution(design, gap, (self.widest / expected_mu) ** 2), []
+            progress.advance()
+            for block in pieces:
+                parts.append(on_host(solution.columns(self.scaled, block)))
+                progress.advance()
         B, solution = np.hstack(parts), solution.on_host()
         if self.rows_of_each is not None:
             B = B / self.rows_of_each

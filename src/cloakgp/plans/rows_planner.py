@@ -15,13 +15,14 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.measurements.staged_certificate import certify_stages
 from cloakgp.measurements.whole_rows import Population, has_room
 from cloakgp.model.hyperprior import Hyperprior, Known
+from cloakgp.model.outcome import CLASSES
 from cloakgp.plans.reconstruction import relative_weights
 from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.staged_planner import MOST_COLUMNS, most_numbers
 from cloakgp.plans.stages import Promise
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.posterior import staging
-from cloakgp.posterior.density import most_wanted
+from cloakgp.posterior.density import MOST_WANTED
 from cloakgp.posterior.support import support_points
 from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.grid import Grid
@@ -52,7 +53,7 @@ def make_rows_plan(
         raise ArgumentError("grid", f"must have at most {MOST_COLUMNS} inputs", str(len(grid.axes)))
     prior = replace(model.prior_for(grid.columns, len(grid.axes)), categories=grid.columns.categories)
     asked = epsilon, delta, weights, max_rows
-    return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages, model.outcome)
+    return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages, model)
 
 
 def make_known_rows_plan(
@@ -74,7 +75,7 @@ def make_known_rows_plan(
         remedy = "Noise of each row, and downweight, which looks at X, would tell of private inputs."
         raise ArgumentError("gp", "must have one noise variance, and no downweight", remedy=remedy)
     asked = epsilon, delta, weights, max_rows
-    return _planned(Known(gp), bounds, gp.inducing, grid, n, X_star, *asked, None, gp.outcome)
+    return _planned(Known(gp), bounds, gp.inducing, grid, n, X_star, *asked, None, gp)
 
 
 def _check_grid(grid: Any) -> None:
@@ -96,8 +97,12 @@ def _planned(
     weights: Any,
     max_rows: int | None,
     stages: int | None,
-    outcome: str,
+    model: AutoGP | GP,
 ) -> RowsPlan:
+    outcome, classes = model.outcome, model.classes
+    if outcome == CLASSES:
+        remedy = "Ask of each class whether it is this one or not, by outcome='yes/no', and pay for each."
+        raise ArgumentError("classes", "must be two where whole rows are private", str(len(classes)), remedy)
     population = _population(n, max_rows)
     epsilon, delta = calibrate.promise(epsilon, delta, population.size)
     if stages is not None and stages < 2:
@@ -129,6 +134,7 @@ def _planned(
         grid=grid,
         population=population,
         outcome=outcome,
+        classes=classes,
         columns=grid.columns,
     )
     with one_blas_thread():
@@ -159,4 +165,4 @@ def _schedule(stages: int | None, outcome: str) -> staging.Schedule:
 
 def most_row_numbers(test_points: int, cells: int, stages: int) -> int:
     """At most how many numbers are released, whatever the designs will be."""
-    return most_numbers(most_wanted(cells), cells, 1) + most_numbers(test_points, cells, stages - 1)
+    return most_numbers(MOST_WANTED, cells, 1) + most_numbers(test_points, cells, stages - 1)

@@ -19,7 +19,7 @@ from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.measurements.whole_rows import Population
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting, Setting
-from cloakgp.model.outcome import REAL, YES_NO
+from cloakgp.model.outcome import CHANCES, REAL
 from cloakgp.plans.encoding import LARGEST_INPUTS, custodians_words, given_kernel
 from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.stages import Given, Promise, Rule, Stage, StagePlan
@@ -128,6 +128,8 @@ def _model_words(rule: Rule) -> dict[str, Any]:
     words: dict[str, Any] = {"bounds": list(rule.bounds)}
     if rule.outcome != REAL:  # real ones' files are as they were before there were others
         words["outcome"] = rule.outcome
+    if rule.classes:
+        words["classes"] = list(rule.classes)
     if isinstance(rule.prior, Known):
         gp = rule.prior.gp
         return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.level, **words}
@@ -191,7 +193,7 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
         rows=rows,
         **settings,
     )
-    return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
+    return rule, stages.plan(rule.promise, rule.bounds, 0, rule.n_curves), certificate
 
 
 def _settings(
@@ -212,6 +214,7 @@ def _settings(
         "kappa": manifest["kappa"],
         "version": manifest["rule"],
         "outcome": manifest["model"].get("outcome", REAL),
+        "classes": tuple(manifest["model"].get("classes", ())),
     }
 
 
@@ -263,8 +266,9 @@ def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
         return Hyperprior(**{name: tuple(value) for name, value in words["prior"].items()})
     given = given_kernel(words["kernel"], kernel)
     outcome = words.get("outcome", REAL)
-    noise = None if outcome == YES_NO else words["noise"]
-    return Known(GP(given, noise, words["bounds"], words["mean"], outcome=outcome))
+    noise = None if outcome in CHANCES else words["noise"]
+    named: Any = {"outcome": outcome, "classes": words.get("classes")}
+    return Known(GP(given, noise, words["bounds"], words["mean"], **named))
 
 
 class _Stages:
@@ -275,7 +279,7 @@ class _Stages:
         self._people = _people(arrays)
         self._unknown = schema.PEOPLE in manifest and self._people is None
 
-    def plan(self, promise: Promise, bounds: tuple[float, float], number: int) -> StagePlan:
+    def plan(self, promise: Promise, bounds: tuple[float, float], number: int, classes: int = 1) -> StagePlan:
         """The next one's plan: number `number` of its own promise."""
         at = self._next
         own = _own(self._arrays, at)
@@ -288,6 +292,7 @@ class _Stages:
             number,
             self._people,
             unknown=self._unknown,
+            classes=classes,
         )
         self._next += 1
         return plan

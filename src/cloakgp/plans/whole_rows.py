@@ -53,10 +53,11 @@ class RowsPlan(StagedPlan):
         rule = self.rule
         walk, mu = rule.walk(self.start), rule.promise.mu / rule.population.each
         with one_blas_thread():
-            if rule.link is not None:
-                return linked_forecast(walk.mixture, self.start, walk.stage(*rule.bounds, mu))
             rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
-            return forecast(walk.mixture, rows, mu, self.shares[1:], rule.kappa)
+            schedule = rows, mu, self.shares[1:], rule.kappa
+            if rule.link is not None:
+                return linked_forecast(walk.mixture, self.start, *schedule)
+            return forecast(walk.mixture, *schedule)
 
     def release(  # type: ignore[override]
         self,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cloakgp.model.outcome import COUNT, YES_NO
+from cloakgp.model.outcome import CHANCES, COUNT
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plots.labels import column_of
 from cloakgp.plots.number_words import nice_ticks, tick_words
@@ -23,7 +23,7 @@ _MOST_LEVELS = 24  # whose names fit at all
 def readable_up(ax: Axes, units: str = "", outcome: str = "") -> None:
     """Round numbers on the vertical axis, with the unit; a probability from 0 to 1, a rate from 0."""
     low, high = ax.get_ylim()
-    if outcome == YES_NO:
+    if outcome in CHANCES:
         # All of it, unless a yes is so rare, or so common, that nothing would be seen.
         low, high = (0.0, 1.0) if high - low > 0.2 else (max(low, 0.0), min(high, 1.0))
     elif outcome == COUNT:

@@ -15,10 +15,18 @@ from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plots.axes import dates_across, name_levels, readable_up
+from cloakgp.plots.classes import draw_classes
 from cloakgp.plots.labels import axis_label, levels_of, outcome_of, plan_of, predicted_words, response
 from cloakgp.plots.levels import draw_levels
 from cloakgp.plots.page import BLACK, BLUE, GREEN, GREY, ORANGE, check_style, darken, finish, new_axes
-from cloakgp.plots.predicted import Predicted, denoised_at, expect_columns, in_order
+from cloakgp.plots.predicted import (
+    Predicted,
+    denoised_at,
+    expect_columns,
+    expect_one_curve,
+    has_classes,
+    in_order,
+)
 from cloakgp.plots.private_data import draw_private
 from cloakgp.plots.shown_inputs import draw_rug
 from cloakgp.rows.inputs import as_points
@@ -51,6 +59,7 @@ def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
+    expect_one_curve(plan)
     x, order = in_order(plan)
     ax = new_axes(ax)
     label = "privacy noise, forecast" if isinstance(plan, StagedPlan) else "privacy noise"
@@ -78,7 +87,8 @@ def plot_release(
     """Draw a release: the denoised prediction, and the band in which the truth lies with probability 95 %.
 
     The band counts the GP's own uncertainty and the privacy noise together, if the model is right. For yes/no
-    outcomes it is about the probability of a yes, for counts about their rate. The ticks at the bottom are
+    outcomes it is about the probability of a yes, for counts about their rate; of several classes each has a
+    curve and a band. The ticks at the bottom are
     the training inputs, where these are public. A category has a dot and a bar for each level. All of it
     may be published, unless `private_data` is given.
 
@@ -110,13 +120,18 @@ def plot_release(
     check_style(style)
     x, order = in_order(release)
     labels = release.labels.changed(title=title, units=units, source=source, date=date)
-    ax, levels = new_axes(ax), levels_of(release.plan, 0)
+    levels = levels_of(release.plan, 0)
+    if levels or released or privacy or not denoised or private_data is not None:
+        expect_one_curve(release)
+    ax = new_axes(ax)
     if released or not denoised:
         label = "released mean" if release.unbiased else "released mean, denoised already"
         style_of: dict[str, Any] = {"marker": "x", "linestyle": ""} if levels else {}
         ax.plot(x, release.mean[order], color=ORANGE, linewidth=1.4, zorder=3, label=label, **style_of)
     if denoised and levels:
         draw_levels(ax, release, levels)
+    elif has_classes(release):
+        draw_classes(ax, release, np.linspace(x[0], x[-1], 300))
     elif denoised:
         _draw_denoised(ax, release, np.linspace(x[0], x[-1], 300))
     if privacy or not denoised:

@@ -8,12 +8,15 @@ import numpy as np
 
 from cloakgp.files.labels import Labels
 from cloakgp.model.gp import GP
-from cloakgp.model.outcome import COUNT, REAL, YES_NO
+from cloakgp.model.outcome import CLASSES, COUNT, REAL, YES_NO
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots.number_words import in_unit
 from cloakgp.rows.columns import Column, Columns
+
+NAMELESS = ("y", "outcome")
+"""What outcomes are called that have no name."""
 
 
 def plan_of(thing: Any) -> Any:
@@ -46,11 +49,13 @@ def response(plan: AnyPlan) -> str:
     return "y" if plan.columns is None or not plan.columns.response else plan.columns.response
 
 
-def predicted_words(plan: AnyPlan, units: str = "") -> str:
+def predicted_words(plan: AnyPlan, units: str = "", name: str | None = None) -> str:
     """What is predicted: a probability, a rate, or a value, with its unit."""
-    name, outcome = response(plan), outcome_of(plan)
+    name, outcome = name or response(plan), outcome_of(plan)
     if outcome == YES_NO:
-        return f"probability of {name}" if name != "y" else "probability of yes"
+        return "probability of yes" if name in NAMELESS else f"probability of {name}"
+    if outcome == CLASSES:
+        return "probability" if name in NAMELESS else f"probability of each {name}"
     return in_unit(f"rate of {name}" if outcome == COUNT else name, units)
 
 

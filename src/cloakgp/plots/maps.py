@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.files.labels import NONE, Labels
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Plan, Release
@@ -17,7 +18,7 @@ from cloakgp.plots.labels import axis_label, plan_of
 from cloakgp.plots.number_words import nice_ticks, tick_words
 from cloakgp.plots.outlines import outline_of
 from cloakgp.plots.page import BLACK, GREY, PAPER, check_style, darken, finish, new_axes
-from cloakgp.plots.predicted import Predicted, expect_columns
+from cloakgp.plots.predicted import Predicted, expect_columns, expect_one_curve
 from cloakgp.plots.shown_inputs import public_inputs
 from cloakgp.plots.surface import NEAR_PRIOR, PREDICTION, PRIVACY, VIEWS, Surface, View, surface_of
 
@@ -91,15 +92,27 @@ def plot_map(
     labels = release.labels.changed(title=title, units=units, source=source, date=date)
     if surface is None:
         surface = surface_of(release, coordinates=coordinates, held=held, units=labels.units)
+    ax = draw_map(new_axes(ax), release, surface, view, outline, labels)
+    if style == "dark":
+        darken(ax.get_figure(root=True))  # type: ignore[arg-type]
+    return ax
+
+
+def draw_map(
+    ax: Axes,
+    release: AnyRelease,
+    surface: Surface,
+    view: str,
+    outline: str | os.PathLike[str] | None = None,
+    labels: Labels = NONE,
+) -> Axes:
+    """One view of a surface, as a map with the promise and all other words."""
     lines = [] if outline is None else outline_of(outline)
-    ax = new_axes(ax)
     draw_surface(ax, surface, surface.views[view])
     for line in lines:
         ax.plot(*line.T, color=BLACK, linewidth=0.9, alpha=0.8, zorder=5)
     ax.set(xlim=surface.across[[0, -1]], ylim=surface.up[[0, -1]])
     finish(ax, release.plan, labels, below=True)
-    if style == "dark":
-        darken(ax.get_figure(root=True))  # type: ignore[arg-type]
     return ax
 
 
@@ -132,7 +145,8 @@ def draw_surface(ax: Axes, surface: Surface, view: View) -> None:
         ax.add_collection(PathCollection(edge.get_paths(), zorder=4, **cover), autolim=False)
         edge.remove()
         ax.fill_between([], [], [], label=UNKNOWN, **cover)
-    bar = ax.figure.colorbar(filled, ax=ax, ticks=view.ticks, aspect=28, pad=0.02)
+    # Within the axes' own frame: as tall as the map, whatever its shape.
+    bar = ax.figure.colorbar(filled, cax=ax.inset_axes((1.03, 0.0, 0.04, 1.0)), ticks=view.ticks)
     bar.set_label(view.label)
     bar.ax.set_yticklabels(view.tick_words)
     bar.outline.set_visible(False)
@@ -162,6 +176,7 @@ def plot_noise_map(plan_or_release: Predicted, ax: Axes | None = None) -> Axes:
     """
     plan = plan_of(plan_or_release)
     expect_columns(plan.X_star, 2, "plot_noise_map")
+    expect_one_curve(plan_or_release)
     ax, (east, north) = new_axes(ax), plan.X_star.T
     try:
         contours = ax.tricontourf(east, north, plan_or_release.noise_std, levels=10, cmap="cividis")

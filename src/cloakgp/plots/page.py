@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from cloakgp.plans.opening import AnyPlan
-    from cloakgp.plans.staged import StagedRelease
+    from cloakgp.plans.opening import AnyPlan, AnyRelease
 
 INSECURE = "INSECURE: not private"
 NOT_FOR_RELEASE = "NOT FOR RELEASE: shows private data"
@@ -33,6 +32,7 @@ _ON_DARK = {  # the same colours where the paper is dark
     "#B0B0B0": "#4A5361",
 }
 STYLES = ("light", "dark")
+_NARROW = 5.5  # inches, of a figure for telephones
 _BELOW = 34.0  # points from the axes to a legend below their name
 
 
@@ -77,9 +77,11 @@ def finish(ax: Axes, plan: AnyPlan, labels: Labels = NONE, *, below: bool = Fals
         # Clear of the axes' edges, where the ticks of the training inputs stand.
         place: dict[str, Any] = {"borderaxespad": 1.6, **legend}
         if below:
-            place = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 0.0, "ncols": 3}
-            inches = ax.get_figure(root=True).dpi_scale_trans  # type: ignore[union-attr]
-            place["bbox_transform"] = ax.transAxes + ScaledTranslation(0, -_BELOW / 72, inches)
+            figure: Any = ax.get_figure(root=True)
+            beside = 3 if figure.get_figwidth() > _NARROW else 2
+            place = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 0.0, "ncols": beside}
+            shift = ScaledTranslation(0, -_BELOW / 72, figure.dpi_scale_trans)
+            place["bbox_transform"] = ax.transAxes + shift
         key = ax.legend(frameon=False, fontsize="small", **place)
         lowest = key if below else lowest
     said = source_words(labels)
@@ -91,9 +93,11 @@ def finish(ax: Axes, plan: AnyPlan, labels: Labels = NONE, *, below: bool = Fals
         stamp(ax, 0.5, 0.5, INSECURE, fontsize=30, ha="center", va="center", rotation=15)
 
 
-def finish_panels(figure: Figure, release: StagedRelease, private: bool) -> None:
-    """The promise above several panels, and the marks of what must not be published."""
-    figure.suptitle(title(release.plan), x=0.01, ha="left", fontsize="medium")
+def finish_panels(figure: Figure, release: AnyRelease, private: bool) -> None:
+    """Title and promise above several panels, and the marks of what must not be published."""
+    lines = [release.labels.title, title(release.plan), source_words(release.labels)]
+    above = "\n".join(line for line in lines if line)
+    figure.suptitle(above, x=0.01, ha="left", fontsize="medium")
     marks = [INSECURE] * release.certificate.insecure + [NOT_FOR_RELEASE] * private
     if marks:
         words = "; ".join(marks)
@@ -143,7 +147,8 @@ def darken(figure: Figure) -> Figure:
         elif isinstance(one, Text):
             one.set_color(_on_dark(one.get_color()))
     for ax in figure.axes:
-        ax.tick_params(which="both", colors=_ON_DARK[BLACK])
+        for one in (ax, *ax.child_axes):
+            one.tick_params(which="both", colors=_ON_DARK[BLACK])
     return figure
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from cloakgp.checks import FloatArray
+from cloakgp.errors import ArgumentError
+from cloakgp.plans.functions import FunctionRelease
+from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 
@@ -20,6 +23,22 @@ For plans, of which nothing else is known. Of a release see :func:`is_unknown`, 
 """
 
 
+def has_classes(shown: Any) -> TypeGuard[StagedRelease]:
+    """Whether it is a release of several classes, which has a curve for each."""
+    return isinstance(shown, StagedRelease) and shown.plan.rule.n_curves > 1
+
+
+def expect_one_curve(shown: Any) -> None:
+    """Raise for a release of several classes."""
+    if has_classes(shown):
+        raise ArgumentError(
+            "release",
+            "must have one curve",
+            f"one for each of {len(shown.classes)} classes",
+            "Draw the columns of release.predict_proba(X), or those of release.to_frame().",
+        )
+
+
 def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
     """The test inputs in increasing order, and that order."""
     if plan.X_star.shape[1] != 1:
@@ -31,12 +50,16 @@ def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
     return plan.X_star[order, 0], order
 
 
-def denoised_at(release: Release | StagedRelease, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Prediction, and the ends of the interval in which the truth lies with probability 95 %."""
+def denoised_at(release: AnyRelease, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Prediction, and the ends of the interval in which the truth lies with probability 95 %.
+
+    Of a function that hides its inputs: its values, and where these lie but for the privacy noise.
+    """
     if isinstance(release, StagedRelease):
         low, high = release.interval(X).T
         return release.predict(X), low, high
-    mean, std = release.predict(X, return_std=True)
+    hidden = isinstance(release, FunctionRelease) and release.plan.hides_inputs
+    mean, std = release.released_at(X) if hidden else release.predict(X, return_std=True)
     return mean, mean - TWO_SIDED_95 * std, mean + TWO_SIDED_95 * std
 
 

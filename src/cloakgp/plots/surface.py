@@ -21,19 +21,22 @@ from scipy.interpolate import RegularGridInterpolator
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
+from cloakgp.kernels.base import Constant, Kernel, Sum
 from cloakgp.model.outcome import YES_NO
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.plots.labels import columns_of, outcome_of, response
-from cloakgp.plots.number_words import in_unit, nice_ticks, tick_words
+from cloakgp.plots.labels import columns_of, outcome_of, predicted_words
+from cloakgp.plots.number_words import nice_ticks, tick_words
 from cloakgp.plots.places import Plane, plane
+from cloakgp.plots.predicted import expect_one_curve
 from cloakgp.plots.shown_inputs import public_inputs
 from cloakgp.posterior.outcomes import LinkedLearned
+from cloakgp.rows.chunks import spread_evenly
 
 NEAR_PRIOR = 0.9
-"""Total std, as a share of the prior's, from which on nothing is known that was not known before.
+"""Total std, as a share of the prior's, from which on nothing is known but the level of all outcomes.
 
 At 0.9 a fifth of the prior variance is gone.
 """
@@ -41,6 +44,7 @@ PREDICTION, UNCERTAINTY, PRIVACY = VIEWS = ("prediction", "uncertainty", "privac
 _COLOURS = {PREDICTION: "viridis", UNCERTAINTY: "magma", PRIVACY: "cividis"}  # uniform, and colour-blind safe
 _POINTS = 48  # along the longer side
 _COARSE = 14  # of these for privacy's share, which takes longer to work out and is smoother
+_LEVEL = 200  # inputs at which the level of probabilities or rates is looked at
 _BEYOND = 0.02  # of the range, on each side of public inputs
 
 
@@ -83,7 +87,7 @@ class Surface:
     std: FloatArray
     """(m, n) of the prediction in total: GP and privacy together."""
     prior_std: FloatArray
-    """(m, n) what it was before anything was released."""
+    """(m, n) what it would be if nothing were known there but the level that all outcomes share."""
     privacy_share: FloatArray
     """(m, n) of the variance that is due to privacy, from 0 to 1."""
     unknown: NDArray[np.bool_]
@@ -171,21 +175,32 @@ def surface_of(
         unknown,
         shown,
         others,
-        _views((mean, std, privacy), unknown, output or response(plan), units, outcome_of(plan)),
+        _views((mean, std, privacy), unknown, predicted_words(plan, units, output), units, outcome_of(plan)),
     )
 
 
 def prior_std(release: AnyRelease, X: FloatArray) -> FloatArray:
-    """(n,) std at X of what is predicted, before anything was released: of the models that were learned."""
+    """(n,) std at X of what is predicted if nothing were known there but the level that all outcomes share.
+
+    The level is soon known, and says nothing of one place rather than of another; so it does not count.
+    """
     if not isinstance(release, StagedRelease):
-        return np.sqrt(np.asarray(release.plan.gp.kernel.diag(X), dtype=np.float64))
+        return np.sqrt(_varying(release.plan.gp.kernel, X))
     learned = release.learned
-    each = np.array([np.asarray(one.gp.kernel.diag(X), dtype=np.float64) for one in learned.posteriors])
+    each = np.array([_varying(one.gp.kernel, X) for one in learned.posteriors])
     if not isinstance(learned, LinkedLearned):
         return np.asarray(np.sqrt(learned.weights @ each))
-    means, variances, _ = learned.link.moments(np.zeros_like(each), each, learned.noise)
+    level = learned.latent.predict(spread_evenly(release.rule.inputs.X, _LEVEL)).mean() - learned.link.middle
+    means, variances, _ = learned.link.moments(np.full_like(each, level), each, learned.noise)
     apart = means - learned.weights @ means
     return np.asarray(np.sqrt(learned.weights @ (variances + apart**2)))
+
+
+def _varying(kernel: Kernel, X: FloatArray) -> FloatArray:
+    """(n,) prior variance, without that of a constant."""
+    parts = kernel.kernels if isinstance(kernel, Sum) else (kernel,)
+    differ = [part for part in parts if not isinstance(part, Constant)] or parts
+    return np.asarray(np.sum([np.asarray(part.diag(X), dtype=np.float64) for part in differ], axis=0))
 
 
 def total_std(release: AnyRelease, X: FloatArray) -> FloatArray:
@@ -212,6 +227,7 @@ def _hides_gp(release: AnyRelease) -> bool:
 
 def _predicted(release: AnyRelease, X: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Prediction and its total std."""
+    expect_one_curve(release)
     found: tuple[FloatArray, FloatArray] = (
         release.released_at(X) if _hides_gp(release) else release.predict(X, return_std=True)
     )
@@ -291,12 +307,11 @@ def _label(columns: Any, names: Sequence[str], place: int) -> str:
 
 
 def _views(
-    parts: Sequence[FloatArray], unknown: NDArray[np.bool_], output: str, unit: str, outcome: str
+    parts: Sequence[FloatArray], unknown: NDArray[np.bool_], what: str, unit: str, outcome: str
 ) -> dict[str, View]:
     prediction, std, share = parts
     known = prediction[~unknown] if not unknown.all() else prediction.ravel()
-    what = f"probability of {output}" if outcome == YES_NO else in_unit(output, unit)
-    of_std = "std of the prediction, in points" if outcome == YES_NO else f"std of {in_unit(output, unit)}"
+    of_std = f"std of the {what}" if outcome == YES_NO else f"std of {what}"
     made = [
         (PREDICTION, prediction, *_ends(known), what, unit, outcome, True),
         (UNCERTAINTY, std, 0.0, float(std.max()), of_std, unit, outcome, False),

@@ -8,6 +8,7 @@ are wrong by moves the sums of outcomes, so their covariance is handed on: :clas
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -18,14 +19,12 @@ from scipy.linalg import cho_factor, cho_solve
 
 from cloakgp import designs
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.model.given_smoother import FactoredGP, GivenGP
-from cloakgp.model.smoothers import Smoother
+from cloakgp.model.given_smoother import GivenGP
 from cloakgp.rows.grid import Grid
 
 MOST_WAVES = 160
-MOST_SINGLY = 512
-"""Cells up to which each cell's count is designed for; beyond, the largest waves."""
-_WANTED = 64  # waves that counts are designed for, at most
+MOST_WANTED = 512
+"""Counts that are designed for, at most: of single cells, or of blocks of cells where there are more."""
 _LENGTHS = (1 / 20, 1 / 10, 1 / 5, 2 / 5)  # lengthscales, as shares of each range
 _SIZES = (0.5, 1.0, 2.0, 4.0)  # std of the smooth part, in mean counts
 _ROUGH = (0.03, 0.3, 1.0)  # std of the rough part, in mean counts, beyond chance
@@ -83,31 +82,36 @@ class DensityPrior:
         ]
 
     def design(self, noise: float) -> FloatArray:
-        """(q, M) what to measure of counts, with columns of norm 1 at most, for noise of this variance."""
-        smoother = self._smoother()
-        solution = designs.solve("posterior", smoother, np.ones(smoother.n_outputs), _GAP, noise)
+        """(q, M) what to measure of counts, with columns of norm 1 at most, for noise of this variance.
+
+        What is wanted are the counts themselves; of blocks of cells, where there are many.
+        """
+        settings, blocks = self.settings(), _blocks(self.grid)
+        v = np.mean([variances for variances, _ in settings], axis=0)
+        own = float(np.mean([rough for _, rough in settings]))
+        summed = np.zeros((int(blocks.max()) + 1, len(v)))
+        np.add.at(summed, blocks, self.factors)
+        K = (summed * v) @ summed.T + np.diag(own * np.bincount(blocks))
+        smoother = GivenGP(K, K, np.diag(K))
+        solution = designs.solve("posterior", smoother, np.ones(len(K)), _GAP, noise)
         assert solution.matrix is not None
         B = np.asarray(solution.matrix)
-        rows: FloatArray = B / np.linalg.norm(B, axis=0).max()
+        rows: FloatArray = (B / np.linalg.norm(B, axis=0).max())[:, blocks]
         return rows
 
-    def _smoother(self) -> Smoother:
-        """Of the counts; what is wanted are these themselves, or waves of them where there are many."""
-        settings = self.settings()
-        v = np.mean([variances for variances, _ in settings], axis=0)
-        own = np.full(len(self.grid), np.mean([rough for _, rough in settings]))
-        if len(self.grid) <= MOST_SINGLY:
-            K = (self.factors * v) @ self.factors.T + np.diag(own)
-            return GivenGP(K, K, np.diag(K))
-        order = np.argsort(-v, kind="stable")[:_WANTED]
-        order = order[v[order] > 0]
-        S = np.diag(v)
-        return FactoredGP(self.factors, S, S[:, order], own, v[order])
 
-
-def most_wanted(cells: int) -> int:
-    """At most how many numbers a design of counts is made for."""
-    return cells if cells <= MOST_SINGLY else _WANTED
+def _blocks(grid: Grid) -> NDArray[np.intp]:
+    """(M,) which block each cell is in: one of its own, unless there are many; then neighbours share one."""
+    shape = list(grid.shape)
+    ranges = [place for place, axis in enumerate(grid.axes) if not axis.category]
+    while math.prod(shape) > MOST_WANTED and any(shape[place] > 1 for place in ranges):
+        largest = max(ranges, key=lambda place: shape[place])
+        shape[largest] = -(-shape[largest] // 2)
+    places = np.unravel_index(np.arange(len(grid)), grid.shape)
+    coarse = [place * new // old for place, new, old in zip(places, shape, grid.shape, strict=True)]
+    blocks = np.ravel_multi_index(coarse, shape)
+    n = math.prod(shape)
+    return np.asarray(blocks if n <= MOST_WANTED else blocks * MOST_WANTED // n)
 
 
 def _axis_waves(cells: int, category: bool) -> tuple[FloatArray, FloatArray]:

@@ -9,7 +9,7 @@ import numpy as np
 from cloakgp import designs
 from cloakgp.checks import FloatArray
 from cloakgp.model.given_smoother import FactoredGP, GivenGP
-from cloakgp.model.outcome import COUNT, REAL, YES_NO
+from cloakgp.model.outcome import CLASSES, COUNT, REAL, YES_NO
 from cloakgp.model.smoothers import Smoother
 from cloakgp.posterior.clipping import Clipping, linearise
 from cloakgp.posterior.density import CountErrors
@@ -24,6 +24,7 @@ KAPPA = 1.5
 _SCHEDULES: dict[str, tuple[int, float, float | None]] = {
     REAL: (STAGES, GROWTH, KAPPA),
     YES_NO: (2, GROWTH, None),  # clipping two values gains nothing: stages shape the design only
+    CLASSES: (2, GROWTH, None),
     COUNT: (5, GROWTH, 3.0),
 }
 """Stages, growth of their shares, and kappa, for each kind of outcome."""

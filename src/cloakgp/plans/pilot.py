@@ -1,0 +1,139 @@
+"""The rows that a design for many rows looks at: some, spread evenly, those that stand alone, and a few sums.
+
+With G at most the sum of c c' over all N columns of C, the columns of G^(1/2) / sqrt(N) join the pilot's.
+What keeps c' M^-1 c <= 1 for every row keeps it for them (their sum is at most the rows' mean), so they
+forbid nothing. But no direction that matters to a row can be missing from the design.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cloakgp import designs
+from cloakgp.checks import FloatArray
+from cloakgp.designs.features import Space, posterior_recipe
+from cloakgp.designs.solution import Solution
+from cloakgp.model.inducing import SparseGP
+from cloakgp.model.smoothers import Rows, diagonal
+from cloakgp.rows.chunks import steps
+from cloakgp.rows.merging import Chunk, Inputs
+from cloakgp.rows.passes import sweep
+
+if TYPE_CHECKING:
+    from cloakgp.model.gp import GP
+    from cloakgp.plans.planner import Planner
+
+_ROUGH = 0.05  # gap of the `mse` design that `posterior` starts from
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """Columns phi / D (r, n), in the units that designs count in; a smoother of as many rows."""
+
+    model: SparseGP
+    features: FloatArray
+    digest: str
+    """Of the rows, and of the order in which they came: a search starts from the last one's."""
+
+    @property
+    def n_rows(self) -> int:
+        return self.features.shape[1]
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.model.T)
+
+    @cached_property
+    def _C(self) -> FloatArray:
+        return self.model.T @ self.features
+
+    def columns(self, rows: slice | Rows) -> FloatArray:
+        """Columns of C."""
+        columns: FloatArray = self._C[:, rows]
+        return columns
+
+    def joined_by(self, planner: Planner, rows: Inputs) -> Pilot:
+        """The same and more rows."""
+        windows = () if rows.windows is None else (rows.windows,)
+        digest = hashlib.sha256(self.digest.encode())
+        for array in (rows.X, rows.variances, *windows):
+            digest.update(array.tobytes())
+        own = _columns(planner, self.model, rows)
+        return Pilot(self.model, np.hstack([self.features, own]), digest.hexdigest())
+
+
+def first_pilot(planner: Planner, model: SparseGP, shared: FloatArray, rows: Inputs) -> Pilot:
+    """These rows, and what all rows have in common: `shared` is a survey's."""
+    values, vectors = np.linalg.eigh(shared)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    common = root / np.sqrt(_largest_rest(planner.gp, rows) * len(planner.X))
+    return Pilot(model, common, "").joined_by(planner, rows)
+
+
+def _largest_rest(gp: GP, pilot: Inputs) -> float:
+    """At least any row's D."""
+    largest = float(np.max(gp.noise))
+    if gp.approximation == "fitc":
+        highest = gp.kernel.range
+        largest += 100 * float(diagonal(gp.kernel, pilot.X).max()) if highest is None else highest[1]
+    return largest
+
+
+def _columns(planner: Planner, model: SparseGP, rows: Inputs) -> FloatArray:
+    """phi / D of some rows, for outcomes in units as in :attr:`Planner.scaled`."""
+    function = partial(_features, model)
+    own = np.hstack(list(sweep(function, rows.X, rows.noise)))
+    if rows.windows is not None:
+        own *= (rows.windows[:, 1] - rows.windows[:, 0]) / planner.widest
+    own *= planner.rows_by_noise(rows.variances)
+    return own
+
+
+def _features(model: SparseGP, X: FloatArray, noise: Any) -> FloatArray:
+    parts, chunk = [], Chunk(X, noise, 1.0)
+    for rows in steps(len(chunk)):
+        step = chunk[rows]
+        phi = model.features.at(step.X)
+        phi /= model.rest(step.X, phi, step.noise)
+        parts.append(phi)
+    return np.hstack(parts)
+
+
+def solved(
+    planner: Planner, pilot: Pilot, design: str, gap: float, noise_variance: float, last: Solution | None
+) -> Solution:
+    """The design for the pilot; `last` is the one for the pilot that this one's rows joined.
+
+    Kept, since only `posterior` depends on the noise to come. What it starts from follows from the pilot's
+    history, which is part of its digest: a plan does not depend on the plans that were made before.
+    """
+    key = (design, gap, f"{pilot.digest} {noise_variance if design == 'posterior' else ''}")
+    if key not in planner.solved:
+        weights = planner.weights_for(design)
+        if design == "posterior":
+            planner.solved[key] = _posterior(planner, pilot, gap, noise_variance, last)
+        else:
+            planner.solved[key] = designs.solve(design, pilot, weights, gap, last=last)
+    return planner.solved[key]
+
+
+def _posterior(
+    planner: Planner, pilot: Pilot, gap: float, noise_variance: float, last: Solution | None
+) -> Solution:
+    """From the last solution, or from `mse`'s."""
+    space = space_of(planner, pilot.model)
+    if last is not None and last.features is not None:
+        return posterior_recipe(space, pilot.features, last.features, gap, noise_variance, fresh=False)
+    start = solved(planner, pilot, "mse", max(gap, _ROUGH), noise_variance, None)
+    assert start.reduce is not None
+    return posterior_recipe(space, pilot.features, start.reduce @ pilot.model.T, gap, noise_variance)
+
+
+def space_of(planner: Planner, model: SparseGP) -> Space:
+    """Where `posterior` searches."""
+    return Space(model.information, model.T, planner.weights)

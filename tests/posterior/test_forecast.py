@@ -40,6 +40,18 @@ def test_parts_add_up():
     assert (made.gp_std > 0).all()
 
 
+def test_nothing_is_known_far_from_all_inputs():
+    """Also where support points stand for the inputs, and interpolate."""
+    rng = np.random.default_rng(0)
+    centres = rng.uniform(2, 8, (4, 2))
+    rows = centres[rng.integers(0, 4, 300)] + 0.5 * rng.normal(size=(300, 2))
+    axis = np.linspace(-10, 20, 7)
+    around = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    made = AutoGP((0.0, 10.0), inducing=40, stages=2).plan(rows, [*centres, *around], epsilon=1.0)
+    here, far = made.expected_error[:4], made.expected_error[4:]
+    assert (far > here.min()).all()
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_it_has_the_size_of_what_comes_out(epsilon):
     """For outcomes out of the middle of the hyperprior, within a factor of three, over ten data sets."""

@@ -47,7 +47,7 @@ def _for_model(
     kappa: float | None,
 ) -> tuple[FloatArray, FloatArray]:
     support, n, m = mixture.support, mixture.counts, len(mixture.support.Z)
-    k = setting.signal * support.whole(setting) + setting.level
+    k = setting.signal * support.exactly(setting) + setting.level
     summed = rows * n
     G = summed if support.P is None else summed @ support.P
     H = G @ k[:m]
@@ -110,7 +110,7 @@ def linked_forecast(
         if state.settings:
             mean, k, noise = state.support_mean, state.support_covariance, state.noise
         else:
-            k, noise = settings[i].signal * mixture.support.whole(settings[i]), settings[i].noise
+            k, noise = settings[i].signal * mixture.support.exactly(settings[i]), settings[i].noise
             mean, k = np.zeros(len(k)), k + settings[i].level
         f = mean + _root(k) @ random.normal(size=len(k))
         found.append(_for_curve(mixture, f, k, noise, rows, mu, shares, kappa))

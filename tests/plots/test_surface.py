@@ -6,6 +6,7 @@ import pytest
 from cloakgp import GP, ArgumentError, AutoGP, Columns, Grid
 from cloakgp.kernels import EQ
 from cloakgp.plots import plot_release
+from cloakgp.plots.labels import numeric_inputs
 from cloakgp.plots.number_words import in_unit, nice_ticks, number_words, tick_words
 from cloakgp.plots.places import plane
 from cloakgp.plots.surface import NEAR_PRIOR, prior_std, surface_of
@@ -116,6 +117,7 @@ def test_inputs_beside_the_two_are_held():
     assert (surface.held, surface.aspect, surface.geographic) == ({"kind": "flat"}, 1.0, False)
     other = surface_of(release, points=4, held={"kind": "house"})
     assert (other.prediction > surface.prediction).all()
+    assert numeric_inputs(AutoGP((0, 10), categories=[1]).plan(TOWN, epsilon=4.0, delta=1e-3)) == [0]
     for held in ({"kind": "barn"}, {"easting": 1.0}):
         with pytest.raises(ArgumentError, match="held must"):
             surface_of(release, held=held)

@@ -59,6 +59,13 @@ def predicted_words(plan: AnyPlan, units: str = "", name: str | None = None) -> 
     return in_unit(f"rate of {name}" if outcome == COUNT else name, units)
 
 
+def numeric_inputs(plan: AnyPlan) -> list[int]:
+    """Which columns of X are numbers, and no categories, with names of their levels or without."""
+    width = int(plan.shown_inputs.shape[1])
+    coded = plan.rule.prior.category_columns(width) if isinstance(plan, StagedPlan) else ()
+    return [place for place in range(width) if place not in coded and not levels_of(plan, place)]
+
+
 def yes_word(plan: AnyPlan, name: str) -> str:
     """What a yes is called: as its class is, or the outcome; or yes."""
     classes = plan.rule.classes if isinstance(plan, StagedPlan) else ()

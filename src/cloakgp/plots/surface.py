@@ -27,7 +27,7 @@ from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.plots.labels import classes_of, columns_of, outcome_of, predicted_words
+from cloakgp.plots.labels import classes_of, columns_of, numeric_inputs, outcome_of, predicted_words
 from cloakgp.plots.number_words import nice_ticks, tick_words
 from cloakgp.plots.places import Plane, plane
 from cloakgp.plots.shown_inputs import public_inputs
@@ -146,9 +146,7 @@ def surface_of(
     width = int(plan.shown_inputs.shape[1])
     if names is None:
         names = [f"x{place + 1}" for place in range(width)] if columns is None else columns.names
-    levels = [()] * width if columns is None else [one.levels for one in columns.inputs]
-    numeric = [place for place in range(width) if not levels[place]]
-    axes = plane(names, numeric, coordinates)
+    axes = plane(names, numeric_inputs(plan), coordinates)
     (west, east), (south, north) = (_range(release, place) for place in (axes.across, axes.up))
     aspect = axes.aspect(south, north)
     n, m = _sizes(points, (east - west, (north - south) * aspect) if aspect else None)

@@ -32,6 +32,7 @@ from cloakgp.plots.labels import (
     classes_of,
     columns_of,
     levels_of,
+    numeric_inputs,
     outcome_of,
     predicted_words,
     yes_word,
@@ -119,7 +120,7 @@ def release_pictures(
     if columns == 1 and not isinstance(release, FunctionRelease):
         shown.append(_curve(release, inputs[0], output))
     elif predicts:
-        numeric = [place for place in range(columns) if not levels_of(release.plan, place)]
+        numeric = numeric_inputs(release.plan)
         if len(numeric) >= 2 and (columns == 2 or _are_places(inputs, numeric, coordinates)):
             shown += _maps(release, inputs, output, coordinates, outline)
         shown.append(_slices(release, inputs, output))

@@ -78,6 +78,7 @@ RANDOM_ALLOWED = {  # as in ALLOWED: why it may draw random numbers
     ("posterior/conditioning.py", "sample"): "public draws of f from its posterior, after the release",
     ("posterior/learning.py", "sample"): "the same, of a mixture of models",
     ("posterior/classes.py", "sample"): "the same, of each class",
+    ("posterior/forecast.py", "linked_forecast"): "curves out of the prior, from one seed for all plans",
     ("model/prior_draws.py", "draw_prior"): "public draws of the prior, from a public seed in the plan",
     ("model/prior_draws.py", "_draw"): "the same",
     ("model/prior_draws.py", "_waves"): "the same",

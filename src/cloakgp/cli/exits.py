@@ -24,19 +24,17 @@ import inspect
 import json
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import typer
-from typer.core import TyperGroup
 from typer.models import OptionInfo
 
 from cloakgp.calibration import WeakPromiseWarning
-from cloakgp.cli.typed_numbers import plain_words
-from cloakgp.errors import InputError, Refused
+from cloakgp.errors import Refused
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.files.signing import SignatureError
 from cloakgp.progress import heard_by
@@ -120,36 +118,6 @@ def options_of(function: Callable[..., Any]) -> dict[str, str]:
                 given = [word for word in written if isinstance(word, str) and word.startswith("--")]
                 found[name] = given[0] if given else f"--{name.replace('_', '-')}"
     return found
-
-
-class Commands(TyperGroup):
-    """All commands together: here, what was typed wrongly is found out before any of them runs."""
-
-    def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
-        """Run what was typed; with ``--json`` in it, wrong usage gives a JSON object, too."""
-        typed = sys.argv[1:] if args is None else args
-        try:
-            args = plain_words(typed)
-        except InputError as error:
-            note(f"cloakgp: {error}")
-            if "--json" in typed:
-                print_json({"error": str(error), "exit_code": BAD_INPUT})
-            raise SystemExit(BAD_INPUT) from None
-        if "--json" not in typed or not options.get("standalone_mode", True):
-            return super().main(args, *rest, **options)
-        try:
-            code = super().main(args, *rest, **options | {"standalone_mode": False})
-        except Exception as error:
-            if not hasattr(error, "format_message"):  # not one of typer's
-                raise
-            _wrong_usage(error)
-        raise SystemExit(code)
-
-
-def _wrong_usage(error: Any) -> NoReturn:
-    error.show()
-    print_json({"error": error.format_message(), "exit_code": error.exit_code})
-    raise SystemExit(error.exit_code)
 
 
 def exit_code(error: Exception) -> int | None:

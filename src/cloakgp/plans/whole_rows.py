@@ -86,7 +86,8 @@ class RowsPlan(StagedPlan):
             as the plan allows, spread evenly over the cells that they are in.
         missing : {"error", "midpoint"}
             What to do if something is missing or a level unknown: refuse, or protect that, too. Then such a
-            row counts in one fixed cell, if it is an input, with the middle of the window as its outcome.
+            row counts in one fixed cell, if it is an input, with the middle of the window as its outcome; of
+            several classes, for all alike.
         ledger, dataset, why, request
             Who pays: see :meth:`Plan.release`.
         """

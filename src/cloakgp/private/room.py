@@ -9,7 +9,7 @@ maximum picks one. Only its index leaves.
 
 Why that is private (``docs/proofs.md``, theorems 1, 17, 20, 21, lemmas 11, 22, 23): ``y_int`` is in [0, 2^b]
 whatever y is, so one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm (of several
-classes, root of 2 times that), and each score by at most the declared sensitivity, in exact integers; noise
+classes, up to twice that), and each score by at most the declared sensitivity, in exact integers; noise
 is scaled to that, and all else sees what is noisy.
 
 What else could leak, and why it does not: the work done does not depend on y's values (no branch,
@@ -96,7 +96,7 @@ def measure(
         Public: which rows of y count, and their labels, if they have some. Others are refused.
     classes : tuple
         Public: if given, y is not numbers, but each one of these; what is none of them is missing. Of two, y
-        is the second or not. Of more, what is missing counts for none of them.
+        is the second or not. Of more, what is missing counts for none of them; in whole rows, for all alike.
     """
     return add_noise(_times(measurement, y, missing, rows, classes), measurement.sigma)
 

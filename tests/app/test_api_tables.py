@@ -78,28 +78,7 @@ def test_what_columns_hold_is_told_of_public_ones(clinic):
     assert facts["ranges"]["age"] == [20.5, 66.5]
 
 
-def test_yes_or_no_by_levels_and_dates_from_the_table_to_an_answer(clinic, tmp_path):
-    found = plan_and_release(
-        clinic, "ill", at={"points": [[30.0, "west", "2024-02-03"], [60, "nørd", "2024-05-31"]]}
-    )
-    assert found["settings"]["bounds"] == [0.0, 1.0]
-    assert [one["name"] for one in found["columns"]] == ["age", "clinic", "day"]
-    low, high = np.array(found["lower"]), np.array(found["upper"])
-    assert ((low > 0) & (low < found["denoised"]) & (high < 1)).all()
-    client = clinic.client("analyst")
-    asked = {"points": [[30.0, "west", "2024-02-03"], [30.0, "east", "2024-02-03"]]}
-    answer = client.post(f"/api/releases/{found['id']}/predict", json=asked).json()
-    assert answer["mean"][0] == pytest.approx(found["denoised"][0])
-    assert answer["std"][1] > answer["std"][0]  # nobody knows the east
-    for wrong in (["west", 30.0, "2024-02-03"], [30.0, "west", "soon"], [30.0, "west"]):
-        refused = client.post(f"/api/releases/{found['id']}/predict", json={"points": [wrong]})
-        assert (refused.status_code, refused.json()["code"]) == (422, "bad_input")
-    table = client.get(f"/api/releases/{found['id']}/csv").text.splitlines()
-    assert table[1].startswith('30,"west","2024-02-03",')
-    assert redone(clinic, found["id"], tmp_path) == clinic.state.folder.release(found["id"]).read_bytes()
-
-
-def test_counts_have_rates_and_rows_without_an_input_can_be_left_out(clinic, tmp_path):
+def test_from_a_table_with_holes_to_probabilities_by_level(clinic, tmp_path):
     client = clinic.client()
     rows = [dict(row) for row in ROWS]
     rows[3]["clinic"] = rows[8]["age"] = ""
@@ -109,20 +88,39 @@ def test_counts_have_rates_and_rows_without_an_input_can_be_left_out(clinic, tmp
     assert (refused.status_code, refused.json()["code"]) == (422, "missing_inputs")
     assert "row 9 does not" in refused.json()["error"]
     assert "2 of 60 rows" in refused.json()["error"]
-    facts = client.post("/api/data/holes.csv/inputs", json={**asked, "missing_inputs": "drop"}).json()
+    drop = {"missing_inputs": "drop"}
+    facts = client.post("/api/data/holes.csv/inputs", json={**asked, **drop}).json()
     assert (facts["rows"], facts["dropped"]) == (N - 2, 2)
-    count = {
-        "outcome": "count",
-        "classes": None,
-        "output": "visits",
-        "bounds": [0, 20],
-        "missing_inputs": "drop",
-    }
-    found = plan_and_release(clinic, "visits", **asked, **count, data="holes.csv", at="grid:3")
+    where = {"points": [[30.0, "west"], [60, "nørd"]]}
+    found = plan_and_release(clinic, "ill", **asked, **drop, data="holes.csv", at=where)
     assert found["certificate"]["n_rows"] == N - 2
+    assert found["settings"]["bounds"] == [0.0, 1.0]
+    assert [one["name"] for one in found["columns"]] == ["age", "clinic"]
+    low, high = np.array(found["lower"]), np.array(found["upper"])
+    assert ((low > 0) & (low < found["denoised"]) & (high < 1)).all()
+    client = clinic.client("analyst")
+    predict = f"/api/releases/{found['id']}/predict"
+    answer = client.post(predict, json={"points": [[30.0, "west"], [30.0, "east"]]}).json()
+    assert answer["mean"][0] == pytest.approx(found["denoised"][0])
+    assert answer["std"][1] > answer["std"][0]  # nobody knows the east
+    for wrong in (["west", 30.0], [30.0]):
+        refused = client.post(predict, json={"points": [wrong]})
+        assert (refused.status_code, refused.json()["code"]) == (422, "bad_input")
+    table = client.get(f"/api/releases/{found['id']}/csv").text.splitlines()
+    assert table[1].startswith('30,"west",')
+    assert redone(clinic, found["id"], tmp_path) == clinic.state.folder.release(found["id"]).read_bytes()
+
+
+def test_counts_have_rates_by_date(clinic):
+    count = {"outcome": "count", "classes": None, "output": "visits", "bounds": [0, 20], "inputs": ["day"]}
+    found = plan_and_release(clinic, "visits", **count, at={"points": [["2024-02-03"], ["2024-05-31"]]})
     assert min(found["lower"]) > 0
     assert cloakgp.load(clinic.state.folder.release(found["id"])).plan.columns.response == "visits"
-    assert redone(clinic, found["id"], tmp_path) == clinic.state.folder.release(found["id"]).read_bytes()
+    asked = {"points": [["2024-05-31"]]}
+    answer = clinic.client().post(f"/api/releases/{found['id']}/predict", json=asked).json()
+    assert answer["mean"] == pytest.approx(found["denoised"][1:])
+    refused = clinic.client().post(f"/api/releases/{found['id']}/predict", json={"points": [["soon"]]})
+    assert "must hold dates in 'day'" in refused.json()["error"]
 
 
 def test_a_described_model_has_categories_and_whole_rows_a_way_of_writing(clinic):

@@ -47,8 +47,8 @@ def test_a_preview_says_how_far_it_is_and_can_be_stopped(busy, monkeypatch):
     asked = {"json": SETTINGS, "headers": {"X-Work": WORK}}
     answer = client.post("/api/preview", **asked)
     assert (answer.status_code, answer.json()["code"]) == (409, "stopped")
-    assert seen == [{"doing": "forecast", "done": done, "total": 24} for done in range(3)]
-    assert client.get(f"/api/work/{WORK}").status_code == 404  # it is over
+    assert seen == [{"under_way": True, "doing": "forecast", "done": done, "total": 24} for done in range(3)]
+    assert not client.get(f"/api/work/{WORK}").json()["under_way"]  # it is over
     assert client.post("/api/preview", **asked).status_code == 200  # nothing was left behind
 
 

@@ -603,7 +603,7 @@ def test_messages_name_commands_and_options_not_python():
     assert "(cloakgp ledger verify --release compares it with the ledger)" in checked.data["checks"][-1]
     assert "(cloakgp ledger verify --release compares it with the ledger)" in good("verify heights.cloak").out
     good("export heights.cloak --html")
-    assert "(cloakgp ledger verify --release compares it with the ledger)" in Path("heights.html").read_text()
+    assert "<code>cloakgp ledger verify --release</code>" in Path("heights.html").read_text()
 
 
 def test_an_answer_of_another_plan_says_which_option_gives_a_new_one(monkeypatch):

@@ -5,6 +5,8 @@ import pytest
 
 from cloakgp import GP, ArgumentError, AutoGP, Columns, Grid
 from cloakgp.kernels import EQ
+from cloakgp.plots import plot_release
+from cloakgp.plots.labels import numeric_inputs
 from cloakgp.plots.number_words import in_unit, nice_ticks, number_words, tick_words
 from cloakgp.plots.places import plane
 from cloakgp.plots.surface import NEAR_PRIOR, prior_std, surface_of
@@ -83,6 +85,30 @@ def test_the_prior_of_a_probability_is_what_the_link_makes_of_f_about_its_level(
     assert prior_std(release, X[:1])[0] == pytest.approx(np.concatenate(draws).std(), rel=0.03)
 
 
+def test_each_class_has_a_curve_and_a_surface():
+    X = RNG.uniform(0, 1, (40, 1))
+    gp = AutoGP(outcome="classes", classes=["bus", "car", "walk"], stages=2)
+    which = np.array(["bus", "car", "walk"])[(3 * X[:, 0]).astype(int)]
+    release = gp.plan(X, X[:6], epsilon=4.0, delta=1e-3).release(which)
+    ax = plot_release(release)
+    lines = {line.get_label(): line.get_xydata() for line in ax.get_lines()}
+    for k, name in enumerate(release.classes):
+        expected = release.predict(lines[name][:, :1])[:, k]
+        np.testing.assert_allclose(lines[name][:, 1], expected)
+    assert ax.get_ylim() == (0.0, 1.0)
+    with pytest.raises(ArgumentError, match="must have one curve"):
+        plot_release(release, released=True)
+    places = np.column_stack([X[:, 0], X[::-1, 0]])
+    release = gp.plan(places, places[:6], epsilon=4.0, delta=1e-3).release(which)
+    surface = surface_of(release, of="car", points=5)
+    at = [[surface.across[2], surface.up[3]]]
+    mean, std = release.predict(at, return_std=True)
+    assert (surface.prediction[3, 2], surface.std[3, 2]) == pytest.approx((mean[0, 1], std[0, 1]))
+    assert surface.views["prediction"].label == "probability of car"
+    with pytest.raises(ArgumentError, match="of must be one of the classes"):
+        surface_of(release, of="tram")
+
+
 def test_inputs_beside_the_two_are_held():
     table = {"easting": TOWN[:, 1], "kind": ["flat", "house"] * 60, "northing": TOWN[:, 0]}
     plan = AutoGP((0, 10), stages=2).plan(table, epsilon=4.0, delta=1e-3)
@@ -91,6 +117,7 @@ def test_inputs_beside_the_two_are_held():
     assert (surface.held, surface.aspect, surface.geographic) == ({"kind": "flat"}, 1.0, False)
     other = surface_of(release, points=4, held={"kind": "house"})
     assert (other.prediction > surface.prediction).all()
+    assert numeric_inputs(AutoGP((0, 10), categories=[1]).plan(TOWN, epsilon=4.0, delta=1e-3)) == [0]
     for held in ({"kind": "barn"}, {"easting": 1.0}):
         with pytest.raises(ArgumentError, match="held must"):
             surface_of(release, held=held)

@@ -153,7 +153,7 @@ def test_probabilities_are_told_as_such_and_stay_between_0_and_1(tmp_path):
     release = plan.release(X[:, 0] > 4)
     release.save(tmp_path / "a.cloak")
     text = report.html(tmp_path / "a.cloak")
-    for said in ("Probabilities of a yes", "the probability of a yes", "yes or no, told as"):
+    for said in ("Probabilities of a yes", "the probability of yes", "yes or no, told as"):
         assert said in text
     (picture, *_) = pictures.release_pictures(release, ["age"], "outcome")
     (ax,) = picture.figure().axes

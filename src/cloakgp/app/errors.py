@@ -171,6 +171,8 @@ def _said(each: dict[str, Any]) -> str:
     what = str(each["msg"]).removeprefix("Value error, ")
     if "at" in each["loc"]:  # one of two forms, of which pydantic would tell both stories
         return 'at: must be "grid:n", or {"points": [[...], ...]} with at most 2500 rows of numbers'
+    if "points" in each["loc"] and len(each["loc"]) > 1:
+        return "points: each must be a list of numbers; levels of categories and dates are texts"
     if "box" in each["loc"] and {"Range", "Levels"} & set(each["loc"]):
         return (
             'box: each input needs {"low": ..., "high": ..., "cells": ...} of numbers, or {"levels": [...]} '

@@ -351,6 +351,7 @@ class Done(BaseModel):
 class Work(BaseModel):
     """What a request does now, how many steps of that are done, and of how many; 0 if that is not known."""
 
+    under_way: bool
     doing: str
     done: int
     total: int

@@ -21,7 +21,7 @@ from cloakgp.rows.chunks import spread_evenly
 
 ROWS, POINTS, CELLS = 120, 60, 100
 """Of which a rough figure is made."""
-_QUICK_ROWS, _QUICK_POINTS = 250, 150  # of which the whole takes no longer
+_QUICK_ROWS, _QUICK_POINTS = 400, 150  # of which the whole takes no longer
 
 SomeRows = Callable[[int], tuple[FloatArray, dict[str, Any]]]
 

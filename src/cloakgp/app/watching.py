@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from cloakgp.app.current_request import CurrentRequest, current
-from cloakgp.app.errors import not_found, stopped
+from cloakgp.app.errors import stopped
 from cloakgp.progress import heard_by
 
 
@@ -50,10 +50,7 @@ class Watching:
             with self._lock:
                 self._of.pop(key, None)
 
-    def get(self, person: str, work: str) -> CurrentRequest:
-        """The request that somebody gave this id."""
+    def get(self, person: str, work: str) -> CurrentRequest | None:
+        """The request that somebody gave this id; None if it is over, or not begun."""
         with self._lock:
-            found = self._of.get((person, work))
-        if found is None:
-            raise not_found("work")
-        return found
+            return self._of.get((person, work))

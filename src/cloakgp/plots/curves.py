@@ -15,18 +15,19 @@ from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plots.axes import dates_across, name_levels, readable_up
-from cloakgp.plots.classes import draw_classes
-from cloakgp.plots.labels import axis_label, levels_of, outcome_of, plan_of, predicted_words, response
+from cloakgp.plots.bands import draw_band
+from cloakgp.plots.labels import (
+    axis_label,
+    classes_of,
+    levels_of,
+    outcome_of,
+    plan_of,
+    predicted_words,
+    response,
+)
 from cloakgp.plots.levels import draw_levels
 from cloakgp.plots.page import BLACK, BLUE, GREEN, GREY, ORANGE, check_style, darken, finish, new_axes
-from cloakgp.plots.predicted import (
-    Predicted,
-    denoised_at,
-    expect_columns,
-    expect_one_curve,
-    has_classes,
-    in_order,
-)
+from cloakgp.plots.predicted import Predicted, denoised_at, expect_columns, expect_one_curve, in_order
 from cloakgp.plots.private_data import draw_private
 from cloakgp.plots.shown_inputs import draw_rug
 from cloakgp.rows.inputs import as_points
@@ -121,7 +122,7 @@ def plot_release(
     x, order = in_order(release)
     labels = release.labels.changed(title=title, units=units, source=source, date=date)
     levels = levels_of(release.plan, 0)
-    if levels or released or privacy or not denoised or private_data is not None:
+    if released or privacy or not denoised or private_data is not None:
         expect_one_curve(release)
     ax = new_axes(ax)
     if released or not denoised:
@@ -130,8 +131,6 @@ def plot_release(
         ax.plot(x, release.mean[order], color=ORANGE, linewidth=1.4, zorder=3, label=label, **style_of)
     if denoised and levels:
         draw_levels(ax, release, levels)
-    elif has_classes(release):
-        draw_classes(ax, release, np.linspace(x[0], x[-1], 300))
     elif denoised:
         _draw_denoised(ax, release, np.linspace(x[0], x[-1], 300))
     if privacy or not denoised:
@@ -139,7 +138,7 @@ def plot_release(
     if private_data is not None:
         draw_private(ax, private_data, release.plan)
     ax.set_ylabel(predicted_words(release.plan, labels.units))
-    _finish_curve(ax, release.plan, labels)
+    _finish_curve(ax, release.plan, labels, below=bool(classes_of(release)))  # curves are everywhere
     readable_up(ax, labels.units, outcome_of(release.plan))
     if style == "dark":
         darken(ax.get_figure(root=True))  # type: ignore[arg-type]
@@ -241,9 +240,7 @@ def _draw_noise(ax: Axes, x: FloatArray, mean: FloatArray, std: FloatArray) -> N
 
 def _draw_denoised(ax: Axes, release: Release | StagedRelease, x: FloatArray) -> None:
     """The denoised prediction with its 95 % band."""
-    mean, low, high = denoised_at(release, x)
-    ax.plot(x, mean, color=BLUE, linewidth=2.2, zorder=3, label="prediction")
-    ax.fill_between(x, low, high, color=BLUE, alpha=0.18, linewidth=0, label="95 % band")
+    draw_band(ax, x, *denoised_at(release, x), classes_of(release))
 
 
 def _from_zero(ax: Axes, top: float) -> None:
@@ -252,12 +249,12 @@ def _from_zero(ax: Axes, top: float) -> None:
     ax.set_ylabel("std, in y's unit")
 
 
-def _finish_curve(ax: Axes, plan: AnyPlan, labels: Labels = NONE) -> None:
+def _finish_curve(ax: Axes, plan: AnyPlan, labels: Labels = NONE, below: bool = False) -> None:
     ax.set_xlabel(axis_label(plan, 0))
     levels = levels_of(plan, 0)
     if levels:
         name_levels(ax, levels)
     else:
         draw_rug(ax, plan)
-    finish(ax, plan, labels)
+    finish(ax, plan, labels, below=below)
     dates_across(ax, plan, 0)

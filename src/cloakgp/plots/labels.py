@@ -53,10 +53,28 @@ def predicted_words(plan: AnyPlan, units: str = "", name: str | None = None) -> 
     """What is predicted: a probability, a rate, or a value, with its unit."""
     name, outcome = name or response(plan), outcome_of(plan)
     if outcome == YES_NO:
-        return "probability of yes" if name in NAMELESS else f"probability of {name}"
+        return f"probability of {yes_word(plan, name)}"
     if outcome == CLASSES:
         return "probability" if name in NAMELESS else f"probability of each {name}"
     return in_unit(f"rate of {name}" if outcome == COUNT else name, units)
+
+
+def numeric_inputs(plan: AnyPlan) -> list[int]:
+    """Which columns of X are numbers, and no categories, with names of their levels or without."""
+    width = int(plan.shown_inputs.shape[1])
+    coded = plan.rule.prior.category_columns(width) if isinstance(plan, StagedPlan) else ()
+    return [place for place in range(width) if place not in coded and not levels_of(plan, place)]
+
+
+def yes_word(plan: AnyPlan, name: str) -> str:
+    """What a yes is called: as its class is, or the outcome; or yes."""
+    classes = plan.rule.classes if isinstance(plan, StagedPlan) else ()
+    return str(classes[1]) if classes else "yes" if name in NAMELESS else name
+
+
+def classes_of(release: Any) -> tuple[Any, ...]:
+    """The classes of outcomes, where there are more than two."""
+    return tuple(release.classes) if outcome_of(release.plan) == CLASSES else ()
 
 
 def levels_of(plan: AnyPlan, place: int) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.hyperprior import FAMILIES, Hyperprior, Setting
-from cloakgp.model.outcome import YES_NO
+from cloakgp.model.outcome import CHANCES
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plots.labels import outcome_of, plan_of
 from cloakgp.plots.page import BLUE, GREEN, GREY, ORANGE, finish_panels, new_figure
@@ -55,7 +55,7 @@ def plot_learned(
         )
     numeric = settings[0].numeric
     columns = max(len(numeric), 1)
-    no_noise = outcome_of(plan_of(release_or_learned)) == YES_NO if release else False  # of its own
+    no_noise = outcome_of(plan_of(release_or_learned)) in CHANCES if release else False  # of its own
     table = plan_of(release_or_learned).columns
     across = min(columns, across or 3)
     down = -(-columns // across)

@@ -9,7 +9,8 @@ import numpy as np
 
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
-from cloakgp.plots.page import BLUE
+from cloakgp.plots.bands import draw_bars
+from cloakgp.plots.labels import classes_of
 from cloakgp.plots.predicted import denoised_at
 
 if TYPE_CHECKING:
@@ -20,10 +21,4 @@ def draw_levels(ax: Axes, release: Release | StagedRelease, levels: Sequence[Any
     """The denoised prediction at each level of the one input, with its 95 % interval."""
     x = np.arange(float(len(levels)))
     mean, low, high = denoised_at(release, x[:, None])
-    draw_bars(ax, x, mean, low, high)
-
-
-def draw_bars(ax: Axes, x: Any, mean: Any, low: Any, high: Any) -> None:
-    """Dots, and bars from `low` to `high`."""
-    ends = np.maximum([mean - low, high - mean], 0.0)
-    ax.errorbar(x, mean, ends, fmt="o", color=BLUE, capsize=4, label="prediction, 95 % interval")
+    draw_bars(ax, x, mean, low, high, classes_of(release))

@@ -37,6 +37,7 @@ def plot_map(
     *,
     view: str = PREDICTION,
     coordinates: Sequence[str] | None = None,
+    of: Any = None,
     held: Mapping[str, Any] | None = None,
     outline: str | os.PathLike[str] | None = None,
     style: str = "light",
@@ -65,6 +66,8 @@ def plot_map(
     coordinates : (str, str), optional
         Names of longitude and latitude, or of any two inputs: across and up. Recognised by their names if
         absent.
+    of : a class, optional
+        Whose probability is drawn, where outcomes are one of several classes; the first if absent.
     held : mapping of names to values, optional
         Where other inputs are held; at their medians or first levels if absent.
     outline : path, optional
@@ -91,7 +94,7 @@ def plot_map(
         expect_columns(release.plan.shown_inputs, 2, "plot_map")
     labels = release.labels.changed(title=title, units=units, source=source, date=date)
     if surface is None:
-        surface = surface_of(release, coordinates=coordinates, held=held, units=labels.units)
+        surface = surface_of(release, coordinates=coordinates, held=held, of=of, units=labels.units)
     ax = draw_map(new_axes(ax), release, surface, view, outline, labels)
     if style == "dark":
         darken(ax.get_figure(root=True))  # type: ignore[arg-type]

@@ -19,6 +19,8 @@ NOT_FOR_RELEASE = "NOT FOR RELEASE: shows private data"
 
 # From Okabe & Ito's palette, told apart by colour-blind readers; the line styles differ too.
 BLUE, ORANGE, GREEN, BLACK, GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#6E6E6E"
+CLASS_COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", GREY)
+"""One for each class; beyond them they begin anew, with other dashes."""
 PAPER = "#FFFFFF"
 _DARK_PAPER = "#14181E"
 _ON_DARK = {  # the same colours where the paper is dark

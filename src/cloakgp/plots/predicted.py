@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -23,14 +23,9 @@ For plans, of which nothing else is known. Of a release see :func:`is_unknown`, 
 """
 
 
-def has_classes(shown: Any) -> TypeGuard[StagedRelease]:
-    """Whether it is a release of several classes, which has a curve for each."""
-    return isinstance(shown, StagedRelease) and shown.plan.rule.n_curves > 1
-
-
 def expect_one_curve(shown: Any) -> None:
-    """Raise for a release of several classes."""
-    if has_classes(shown):
+    """Raise for a release of several classes, which has a curve for each."""
+    if isinstance(shown, StagedRelease) and shown.plan.rule.n_curves > 1:
         raise ArgumentError(
             "release",
             "must have one curve",
@@ -53,10 +48,11 @@ def in_order(plan: Predicted) -> tuple[FloatArray, Any]:
 def denoised_at(release: AnyRelease, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Prediction, and the ends of the interval in which the truth lies with probability 95 %.
 
-    Of a function that hides its inputs: its values, and where these lie but for the privacy noise.
+    Of several classes, (n, K) of each. Of a function that hides its inputs: its values, and where these lie
+    but for the privacy noise.
     """
     if isinstance(release, StagedRelease):
-        low, high = release.interval(X).T
+        low, high = np.moveaxis(release.interval(X), -1, 0)
         return release.predict(X), low, high
     hidden = isinstance(release, FunctionRelease) and release.plan.hides_inputs
     mean, std = release.released_at(X) if hidden else release.predict(X, return_std=True)

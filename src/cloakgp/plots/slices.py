@@ -12,9 +12,9 @@ from cloakgp.checks import FloatArray
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots.axes import dates_across, name_levels, readable_up
-from cloakgp.plots.labels import columns_of, levels_of, outcome_of, predicted_words
-from cloakgp.plots.levels import draw_bars
-from cloakgp.plots.page import BLUE, bare, finish_panels, new_figure
+from cloakgp.plots.bands import draw_band, draw_bars
+from cloakgp.plots.labels import classes_of, columns_of, levels_of, outcome_of, predicted_words
+from cloakgp.plots.page import bare, finish_panels, new_figure
 from cloakgp.plots.predicted import denoised_at
 from cloakgp.plots.shown_inputs import some_inputs
 
@@ -111,7 +111,7 @@ def plot_slices(
     figure = new_figure(figure, size)
     axes = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     for ax, one in zip(axes, drawn, strict=False):
-        _draw(ax, one)
+        _draw(ax, one, classes_of(release))
         ax.set_xlabel(one.name)
         dates_across(ax, plan, one.place)
         bare(ax)
@@ -120,15 +120,16 @@ def plot_slices(
     readable_up(axes[0], units, outcome_of(plan))
     for ax in axes[n:]:
         ax.set_visible(False)
+    if classes_of(release):
+        axes[0].legend(frameon=False, fontsize="small")
     finish_panels(figure, release, False)
     return figure
 
 
-def _draw(ax: Axes, one: Slice) -> None:
-    x = one.X[:, one.place]
+def _draw(ax: Axes, one: Slice, classes: Sequence[Any]) -> None:
+    x, found = one.X[:, one.place], (one.mean, one.low, one.high)
     if one.levels:
-        draw_bars(ax, x, one.mean, one.low, one.high)
+        draw_bars(ax, x, *found, classes)
         name_levels(ax, one.levels)
-        return
-    ax.plot(x, one.mean, color=BLUE, linewidth=2)
-    ax.fill_between(x, one.low, one.high, color=BLUE, alpha=0.18, linewidth=0)
+    else:
+        draw_band(ax, x, *found, classes)

@@ -22,18 +22,19 @@ from scipy.interpolate import RegularGridInterpolator
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.kernels.base import Constant, Kernel, Sum
-from cloakgp.model.outcome import YES_NO
+from cloakgp.model.outcome import CHANCES, YES_NO
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.plots.labels import columns_of, outcome_of, predicted_words
+from cloakgp.plots.labels import classes_of, columns_of, numeric_inputs, outcome_of, predicted_words
 from cloakgp.plots.number_words import nice_ticks, tick_words
 from cloakgp.plots.places import Plane, plane
-from cloakgp.plots.predicted import expect_one_curve
 from cloakgp.plots.shown_inputs import public_inputs
+from cloakgp.posterior.classes import ClassLearned
 from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.rows.chunks import spread_evenly
+from cloakgp.rows.columns import listed
 
 NEAR_PRIOR = 0.9
 """Total std, as a share of the prior's, from which on nothing is known but the level of all outcomes.
@@ -113,6 +114,7 @@ def surface_of(
     units: str = "",
     names: Sequence[str] | None = None,
     output: str | None = None,
+    of: Any = None,
     points: int = _POINTS,
 ) -> Surface:
     """The numbers of a surface over two inputs.
@@ -130,6 +132,8 @@ def surface_of(
         Of the outcomes: "£" for £420k on the colour bar.
     names, output : names of the inputs and of the outcome, optional
         As the release has them, if absent.
+    of : a class, optional
+        Whose probability is wanted, where outcomes are one of several classes; the first if absent.
     points : int
         Of the grid, along its longer side.
 
@@ -142,19 +146,20 @@ def surface_of(
     width = int(plan.shown_inputs.shape[1])
     if names is None:
         names = [f"x{place + 1}" for place in range(width)] if columns is None else columns.names
-    levels = [()] * width if columns is None else [one.levels for one in columns.inputs]
-    numeric = [place for place in range(width) if not levels[place]]
-    axes = plane(names, numeric, coordinates)
+    axes = plane(names, numeric_inputs(plan), coordinates)
     (west, east), (south, north) = (_range(release, place) for place in (axes.across, axes.up))
     aspect = axes.aspect(south, north)
     n, m = _sizes(points, (east - west, (north - south) * aspect) if aspect else None)
     across, up = np.linspace(west, east, n), np.linspace(south, north, m)
     middle, others = _held(release, names, axes, held or {})
     where = _over(middle, axes, across, up)
-    mean, std, prior = (
-        part.reshape(m, n) for part in (*_predicted(release, where), prior_std(release, where))
-    )
-    privacy = _privacy(release, middle, axes, across, up)
+    which = _class(release, of)
+    found = (*_predicted(release, where, which), prior_std(release, where, which))
+    mean, std, prior = (part.reshape(m, n) for part in found)
+    privacy = _privacy(release, middle, axes, (across, up), which)
+    words = predicted_words(plan, units, output)
+    if which is not None:
+        words = f"probability of {release.classes[which]}"  # type: ignore[union-attr]
     unknown = std >= NEAR_PRIOR * prior
     dots = public_inputs(plan)
     shown = None
@@ -175,11 +180,23 @@ def surface_of(
         unknown,
         shown,
         others,
-        _views((mean, std, privacy), unknown, predicted_words(plan, units, output), units, outcome_of(plan)),
+        _views((mean, std, privacy), unknown, words, units, outcome_of(plan)),
     )
 
 
-def prior_std(release: AnyRelease, X: FloatArray) -> FloatArray:
+def _class(release: AnyRelease, of: Any) -> int | None:
+    """The number of a class; None where outcomes are not of several."""
+    classes = classes_of(release)
+    if not classes:
+        if of is not None:
+            raise ArgumentError("of", "must be left out: outcomes are not one of several classes", repr(of))
+        return None
+    if of is not None and of not in classes:
+        raise ArgumentError("of", f"must be one of the classes, {listed(classes)}", repr(of))
+    return 0 if of is None else classes.index(of)
+
+
+def prior_std(release: AnyRelease, X: FloatArray, which: int | None = None) -> FloatArray:
     """(n,) std at X of what is predicted if nothing were known there but the level that all outcomes share.
 
     The level is soon known, and says nothing of one place rather than of another; so it does not count.
@@ -187,6 +204,8 @@ def prior_std(release: AnyRelease, X: FloatArray) -> FloatArray:
     if not isinstance(release, StagedRelease):
         return np.sqrt(_varying(release.plan.gp.kernel, X))
     learned = release.learned
+    if isinstance(learned, ClassLearned):
+        learned = learned.each[which or 0]
     each = np.array([_varying(one.gp.kernel, X) for one in learned.posteriors])
     if not isinstance(learned, LinkedLearned):
         return np.asarray(np.sqrt(learned.weights @ each))
@@ -203,14 +222,10 @@ def _varying(kernel: Kernel, X: FloatArray) -> FloatArray:
     return np.asarray(np.sum([np.asarray(part.diag(X), dtype=np.float64) for part in differ], axis=0))
 
 
-def total_std(release: AnyRelease, X: FloatArray) -> FloatArray:
-    """(n,) std at X of the prediction: GP and privacy together."""
-    return _predicted(release, X)[1]
-
-
 def is_unknown(release: AnyRelease, X: FloatArray) -> NDArray[np.bool_]:
     """(n,) whether nothing to speak of was learned at X: the total std is about the prior's."""
-    return np.asarray(total_std(release, X) >= NEAR_PRIOR * prior_std(release, X))
+    which = _class(release, None)
+    return np.asarray(_predicted(release, X, which)[1] >= NEAR_PRIOR * prior_std(release, X, which))
 
 
 def _over(middle: FloatArray, axes: Plane, across: FloatArray, up: FloatArray) -> FloatArray:
@@ -225,24 +240,27 @@ def _hides_gp(release: AnyRelease) -> bool:
     return isinstance(release, FunctionRelease) and release.plan.hides_inputs
 
 
-def _predicted(release: AnyRelease, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _predicted(release: AnyRelease, X: FloatArray, which: int | None) -> tuple[FloatArray, FloatArray]:
     """Prediction and its total std."""
-    expect_one_curve(release)
-    found: tuple[FloatArray, FloatArray] = (
-        release.released_at(X) if _hides_gp(release) else release.predict(X, return_std=True)
-    )
-    return found
+    mean, std = release.released_at(X) if _hides_gp(release) else release.predict(X, return_std=True)
+    return (mean, std) if which is None else (mean[:, which], std[:, which])
 
 
 def _privacy(
-    release: AnyRelease, middle: FloatArray, axes: Plane, across: FloatArray, up: FloatArray
+    release: AnyRelease,
+    middle: FloatArray,
+    axes: Plane,
+    sides: tuple[FloatArray, FloatArray],
+    which: int | None,
 ) -> FloatArray:
     """(m, n) privacy's share of the variance."""
+    across, up = sides
     if _hides_gp(release):
         return np.ones((len(up), len(across)))
     coarse = [np.linspace(each[0], each[-1], min(len(each), _COARSE)) for each in (up, across)]
     found = release.uncertainty(_over(middle, axes, coarse[1], coarse[0]), include_noise=False)
     share = (found.privacy / np.maximum(found.total, 1e-300)) ** 2
+    share = share if which is None else share[:, which]
     method: Any = "cubic" if min(map(len, coarse)) > 3 else "linear"
     between = RegularGridInterpolator(coarse, share.reshape([len(each) for each in coarse]), method)
     everywhere = np.stack(np.meshgrid(up, across, indexing="ij"), axis=-1)
@@ -311,7 +329,7 @@ def _views(
 ) -> dict[str, View]:
     prediction, std, share = parts
     known = prediction[~unknown] if not unknown.all() else prediction.ravel()
-    of_std = f"std of the {what}" if outcome == YES_NO else f"std of {what}"
+    of_std = f"std of the {what}" if outcome in CHANCES else f"std of {what}"
     made = [
         (PREDICTION, prediction, *_ends(known), what, unit, outcome, True),
         (UNCERTAINTY, std, 0.0, float(std.max()), of_std, unit, outcome, False),

@@ -47,7 +47,7 @@ def _for_model(
     kappa: float | None,
 ) -> tuple[FloatArray, FloatArray]:
     support, n, m = mixture.support, mixture.counts, len(mixture.support.Z)
-    k = setting.signal * support.whole(setting) + setting.level
+    k = setting.signal * support.exactly(setting) + setting.level
     summed = rows * n
     G = summed if support.P is None else summed @ support.P
     H = G @ k[:m]
@@ -81,6 +81,16 @@ def _known(mixture: Mixture, n: FloatArray, own: FloatArray, k: FloatArray) -> F
     return np.asarray(sparse.posterior_variance)
 
 
+def _root(k: FloatArray) -> FloatArray:
+    """R with RR' = k; or of the nearest covariance, where interpolation made k none at test points."""
+    try:
+        return np.linalg.cholesky(k + _JITTER * np.trace(k) / len(k) * np.eye(len(k)))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(k)
+        root: FloatArray = vectors * np.sqrt(np.maximum(values, 0.0))
+        return root
+
+
 def linked_forecast(
     mixture: Mixture,
     state: State,
@@ -100,10 +110,9 @@ def linked_forecast(
         if state.settings:
             mean, k, noise = state.support_mean, state.support_covariance, state.noise
         else:
-            k, noise = settings[i].signal * mixture.support.whole(settings[i]), settings[i].noise
+            k, noise = settings[i].signal * mixture.support.exactly(settings[i]), settings[i].noise
             mean, k = np.zeros(len(k)), k + settings[i].level
-        jitter = _JITTER * np.trace(k) / len(k) * np.eye(len(k))
-        f = mean + np.linalg.cholesky(k + jitter) @ random.normal(size=len(k))
+        f = mean + _root(k) @ random.normal(size=len(k))
         found.append(_for_curve(mixture, f, k, noise, rows, mu, shares, kappa))
     average = np.median if learned else np.mean
     left, known = (average(np.array(each), axis=0) for each in zip(*found, strict=True))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +27,16 @@ from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsRelease
-from cloakgp.plots.labels import NAMELESS, columns_of, levels_of, outcome_of, predicted_words
+from cloakgp.plots.labels import (
+    NAMELESS,
+    classes_of,
+    columns_of,
+    levels_of,
+    numeric_inputs,
+    outcome_of,
+    predicted_words,
+    yes_word,
+)
 from cloakgp.plots.maps import draw_map
 from cloakgp.plots.surface import PREDICTION, PRIVACY, UNCERTAINTY, Surface
 from cloakgp.workflow import tables
@@ -45,6 +55,7 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg", "pdf", "csv")
 WIDE, NARROW = (7.4, 4.4), (4.3, 3.7)
 """Inches, of a page and of a telephone."""
+_MOST_CLASSES = 6  # that have a map each
 _BLUE, _GREY = "#0072B2", "#6E6E6E"
 
 
@@ -109,7 +120,7 @@ def release_pictures(
     if columns == 1 and not isinstance(release, FunctionRelease):
         shown.append(_curve(release, inputs[0], output))
     elif predicts:
-        numeric = [place for place in range(columns) if not levels_of(release.plan, place)]
+        numeric = numeric_inputs(release.plan)
         if len(numeric) >= 2 and (columns == 2 or _are_places(inputs, numeric, coordinates)):
             shown += _maps(release, inputs, output, coordinates, outline)
         shown.append(_slices(release, inputs, output))
@@ -173,6 +184,8 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> Picture:
         whole = np.concatenate([one.X for one in found])
         columns = named_points(release, inputs, whole)
         parts = {"prediction": "mean", "lower": "low", "upper": "high"}
+        if classes_of(release):
+            return columns | predictions(release, whole)
         return columns | {
             name: np.concatenate([getattr(one, at) for one in found]) for name, at in parts.items()
         }
@@ -182,9 +195,8 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> Picture:
 
 def _what(release: AnyRelease, output: str) -> str:
     """What a prediction is of, in words."""
-    name = "a yes" if output in NAMELESS else output
-    words = {YES_NO: f"the probability of {name}", COUNT: f"the rate of {output}"}
-    words[CLASSES] = f"the probability of each {output}"
+    words = {YES_NO: f"the probability of {yes_word(release.plan, output)}", COUNT: f"the rate of {output}"}
+    words[CLASSES] = f"the probability of each {'class' if output in NAMELESS else output}"
     return words.get(outcome_of(release.plan), "the prediction")
 
 
@@ -195,33 +207,50 @@ def _maps(
     coordinates: Sequence[str] | None,
     outline: str | os.PathLike[str] | None,
 ) -> list[Picture]:
-    """Three views of one surface."""
-    surface = plots.surface_of(
-        release, coordinates=coordinates, units=release.labels.units, names=inputs, output=output
-    )
+    """Three views of one surface; of several classes, each one's probability."""
+    given: dict[str, Any] = {"coordinates": coordinates, "units": release.labels.units, "names": inputs}
+    classes = classes_of(release)[:_MOST_CLASSES]
+    if classes:
+        each = [plots.surface_of(release, of=one, **given) for one in classes]
+        return [
+            _view(release, surface, PREDICTION, f"map-{slug(str(one))}", f"the probability of {one}", outline)
+            for one, surface in zip(classes, each, strict=True)
+        ]
+    surface = plots.surface_of(release, output=output, **given)
+    names = {PREDICTION: "map", UNCERTAINTY: "map-uncertainty", PRIVACY: "map-privacy"}
+    what = _what(release, output)
+    return [_view(release, surface, view, name, what, outline) for view, name in names.items()]
+
+
+def _view(
+    release: AnyRelease,
+    surface: Surface,
+    view: str,
+    name: str,
+    what: str,
+    outline: str | os.PathLike[str] | None,
+) -> Picture:
     held = "".join(f", {name} held at {_held_words(value)}" for name, value in surface.held.items())
     hidden = ""
     if surface.unknown.any():
         hidden = (
-            " Hatched: not known, since there the prediction is hardly less uncertain than before anything "
-            "was released."
+            " Hatched: not known, since there the prediction is hardly less uncertain than if only the level "
+            "of all outcomes were known."
         )
     dots = "" if surface.inputs is None else " Dots: inputs, which are public."
-    captions = {
-        PREDICTION: f"Colour: {_what(release, output)}{held}.{hidden}{dots}",
+    caption = {
+        PREDICTION: f"Colour: {what}{held}.{hidden}{dots}",
         UNCERTAINTY: f"How uncertain the prediction is: its std, privacy and model together.{hidden}",
         PRIVACY: "Where privacy noise dominates: its share of the uncertainty (of the variance). The rest is "
         "not known because outcomes are few or scattered.",
-    }
-    return [
-        Picture(
-            {PREDICTION: "map", UNCERTAINTY: "map-uncertainty", PRIVACY: "map-privacy"}[view],
-            caption,
-            _map_drawer(release, surface, view, outline),
-            partial(surface_table, surface) if view == PREDICTION else None,
-        )
-        for view, caption in captions.items()
-    ]
+    }[view]
+    numbers = partial(surface_table, surface) if view == PREDICTION else None
+    return Picture(name, caption, _map_drawer(release, surface, view, outline), numbers)
+
+
+def slug(name: str) -> str:
+    """A name as a part of a file's."""
+    return re.sub(r"[^\w]+", "-", name).strip("-").lower() or "class"
 
 
 def _map_drawer(

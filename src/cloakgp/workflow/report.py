@@ -20,13 +20,14 @@ from cloakgp import plots
 from cloakgp.files import schema
 from cloakgp.files.labels import Labels
 from cloakgp.measurements.staged_certificate import StagedCertificate
+from cloakgp.model.outcome import REAL
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsRelease
-from cloakgp.plots.labels import source_words
+from cloakgp.plots.labels import outcome_of, source_words
 from cloakgp.verification import Verification, verify
 from cloakgp.workflow import pictures, words
-from cloakgp.workflow.outcomes import bounds_of
+from cloakgp.workflow.outcomes import bounds_of, unit_words
 from cloakgp.workflow.pictures import Picture
 from cloakgp.workflow.releases import (
     default_points,
@@ -214,7 +215,7 @@ def _noise(release: AnyRelease, units: str) -> str:
     noise = noise_of(release)
     summary = words.noise_summary(noise, bounds_of(release.plan))
     what = "points over the inputs' range" if release.kind == schema.FUNCTION else "test points"
-    unit = f"in {units}" if units else "in the outcome's unit"
+    unit = f"in {units}" if units else unit_words(outcome_of(release.plan), "the outcome")
     rows = [["std of the privacy noise", unit, "share of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     c = release.certificate
@@ -276,7 +277,12 @@ def _numbers(release: AnyRelease, names: list[str]) -> str:
         "<code>released</code> is what came out, with privacy noise of std <code>noise std</code>. "
         "<code>denoised</code> is the best estimate from it under the model; it cost no more privacy."
     )
-    if isinstance(release, StagedRelease):
+    if outcome_of(release.plan) != REAL:
+        meaning = (
+            "The best estimate from all that came out, with its std and the ends of its 95 % interval. What "
+            "privacy adds to not knowing it is <code>noise std</code>."
+        )
+    elif isinstance(release, StagedRelease):
         meaning = (
             "<code>released</code> and <code>denoised</code> are the same here: the best estimate from all "
             "that came out. It is uncertain by <code>denoised std</code> in all, of which privacy's part is "

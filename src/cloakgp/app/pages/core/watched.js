@@ -21,7 +21,9 @@ const pause = (milliseconds, signal) =>
 // more than once: none of those that are watched is paid for, or done, twice.
 export async function watched(send, told, signal = null) {
   const work = newId();
-  const timer = window.setInterval(() => api.work(work).then((now) => now && told(now), () => {}), GLANCE);
+  let over = false;
+  const hear = (now) => !over && now.under_way && told(now);
+  const timer = window.setInterval(() => api.work(work).then(hear, () => {}), GLANCE);
   try {
     for (let refused = 1; ; refused += 1) {
       try {
@@ -33,6 +35,7 @@ export async function watched(send, told, signal = null) {
       }
     }
   } finally {
+    over = true;
     window.clearInterval(timer);
     told(null);
   }

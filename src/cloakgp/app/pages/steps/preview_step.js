@@ -7,6 +7,7 @@ import { number } from "../core/format.js";
 import { OUTCOMES } from "../core/outcomes.js";
 import { inputsLabel, protectSettings, protectedWords } from "../core/protection.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
+import { typed } from "../core/typed.js";
 import { watched } from "../core/watched.js";
 import { given } from "../release/given.js";
 import { noisePanel } from "../noise/noise_panel.js";
@@ -71,12 +72,11 @@ export const previewStep = {
         facts([
           ["file", d.shown ?? d.data],
           [inputsLabel(d), inputsOf(d).join(", ")],
-          ["private outcome", outputOf(d)],
+          ["private outcome", `${outputOf(d)}, ${OUTCOMES[d.outcome]}`],
           ["protects", protectedWords(protectSettings(d))],
-          ["outcome", OUTCOMES[d.outcome]],
           ...(d.outcome === "yes/no" ? [] : [["bounds", (boundsOf(d) ?? []).map((bound) => number(bound)).join(" to ")]]),
           ...(d.model === "learn" ? learnedFacts(d) : kernelFacts(d)),
-          ["promise", `ε = ${number(d.epsilon)}, δ = ${d.delta}`],
+          ["promise", `ε = ${number(d.epsilon)}, δ = ${number(typed(d.delta))}`],
         ]),
       );
     const stop = draft.subscribe(say);

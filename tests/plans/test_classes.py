@@ -166,6 +166,69 @@ def test_two_named_classes_are_yes_and_no_by_other_names(tmp_path):
     assert rows.classes == ("early", "late")
 
 
+GRID = Grid({"x": (0.0, 10.0)}, 10)
+
+
+@pytest.mark.parametrize("most", [None, 2])
+def test_classes_where_whole_rows_are_private(most, tmp_path):
+    """Predicted better than by their rates, from a file that verifies, and paid for once."""
+    X, y = made(3, 400, seed=5)
+    labels, size = np.array(NAMES)[y], 400 // (most or 1)
+    plan = GP(KERNEL, classes=NAMES).plan_rows(GRID, size, POINTS, max_rows=most, **PROMISE)
+    ledger = Ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    ledger.create("trips", epsilon=4.5, delta=1e-3)
+    people = None if most is None else np.arange(400) % size
+    release = plan.release(X, labels, people=people, ledger=ledger, dataset="trips")
+    truth, rates = chances(POINTS, 3), np.bincount(y) / 400
+    p = release.predict_proba(POINTS)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    loss, of_rates, best = (-(truth * np.log(q)).sum(axis=1).mean() for q in (p, rates, truth))
+    assert loss - best < 0.35 * (of_rates - best)
+    paid = next(entry.number for entry in ledger.entries() if entry.kind == "spent")
+    np.testing.assert_array_equal(plan.recover(ledger, paid).z, release.z)
+    release.save(tmp_path / "file")
+    assert cloakgp.verify(tmp_path / "file").complete
+    np.testing.assert_allclose(cloakgp.load(tmp_path / "file").predict_proba(POINTS), p, atol=1e-9)
+
+
+def test_what_error_to_expect_has_the_noise_of_classes_in_it():
+    model, other = GP(KERNEL, classes=NAMES), GP(KERNEL, outcome="yes/no")
+    for name, given in (("plan", (X,)), ("plan_rows", (GRID, 90))):
+        found, without = (getattr(one, name)(*given, POINTS, **PROMISE).noise_std for one in (model, other))
+        assert found.mean() > 1.05 * without.mean()
+
+
+@pytest.mark.slow
+def test_a_model_is_learned_where_whole_rows_of_classes_are_private():
+    """Two inputs, 36 cells, 2,000 rows and epsilon 2: near the best there is."""
+    rng = np.random.default_rng(0)
+    X, new = rng.uniform(size=(2000, 2)), rng.uniform(size=(500, 2))
+
+    def truth(X):
+        f = np.exp(2 * np.column_stack([np.sin(3 * X[:, 0]), np.cos(3 * X[:, 1]), X[:, 0] * X[:, 1]]))
+        return f / f.sum(axis=1, keepdims=True)
+
+    y = (truth(X).cumsum(axis=1) < rng.uniform(size=(2000, 1))).sum(axis=1)
+    plan = AutoGP(classes=(0, 1, 2)).plan_rows(Grid({"u": (0, 1), "v": (0, 1)}, 6), 2000, epsilon=2.0)
+    release, p, rates = plan.release(X, y), truth(new), np.bincount(y) / 2000
+    found = release.predict_proba(new)
+    loss, of_rates, best = (-(p * np.log(q)).sum(axis=1).mean() for q in (found, rates, p))
+    assert loss - best < 0.25 * (of_rates - best)
+    low, high = np.moveaxis(release.interval(new), 2, 0)
+    assert np.mean((low <= p) & (p <= high)) > 0.85
+
+
+def test_a_missing_label_or_input_of_a_whole_row_is_refused_or_counts_for_all_alike():
+    holes, inputs = Y.astype(object), X.copy()
+    holes[::30], inputs[1] = None, np.nan
+    plan = GP(KERNEL, classes=NAMES).plan_rows(GRID, 90, POINTS, **PROMISE)
+    for table in ((X, holes), (inputs, Y)):
+        with pytest.raises(ValueError, match="something is missing"):
+            plan.release(*table)
+    release = plan.release(inputs, holes, missing="midpoint")
+    np.testing.assert_allclose(release.predict_proba(POINTS).sum(axis=1), 1.0)
+
+
 def test_a_class_that_nobody_has_tells_nothing_in_public():
     model = GP(KERNEL, classes=(*NAMES, "boat"))
     release = model.plan(X, POINTS, **PROMISE).release(Y)
@@ -194,9 +257,6 @@ def test_labels_of_a_file_are_read_where_they_are_private(tmp_path, classes):
 
 
 def test_what_there_is_not():
-    grid = Grid({"x": (0.0, 10.0)}, 5)
-    with pytest.raises(ValueError, match="classes must be two where whole rows are private"):
-        AutoGP(classes=NAMES).plan_rows(grid, 90, POINTS, **PROMISE)
     with pytest.raises(ValueError, match="given must be left out for classes"):
         GP(KERNEL, classes=NAMES).plan(X, POINTS, given=[object()], **PROMISE)
     with pytest.raises(ValueError, match="outcome must be left out"):

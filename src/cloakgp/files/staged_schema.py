@@ -189,7 +189,6 @@ def _check_model(manifest: dict[str, Any]) -> None:
     _expect(
         len(manifest["given"]) == 0 or n_curves(model) == 1, "nothing can be given where there are classes"
     )
-    _expect("grid" not in manifest or n_curves(model) == 1, "whole rows are not of several classes")
     good = kappa is None or (type(kappa) is float and 0 < kappa < WIDEST)
     _expect(good, f"kappa must be above 0 and below {WIDEST:g}")
     if "prior" not in model:
@@ -349,9 +348,9 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: 
         shapes["rows_each"] = (U,)
         _expect("cells" in arrays and "people" in manifest, "rows of each person are for people in cells")
         _expect(bool((arrays["rows_each"] >= 1).all()), "everybody in a cell must have a row")
-    curves = n_curves(manifest["model"])
     for number, words in enumerate(manifest["stages"]):
         q = len(arrays[f"matrix_{number}"])
+        curves = 1 if "grid" in manifest and number == 0 else n_curves(manifest["model"])  # counts have none
         each = {
             "matrix": (q, U),
             "shift": (q,),

@@ -6,8 +6,9 @@ Row i is in cell c(i), and u_i is its outcome, centred in the cell's window, an 
 
 Replacing a row by any other moves the sums by at most 2^b max |b_c|, wherever the row goes, and the counts
 by at most the largest distance of two columns. Where people have up to k rows, each k times that, and the
-zero column is one of them for the counts. No number here, the room for sums included, depends on how many
-rows a cell really has: ``docs/proofs.md``, theorems 20 and 21.
+zero column is one of them for the counts. Of several classes u_i is a number for each, less about 1/K of
+2^b. No number here, the room for sums included, depends on how many rows a cell really has:
+``docs/proofs.md``, theorems 20 and 21, lemma 23.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ MOST_PAIRED = 5000
 """Cells up to which all pairs of columns are compared; beyond, twice the longest column is taken."""
 _COUNT_BITS = 40
 _MOST_COUNTED = 2**42
-"""Entries of a matrix of counts are below: twice 21 bits."""
+"""Entries of a matrix whose columns are compared are below: twice 21 bits."""
 _MOST_SUMMED = 2**11
 _HALF, _MASK = 21, 2**21 - 1
 _BLOCK = 512  # columns that are compared with all at once
@@ -122,9 +123,25 @@ class RowSums(Measurement):
         """Nothing: outcomes are counted from the middle of their windows."""
         return np.zeros(len(self.matrix), dtype=np.int64)
 
+    @property
+    def share(self) -> int:
+        """What is taken from a row's integer for each class, so that they add up to about 0."""
+        return (1 << self.y_bits) // self.classes
+
+    @property
+    def origin(self) -> Limits:
+        """The outcome whose integer is 0: the middle of the window, or the share of each class."""
+        part = 0.5 if self.classes == 1 else math.ldexp(self.share, -self.y_bits)
+        return self.lower + (self.upper - self.lower) * part
+
     def sensitivity(self) -> int:
         """How far one row, or one person's rows, can move the sums, in lattice steps, rounded up."""
-        return _root_up((self.population.each << self.y_bits) ** 2 * largest_squared_norm(self.matrix))
+        squared = 4**self.y_bits * largest_squared_norm(self.matrix)
+        if self.classes > 1:
+            # Lemma 23: a row changes its class, or keeps it and goes to a cell with an opposite column.
+            own = 4**self.y_bits - self.share * (2 ** (self.y_bits + 1) - self.classes * self.share)
+            squared = max(2 * squared, own * furthest_squared(self.matrix, origin=False))
+        return _root_up(self.population.each**2 * squared)
 
     def largest_sum(self) -> int:
         """Largest absolute value that a sum can take, wherever rows are."""
@@ -137,6 +154,9 @@ class RowSums(Measurement):
             raise AssertionError("columns are not for the grid's cells")
         if self.y_bits < 1 and not isinstance(self, Counts):
             raise AssertionError("outcomes have no middle to be counted from")
+        distances = self.classes > 1 or isinstance(self, Counts)
+        if distances and _largest(self.matrix) >= _MOST_COUNTED:
+            raise AssertionError("a column is too long for exact distances")
         super().check()
 
 
@@ -150,10 +170,8 @@ class Counts(RowSums):
         return _root_up(self.population.each**2 * squared)
 
     def check(self) -> None:
-        if self.y_bits != 0 or (self.lower, self.upper) != (0.0, 1.0):
+        if self.y_bits != 0 or (self.lower, self.upper) != (0.0, 1.0) or self.classes != 1:
             raise AssertionError("a row does not count as one")
-        if _largest(self.matrix) >= _MOST_COUNTED:
-            raise AssertionError("a column is too long for exact distances")
         super().check()
 
 
@@ -206,12 +224,13 @@ def make_sums(
     delta: float,
     mu: float,
     part: Part,
+    classes: int = 1,
 ) -> RowSums:
-    """Sums on a fine lattice, with noise for this mu.
+    """Sums on a fine lattice, with noise for this mu; of several `classes`, those of each.
 
     B has columns of norm at most 1, for outcomes in units of their windows, times the widest's width.
     """
-    total = _room(population, 1 / mu)
+    total = _room(population, _reach(classes) / mu)
     y_bits = min(Y_BITS, total * 4 // 9)
     matrix_bits = min(MATRIX_BITS, total - y_bits)
     return _with_noise(
@@ -228,6 +247,7 @@ def make_sums(
             population=population,
             grid=grid,
             estimated=estimated,
+            classes=classes,
         ),
         mu,
     )
@@ -274,10 +294,15 @@ def equal_columns(bits: int, n: int) -> IntArray:
     return frozen(np.full((1, n), 2**bits, dtype=np.int64))
 
 
-def has_room(population: Population, mu: float) -> bool:
+def has_room(population: Population, mu: float, classes: int = 1) -> bool:
     """Whether integers have room for sums with this mu, whatever their matrix will be."""
-    bits = min(_room(population, 1 / mu), Y_BITS + MATRIX_BITS)
+    bits = min(_room(population, _reach(classes) / mu), Y_BITS + MATRIX_BITS)
     return bits >= 20 and 2.0 ** (bits - 1) * population.each / mu >= SIGMA_FLOOR
+
+
+def _reach(classes: int) -> float:
+    """How far one row can move sums at most, for columns of norm 1 and outcomes in [0, 1]."""
+    return 1.0 if classes == 1 else 2.0
 
 
 def _room(population: Population, scale: float) -> int:

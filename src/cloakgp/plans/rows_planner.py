@@ -100,9 +100,7 @@ def _planned(
     model: AutoGP | GP,
 ) -> RowsPlan:
     outcome, classes = model.outcome, model.classes
-    if outcome == CLASSES:
-        remedy = "Ask of each class whether it is this one or not, by outcome='yes/no', and pay for each."
-        raise ArgumentError("classes", "must be two where whole rows are private", str(len(classes)), remedy)
+    curves = len(classes) if outcome == CLASSES else 1
     population = _population(n, max_rows)
     epsilon, delta = calibrate.promise(epsilon, delta, population.size)
     if stages is not None and stages < 2:
@@ -113,11 +111,11 @@ def _planned(
     remedy = "To ignore a test point, leave it out of X_star."
     weights = relative_weights(checks.vector(weights, "weights", len(points), positive=True, remedy=remedy))
     shares, kappa = _schedule(stages, outcome)
-    most = most_row_numbers(len(points), len(grid), len(shares))
+    most = most_row_numbers(len(points), len(grid), len(shares), curves)
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
     for share in shares[1:]:
         for part in (share, share * (1 - staging.SCALE_SHARE), share * staging.SCALE_SHARE):
-            if not has_room(population, mu * math.sqrt(part)):
+            if not has_room(population, mu * math.sqrt(part), curves):
                 raise ValueError(
                     f"epsilon={epsilon:g} with up to {population.most} rows leaves too few bits for exact "
                     "noise; use a smaller epsilon, or a larger one if it is tiny."
@@ -163,6 +161,6 @@ def _schedule(stages: int | None, outcome: str) -> staging.Schedule:
     return staging.Schedule((COUNT_SHARE, *((1 - COUNT_SHARE) * share for share in shares)), kappa)
 
 
-def most_row_numbers(test_points: int, cells: int, stages: int) -> int:
-    """At most how many numbers are released, whatever the designs will be."""
-    return most_numbers(MOST_WANTED, cells, 1) + most_numbers(test_points, cells, stages - 1)
+def most_row_numbers(test_points: int, cells: int, stages: int, curves: int = 1) -> int:
+    """At most how many numbers are released, whatever the designs will be; `curves` are classes."""
+    return most_numbers(MOST_WANTED, cells, 1) + most_numbers(test_points, cells, stages - 1, curves)

@@ -128,8 +128,9 @@ class StagedPlan:
         if rule.link is not None or (isinstance(rule.prior, Hyperprior) and not rule.given):
             walk, mu = rule.walk(self.start), rule.promise.mu
             with one_blas_thread():
-                rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
-                schedule = rows, mu, self.shares, rule.kappa
+                whole = walk.stage(*rule.bounds, mu)
+                rows = whole.rows() * (rule.bounds[1] - rule.bounds[0])
+                schedule = rows, whole.mu, self.shares, rule.kappa
                 if rule.link is not None:
                     return linked_forecast(walk.mixture, self.start, *schedule)
                 return forecast(walk.mixture, *schedule)

@@ -407,7 +407,8 @@ class Walk:
         stage = self.stage(m.lower * same, m.upper * same, 1.0, state)
         rows = m.real_matrix()
         value = (z - m.midpoint).astype(np.float64) * m.step
-        value = value + rows @ (m.counts * (m.lower + (m.upper - m.lower) / 2))
+        origin = m.origin if isinstance(m, RowSums) else m.lower + (m.upper - m.lower) / 2
+        value = value + rows @ (m.counts * origin)
         return stage.reading(rows, value, m.noise_scale**2 * np.eye(len(rows)))
 
     @property

@@ -7,9 +7,9 @@ ids come in with y, and all rules for y hold for them. For a selection, :func:`c
 public integer scores: the clipped losses of each candidate are summed, in integers, and OpenDP's noisy
 maximum picks one. Only its index leaves.
 
-Why that is private (``docs/proofs.md``, theorems 1, 17, 20, 21, lemmas 11, 22): ``y_int`` is in [0, 2^b]
+Why that is private (``docs/proofs.md``, theorems 1, 17, 20, 21, lemmas 11, 22, 23): ``y_int`` is in [0, 2^b]
 whatever y is, so one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm (of several
-classes, root of 2 times that), and each score by at most the declared sensitivity, in exact integers; noise
+classes, up to twice that), and each score by at most the declared sensitivity, in exact integers; noise
 is scaled to that, and all else sees what is noisy.
 
 What else could leak, and why it does not: the work done does not depend on y's values (no branch,
@@ -96,7 +96,7 @@ def measure(
         Public: which rows of y count, and their labels, if they have some. Others are refused.
     classes : tuple
         Public: if given, y is not numbers, but each one of these; what is none of them is missing. Of two, y
-        is the second or not. Of more, what is missing counts for none of them.
+        is the second or not. Of more, what is missing counts for none of them; in whole rows, for all alike.
     """
     return add_noise(_times(measurement, y, missing, rows, classes), measurement.sigma)
 
@@ -252,25 +252,33 @@ def _times_classes(m: Measurement, y: Any, missing: str) -> IntArray:
     source: Any = kept(y, m.n_rows)
     sums, complete = np.zeros((m.matrix.shape[1], m.classes), dtype=np.int64), True
     for rows in chunks(m.n_rows):
-        values = numeric(source[rows])
-        one_hot = np.equal.outer(values, np.arange(m.classes)).astype(np.int64) << m.y_bits
+        one_hot = _one_hot(m, numeric(source[rows]))
         np.add.at(sums, m.labels[rows], one_hot)
-        complete &= np.count_nonzero(one_hot) == len(values)
+        complete &= np.count_nonzero(one_hot) == len(one_hot)
     _check_complete(complete, missing)
     return np.asarray(m.matrix @ sums).T.ravel()  # of the first class, then of the next
 
 
+def _one_hot(m: Measurement, values: Any) -> IntArray:
+    return np.asarray(np.equal.outer(values, np.arange(m.classes)).astype(np.int64) << m.y_bits)
+
+
 def _times_rows(m: RowSums, table: Any, missing: str) -> IntArray:
-    """Each row's cell's column, times its outcome's integer or 1, summed exactly."""
-    (cells, known, counted, source), sums = rows_of(m, table), np.zeros(m.matrix.shape[1], dtype=np.int64)
-    complete = np.count_nonzero(known) == len(known)
+    """Each row's cell's column, times its outcome's integers or 1, summed exactly."""
+    (cells, known, counted, source), shape = rows_of(m, table), (m.matrix.shape[1], m.classes)
+    sums, complete = np.zeros(shape, dtype=np.int64), np.count_nonzero(known) == len(known)
     for rows in chunks(len(cells)):
         values = numeric(source[rows])
         complete &= np.count_nonzero(np.isfinite(values)) == len(values)
-        y_int = to_integers(np.where(known[rows], values, np.nan), m.lattice.at(cells[rows]))
-        np.add.at(sums, cells[rows], counted[rows] * (1 if isinstance(m, Counts) else y_int))
+        values = np.where(known[rows], values, np.nan)
+        if m.classes == 1:
+            y_int = to_integers(values, m.lattice.at(cells[rows]))[:, None]
+        else:  # one-hot, less what makes them add up to about 0; all 0 if missing: lemma 23
+            one_hot = _one_hot(m, values)
+            y_int = one_hot - m.share * (one_hot > 0).sum(axis=1, keepdims=True)
+        np.add.at(sums, cells[rows], counted[rows, None] * (1 if isinstance(m, Counts) else y_int))
     _check_complete(complete, missing, INCOMPLETE_ROWS)
-    return np.asarray(m.matrix @ sums)
+    return np.asarray(m.matrix @ sums).T.ravel()
 
 
 def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:

@@ -86,7 +86,7 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any], rows: Rows
     points, whole = len(arrays["X_star"]), "grid" in manifest
     curves = n_curves(manifest["model"])
     rows = rows._replace(classes=curves > 1)
-    most = (most_row_numbers if whole else most_numbers)(points, len(rows.counts), len(shares)) * curves
+    most = (most_row_numbers if whole else most_numbers)(points, len(rows.counts), len(shares), curves)
     wrong = claim["n_measurements"] != most or sum(len(arrays[f"z_{number}"]) for number in own) > most
     reasons.refuse(wrong, Reason.FIGURE, "n_measurements")
     if whole:
@@ -156,10 +156,10 @@ def _spent(
 
 
 def _row_lattices(manifest: dict[str, Any], arrays: dict[str, Any], number: int, where: str) -> list[Lattice]:
-    words = manifest["stages"][number]
+    words, matrix = manifest["stages"][number], arrays[f"matrix_{number}"]
+    near = int(matrix.min()) > -MOST_COUNTED and int(matrix.max()) < MOST_COUNTED
+    reasons.refuse(n_curves(manifest["model"]) > 1 and not near, Reason.RANGE, where)
     if number == 0:
-        matrix = arrays["matrix_0"]
-        near = int(matrix.min()) > -MOST_COUNTED and int(matrix.max()) < MOST_COUNTED
         counts = near and words["y_bits"] == 0 and 1 <= words["matrix_bits"] <= COUNT_BITS
         reasons.refuse(not counts, Reason.RANGE, where)
     else:

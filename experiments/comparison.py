@@ -5,8 +5,9 @@
 Five data sets: all of Howell's census (height by age), London prices (by place), Citi Bike (duration by
 start and end), Minneapolis (was a person searched, by place and reason of the stop) and RAND HIE (visits to a
 doctor by age, site and sex). Every method is told the same: generous bounds of the outcomes, a box of the
-inputs, levels of categories. Ours is AutoGP, everything else is as in `rivals.py`, and delta is the largest
-power of ten below 1 / (10 N).
+inputs, levels of categories. Ours is AutoGP (whole rows on a grid of at most 512 cells, each of which is then
+counted on its own), everything else is as in `rivals.py`, and delta is the largest power of ten below
+1 / (10 N).
 
 Two promises, and methods are to be compared within one. "outcomes": inputs are public, one outcome may be any
 other ("label differential privacy"). "rows": one whole row may be any other, inputs included. DP-EBM's
@@ -104,14 +105,14 @@ def london():
 def citibike():
     data = fetch_citibike("2017-06", box=CITIBIKE_BOX)
     ranges = dict(zip(("start_lat", "start_lon", "end_lat", "end_lon"), CITIBIKE_BOX * 2, strict=True))
-    return Problem("Citi Bike durations", "s", data.X, data.y, ranges, (0, 3600), 5, 4900, 500)
+    return Problem("Citi Bike durations", "s", data.X, data.y, ranges, (0, 3600), 4, 4900, 500)
 
 
 def stops():
     X, y = minneapolis.stops()
     box = {**minneapolis.BOX, "problem": [0, 1]}
     words = "Minneapolis: searched or not"
-    return Problem(words, "nats", X, y.astype(float), box, (0, 1), 6, None, 0.2, "yes/no")
+    return Problem(words, "nats", X, y.astype(float), box, (0, 1), 10, None, 0.2, "yes/no")
 
 
 def visits():

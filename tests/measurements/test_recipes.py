@@ -162,6 +162,7 @@ def test_what_rounding_took_is_summed_over_all_rows(monkeypatch):
 @every_noise
 def test_the_rows_with_the_longest_columns_are_handed_back(monkeypatch, noise):
     monkeypatch.setattr(chunks, "CHUNK", 100)
+    monkeypatch.setattr("cloakgp.measurements.recipes._WORST", 64)
     recipe = made()
     worst = scan(recipe, distinct(X, noise)).worst
     lengths = np.linalg.norm(recipe.real_columns(X, noise), axis=0)

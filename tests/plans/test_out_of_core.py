@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cloakgp import GP, Plan, Release, designs
+from cloakgp import GP, Plan, Release, designs, verify
 from cloakgp.kernels import EQ, Matern32
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.measurements.recipes import MARGIN, FactoredMeasurement
@@ -128,11 +128,27 @@ def test_every_design_is_the_one_that_is_written_out(plan_in_passes, approximati
     assert passed.objective == pytest.approx(dense.objective, rel=0.0101)
 
 
-def test_a_design_with_a_search_for_each_row_is_refused(plan_in_passes):
-    with pytest.raises(
-        ValueError, match=r"'posterior' searches a column for each row, and 400 rows .* 'mse'"
-    ):
-        plan_in_passes(model(), X, design="posterior")
+@every_noise
+@every_approximation
+def test_posterior_in_passes_beats_mse_and_is_bounded_by_any_matrix(
+    plan_in_passes, tmp_path, approximation, noise
+):
+    """A recipe is one of the matrices that the written-out design chooses from."""
+    gp = model(approximation, noise)
+    passed = plan_in_passes(gp, REPEATED, design="posterior")
+    any_matrix = gp.plan(REPEATED, X_STAR, design="posterior", **PROMISE).certificate
+    c = passed.certificate
+    assert c.status == "converged"
+    assert c.gap <= GAP * 1.01
+    assert not c.unbiased
+    assert c.objective >= any_matrix.lower_bound * (1 - 1e-6)
+    mse = np.mean(plan_in_passes(gp, REPEATED).expected_error ** 2 - passed.gp_std**2)
+    assert c.objective < mse
+    assert c.objective == pytest.approx(np.mean(passed.expected_error**2 - passed.gp_std**2), rel=1e-5)
+    release = passed.release(Y)
+    np.testing.assert_allclose(release.mean, release.predict(X_STAR), rtol=1e-9)
+    release.save(tmp_path / "posterior")
+    assert verify(tmp_path / "posterior").complete
 
 
 def test_recipes_are_for_many_rows_alone(monkeypatch):
@@ -259,10 +275,11 @@ def everything(plan: Plan, release: Release) -> dict[str, Any]:
     return {name: array.tobytes() for name, array in arrays.items()} | {"words": words}
 
 
+@pytest.mark.parametrize("design", ["mse", "posterior"])
 @every_input
 @every_approximation
 def test_the_bits_are_the_same_whatever_the_threads_and_wherever_x_is(
-    monkeypatch, tmp_path, seeded, plan_in_passes, approximation, data
+    monkeypatch, tmp_path, seeded, plan_in_passes, approximation, data, design
 ):
     """The pilot lacks most rows here, so that every pass has its say."""
     monkeypatch.setattr(chunks, "CHUNK", 32)
@@ -280,7 +297,7 @@ def test_the_bits_are_the_same_whatever_the_threads_and_wherever_x_is(
         for name in ("array", "X.npy", "T.npy"):
             x = data if name == "array" else np.load(tmp_path / name, mmap_mode="r")
             y = Y if name == "array" else np.load(tmp_path / "y.npy", mmap_mode="r")
-            plan = plan_in_passes(model(approximation, noise), x)
+            plan = plan_in_passes(model(approximation, noise), x, design=design)
             with seeded(3):
                 got = everything(plan, plan.release(y))
             wanted = wanted or got
@@ -305,6 +322,7 @@ def test_the_same_sums_are_made_whatever_the_chunks(monkeypatch, plan_in_passes,
 
 def test_nothing_as_large_as_rows_times_points_is_ever_held(monkeypatch):
     monkeypatch.setattr(out_of_core, "_PILOT", 2**19)
+    monkeypatch.setattr(out_of_core, "_SPREAD", 2**10)
     rows, points = 300_000, 100
     rng = np.random.default_rng(0)
     data, y = rng.uniform(0, 10, size=(rows, 2)), rng.uniform(0, 1, size=rows)
@@ -383,12 +401,12 @@ def test_the_last_pass_counts_every_row_also_what_the_pilot_lacks(
     """Neither the pilot nor those that stand alone have the outlier here; the pass over all rows finds it."""
     monkeypatch.setattr(out_of_core, "_PILOT", 1)  # 4,096 rows
     monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
+    monkeypatch.setattr(out_of_core, "_LONGEST", 0)
+    monkeypatch.setattr(out_of_core, "_SPREAD", 0)
     monkeypatch.setattr(out_of_core, "_ROUNDS", rounds)
     data, places, points = crowd_and_outlier()
     gp = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places, approximation)
-    found = gp.planner(data, points).survey.pilot.X
-    assert len(found) == 4096
-    assert found.max() < 1.1
+    assert gp.planner(data, points).survey.pilot.n_rows <= 4096 + len(places)
     plan = plan_in_passes(gp, data, points)
     check_sensitivity(plan)
     worst = np.sqrt(np.array(lengths(plan), dtype=float))
@@ -409,6 +427,8 @@ def test_no_direction_is_lost_that_only_a_row_outside_of_the_pilot_has(
     """A row that no other is like, with a place and a test point of its own."""
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
     monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
+    monkeypatch.setattr(out_of_core, "_LONGEST", 0)
+    monkeypatch.setattr(out_of_core, "_SPREAD", 0)
     data, places, points = crowd_and_outlier()
     data[12_345] = 50.0
     far = np.full((1, data.shape[1]), 50.0)
@@ -419,13 +439,18 @@ def test_no_direction_is_lost_that_only_a_row_outside_of_the_pilot_has(
     check_sensitivity(plan)
 
 
+@pytest.mark.parametrize("by", ["distance", "length"])
 @every_approximation
-def test_rows_that_stand_alone_are_in_the_pilot(monkeypatch, plan_in_passes, approximation):
+def test_rows_that_stand_alone_are_in_the_pilot(monkeypatch, plan_in_passes, approximation, by):
+    """Because they are far from others, or because their columns would be long."""
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
     monkeypatch.setattr(out_of_core, "_ROUNDS", 1)
+    if by == "distance":
+        monkeypatch.setattr(out_of_core, "_LONGEST", 0)
+    else:
+        monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
     data, places, points = crowd_and_outlier()
     gp = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places, approximation)
-    assert 1.5 in gp.planner(data, points).survey.pilot.X
     plan = plan_in_passes(gp, data, points)
     assert plan.certificate.gap <= 0.01
     assert plan.certificate.bias < 0.01
@@ -436,6 +461,8 @@ def test_a_part_of_many_rows_is_looked_at_first_and_all_of_them_last(monkeypatch
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
     monkeypatch.setattr(out_of_core, "_PART", 3000)
     monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
+    monkeypatch.setattr(out_of_core, "_LONGEST", 0)
+    monkeypatch.setattr(out_of_core, "_SPREAD", 0)
     seen = []
     looked = out_of_core.scan
     monkeypatch.setattr(

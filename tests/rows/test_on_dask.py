@@ -366,7 +366,7 @@ def many():
 
 @pytest.fixture
 def make(monkeypatch):
-    monkeypatch.setattr(out_of_core, "DENSE", 1000)
+    monkeypatch.setattr(out_of_core, "DENSE", 1)
     gp = cloakgp.GP(EQ(2.0), noise=0.1, bounds=(-1.0, 1.0), inducing=30)
     X_star = np.random.default_rng(0).uniform(0, 10, size=(5, 2))
     return partial(gp.plan, X_star=X_star, epsilon=1.0, delta=1e-6)

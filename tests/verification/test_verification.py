@@ -119,7 +119,7 @@ def test_a_recipe_without_x_is_verified_in_part(tmp_path):
 
 def test_a_recipe_with_a_custom_kernel_is_verified_in_part(tmp_path, monkeypatch):
     """With X or without: its columns cannot be made without the kernel, whatever sensitivity it claims."""
-    monkeypatch.setattr(out_of_core, "DENSE", 1)
+    monkeypatch.setattr(out_of_core, "DENSE", 0)
     gp = GP(custom, 0.4, (-1.0, 4.0), 0.7, X_STAR)
     gp.plan(X, X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
     for given_x in ({}, {"X": X}):
@@ -259,8 +259,7 @@ def test_memory_stays_below_three_times_the_files_size(tmp_path, monkeypatch, ki
     rng = np.random.default_rng(0)
     n = 60_000 if kind == "recipe" else 8_000
     inputs = rng.uniform(0, 10, size=(n, 6 if kind == "recipe" else 2))
-    if kind == "recipe":
-        monkeypatch.setattr(out_of_core, "DENSE", 1)
+    monkeypatch.setattr(out_of_core, "DENSE", 1 if kind == "recipe" else 2**24)
     gp = GP(EQ(4.0), 1.0, (0.0, 1.0), 0.5, inputs[:40])
     plan = gp.plan(
         inputs, inputs[:40], **PROMISE, design="posterior" if "posterior" in kind else "mse", gap=1.0

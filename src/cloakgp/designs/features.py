@@ -96,7 +96,7 @@ class _Search:
         """The best measurements found, what they leave unknown, and a bound on that of all."""
         R, g = self._scaled(_full(R))
         rows = self._first_rows(g)
-        best, lower = (R, self.space.left(R, self.s)), np.finfo(float).tiny
+        best, lower = (R, self.space.left(R, self.s)), float(np.finfo(float).tiny)
         for p in (*powers, *[powers[-1]] * _ROUNDS):
             climb = _Climb(self.space, self.columns[:, rows], R, p, self.s, self.gap)
             R, w = climb.run()
@@ -133,9 +133,9 @@ class _Climb:
     def __init__(self, space: Space, part: FloatArray, R: FloatArray, p: int, s: float, gap: float) -> None:
         self.space, self.p, self.s, self.gap = space, p, s, gap
         moved = R @ part
-        g = column_dots(moved, moved)
+        g: FloatArray = column_dots(moved, moved)
         w = _floored((g / g.max()) ** (p - 1))
-        self.lower: FloatArray = np.linalg.cholesky(_ridged((part * w) @ part.T))
+        self.lower = np.linalg.cholesky(_ridged((part * w) @ part.T))
         self.part = solve_triangular(self.lower, part, lower=True)
         self.signal = solve_triangular(self.lower, space.signal, lower=True)
         self.prior_root = solve_triangular(self.lower, np.eye(len(part)), lower=True)

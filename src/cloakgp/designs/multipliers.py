@@ -27,11 +27,12 @@ from cloakgp.designs.lbfgs import minimise
 from cloakgp.model.arrays import Array, column_dots, is_on_host, like, on_host
 from cloakgp.model.smoothers import Rows
 
-WORKING_SET = 6000
+WORKING_SET = 3000
 """Up to this many rows are searched at once."""
 WORKING_SET_ON_GPU = 2**18
 """There a step costs what its r x r matrices cost, however many rows it has."""
 _ROUNDS = 20
+_INNER, _FIRST = 0.7, 0.02  # share of the gap that a working set's search may use up; gap of the first
 _EVALUATIONS = 300  # per round
 _SHRINK_EVERY = 8  # evaluations between looks for rows to drop
 _SHRINK_SHARE = 0.2  # least share of the rows worth dropping
@@ -102,17 +103,17 @@ def search(
     """
     climb_type = climb_type or Climb
     at_once = WORKING_SET if is_on_host(columns.down) else WORKING_SET_ON_GPU
-    everything = columns.n_rows <= at_once
+    everything = columns.n_rows <= at_once and last is None
     if last is not None:
-        rows, v = _rows_again(columns.n_rows, last, everything)
+        rows, v = _rows_again(columns, criterion, last, at_once)
     else:
         rows = np.arange(columns.n_rows) if everything else _first_rows(columns, criterion, at_once)
         v = np.ones(len(rows))
-    lower = 0.0
+    lower, inner = 0.0, gap if everything else max(_INNER * gap, _FIRST)
     best: Found | None = None
     iterations = 0
     for _ in range(_ROUNDS):
-        climb = climb_type(columns.take(rows), criterion, gap if everything else gap / 2)
+        climb = climb_type(columns.take(rows), criterion, inner)
         point, kept = climb.run(like(columns.down, v))
         rows, iterations, lower = rows[kept], iterations + climb.evaluations, max(lower, climb.lower)
         g = columns.squared_norms(point.shape.transform)
@@ -123,6 +124,8 @@ def search(
             best = Found(point.shape, float(g.max()), upper, lower, iterations, False, full)
         if best.upper <= lower * (1 + gap):
             break
+        # While other rows matter more, there is no use in being exact about these.
+        inner = max(_INNER * gap, min(inner, (upper / lower - 1) / 4))
         rows, v = _next_rows(rows, on_host(point.v), g, at_once)
     assert best is not None
     return replace(best, lower=lower, iterations=iterations, converged=best.upper <= lower * (1 + gap))
@@ -204,23 +207,27 @@ def _first_rows(columns: Columns, criterion: Criterion, at_once: int) -> Rows:
     return np.unique(np.concatenate([evenly, np.argsort(-leverage)[:third], np.argsort(-norm)[:third]]))
 
 
-def _rows_again(n_rows: int, last: FloatArray, everything: bool) -> tuple[Rows, FloatArray]:
-    """The rows that counted, and the new ones, with multipliers to start from."""
-    v = np.full(n_rows, 0.3)
-    v[: len(last)] = last / last[last > 0].mean()
-    v[: len(last)] = np.where((last > 0) | everything, np.maximum(v[: len(last)], 1e-3), 0.0)
-    rows = np.flatnonzero(v)
-    return rows, v[rows]
+def _rows_again(
+    columns: Columns, criterion: Criterion, last: FloatArray, at_once: int
+) -> tuple[Rows, FloatArray]:
+    """The rows that counted, those that do not keep to their shape, and multipliers to start from."""
+    counted = np.flatnonzero(last > 1e-3 * last[last > 0].mean())
+    v = last[counted] / last[counted].mean()
+    g = columns.squared_norms(criterion.shape(weighted_gram(columns.take(counted), v)).transform)
+    g[counted] = 0.0
+    worst = np.argsort(-g)[: at_once // 3]
+    worst = worst[g[worst] > 0.9 * g.max()]
+    return np.concatenate([counted, worst]), np.concatenate([v, np.full(len(worst), 0.03)])
 
 
 def _next_rows(rows: Rows, v: FloatArray, g: FloatArray, at_once: int) -> tuple[Rows, FloatArray]:
     """Leave out rows that carry no weight and are far from binding; add the worst violators."""
     v = v * len(v) / v.sum()
     bar = g[rows].max()
-    keep = (v > 1e-6) | (g[rows] > 0.5 * bar)
+    keep = (v > 1e-3) | (g[rows] > 0.9 * bar)
     rows, v = rows[keep], v[keep]
     outside = np.ones(len(g), dtype=bool)
     outside[rows] = False
     candidates = np.flatnonzero(outside & (g > 0.98 * bar))
     worst = candidates[np.argsort(-g[candidates])[: at_once // 3]]
-    return np.concatenate([rows, worst]), np.concatenate([np.maximum(v, 1e-3), np.full(len(worst), 0.3)])
+    return np.concatenate([rows, worst]), np.concatenate([np.maximum(v, 1e-3), np.full(len(worst), 0.1)])

@@ -55,7 +55,7 @@ units apart, allows for as many more, and is within what was declared.
 """
 _KERNEL_ERROR = 128  # units in the last place by which two machines' kernel values may differ
 LARGEST_ERROR = 2**20  # units: beyond it, a column is mostly rounding
-_WORST = 64  # rows of a chunk that are handed back as the longest
+_WORST = 256  # rows of a chunk that are handed back as the longest
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Recipe:
         self, X: FloatArray, noise: float | FloatArray, windows: FloatArray | None = None
     ) -> FloatArray:
         """(q, n) columns before rounding, in units."""
-        return self.evaluated(X, noise, windows)[0]
+        return self._made(X, noise, windows)[0]
 
     def evaluated(
         self, X: FloatArray, noise: float | FloatArray, windows: FloatArray | None = None
@@ -99,6 +99,14 @@ class Recipe:
 
         See :func:`rounding_error`. Narrower bounds make a column shorter, and its error with it.
         """
+        columns, K, phi, D = self._made(X, noise, windows)
+        W = self.features.W if self.approximation == "fitc" else None
+        return columns, rounding_error(self._scaled, W, K, phi, D)
+
+    def _made(
+        self, X: FloatArray, noise: float | FloatArray, windows: FloatArray | None
+    ) -> tuple[FloatArray, FloatArray, FloatArray, float | FloatArray]:
+        """Columns before rounding, and what they are made from: kernel values, features, D."""
         K = self.features.kernel_rows(X)
         phi = self.features.W @ K.T if self.approximation == "fitc" else np.empty((0, len(X)))
         D = unexplained(self.features, self.approximation, X, phi, noise)
@@ -106,8 +114,7 @@ class Recipe:
         columns /= D
         if windows is not None:
             columns *= self.shares(windows)
-        W = self.features.W if self.approximation == "fitc" else None
-        return columns, rounding_error(self._scaled, W, K, phi, D)
+        return columns, K, phi, D
 
     def shares(self, windows: FloatArray) -> FloatArray:
         """(n,) the width of each row's bounds over the widest."""
@@ -222,14 +229,18 @@ def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any, w
         longest = max(longest, largest_squared_norm(np.abs(rounded[:, near]).astype(np.int64) + margin))
         if recipe.added_up:
             whole[rows] = whole_norms(np.abs(rounded) + margin)
-        integers = rounded.astype(np.int64)
-        column_sum += integers @ weights
         if step.windows is not None:
             moved += rounded @ (step.counts * middles(step.windows) / recipe.shares(step.windows))
-        absolute_sums += np.abs(integers, out=integers) @ weights
         real -= rounded
-        single = (real * np.sqrt(step.group_counts)).astype(np.float32)
+        if np.ndim(step.group_counts):
+            real *= np.sqrt(step.group_counts)
+        single = real.astype(np.float32)
         rounding += single @ single.T
+        # Whole numbers whose sums are below 2^53 are added exactly in float64, in whatever order.
+        exact = length.max() * float(weights.sum()) < 2**52
+        entries, each = (rounded, step.counts) if exact else (rounded.astype(np.int64), weights)
+        column_sum += (entries @ each).astype(np.int64)
+        absolute_sums += (np.abs(entries, out=entries) @ each).astype(np.int64)
     found = stacked([chunk[np.sort(np.argsort(-norms, kind="stable")[:_WORST])]])
     return Scan(
         longest, column_sum, absolute_sums.astype(object), rounding.astype(float), found, error, moved, whole

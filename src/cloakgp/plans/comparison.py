@@ -30,8 +30,6 @@ class Comparison:
 
     plans: dict[str, Plan]
     """By design."""
-    refused: dict[str, str]
-    """Why a design has no plan, where it has none."""
 
     @property
     def best(self) -> str:
@@ -67,12 +65,11 @@ class Comparison:
     @property
     def notes(self) -> list[str]:
         """What is to be said about the table."""
-        said = [
+        return [
             f"Least expected error: {self.best}. Without privacy it would be {self.without_privacy:.4g}.",
             "Expected error is of the denoised prediction, privacy and model together, if the model is "
             "right; released noise is of the released mean.",
         ]
-        return said + [f"{design}: {why}" for design, why in self.refused.items()]
 
     def __str__(self) -> str:
         rows = self.lines()
@@ -97,17 +94,11 @@ def compare(planner: Planner, designs: Sequence[str] | None, **promise: Any) -> 
     if not wanted:
         raise ArgumentError("designs", "must name at least one", remedy=f"There are {', '.join(DESIGNS)}.")
     plans: dict[str, Plan] = {}
-    refused: dict[str, str] = {}
     with Progress("comparing designs", len(wanted)) as progress:
         for design in wanted:
-            if design == "posterior" and planner.streamed:
-                refused[design] = "not for so many rows, since it searches a column for each."
-            else:
-                plans[design] = planner.plan(design=design, **promise)
+            plans[design] = planner.plan(design=design, **promise)
             progress.advance()
-    if not plans:
-        raise ArgumentError("designs", "must name one that so many rows can have", remedy="Such as mse.")
-    return Comparison(plans, refused)
+    return Comparison(plans)
 
 
 def _rms(plan: Plan, name: str) -> float:

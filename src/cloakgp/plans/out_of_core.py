@@ -40,24 +40,34 @@ from cloakgp.measurements.recipes import (
 )
 from cloakgp.model.inducing import Features, SparseGP, unexplained
 from cloakgp.model.smoothers import Rows
-from cloakgp.plans.pilot import Pilot, first_pilot, solved, space_of
+from cloakgp.plans.pilot import Pilot, first_pilot, rough_design, solved, space_of
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import noise_objective, offset
 from cloakgp.posterior.links import FactoredLinks
 from cloakgp.rows.chunks import one_blas_thread, steps
-from cloakgp.rows.merging import Chunk, Inputs, stacked
+from cloakgp.rows.merging import Chunk, Inputs
 from cloakgp.rows.passes import sweep
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
     from cloakgp.plans.planner import Planner
 
-DENSE = 2**24
+DENSE = 2**18
 """Entries of a measurement matrix that are written down; larger ones are kept as a recipe."""
+LARGER = 64
+"""Times as many are written down where a recipe would cost something.
+
+`posterior` is better off with a matrix of its own choice, and what a custom kernel makes, not everybody can
+make again.
+"""
 _PILOT = 2**23  # entries of the pilot's columns
 _LONERS = 2**13  # rows that stand most alone near their inducing input
+_SPREAD = 2**14  # rows that are spread over the space
+_LONGEST = 2**12  # rows whose columns would be longest
+_ALONE = 1 / 8  # of the rows: these are looked at for that
 _ROUNDS = 5  # of design and pass
-_PART = 2**20  # rows
+_DESIGN = 0.6  # share of the gap that the pilot's design may use up
+_PART, _PARTS = 2**16, 8  # least rows of a part of them, and how many parts
 _LOOSE = 64  # times that a bound may be too large before it is worth another pass
 _Y_BITS, _MATRIX_BITS = 24, 26  # finest lattice
 
@@ -68,6 +78,8 @@ class Survey:
 
     model: SparseGP
     pilot: Pilot
+    rough: Solution
+    """The `mse` design for the pilot's first rows, to start from."""
     digest: str
 
 
@@ -86,11 +98,17 @@ def _surveyed(planner: Planner) -> Survey:
     for rows in steps(len(even)):
         near = np.abs(features.kernel_rows(even.X[rows]))
         crowd += (near / np.maximum(near.sum(axis=1, keepdims=True), 1e-300)).sum(axis=0)
+    share = _share_for(
+        _SPREAD * len(even) / len(inputs),
+        np.concatenate([_alone(features.kernel_rows(even.X[rows]), crowd)[1] for rows in steps(len(even))]),
+    )
+    rough = rough_design(planner, features, even)
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     digests = []
-    function = partial(_survey, features, gp.approximation, crowd, planner.widest)
+    function = partial(_survey, features, gp.approximation, crowd, share, rough.measured, planner.widest)
     most, columns = max(4, _LONERS // len(features.Z)), planner.X_star.shape[1]
-    lone = np.empty((0, 3 + columns + (0 if inputs.windows is None else 3)))
+    width = 3 + columns + (0 if inputs.windows is None else 3)
+    lone, longest, spread = np.empty((0, width)), np.empty((0, width)), [np.empty((0, width))]
     parts = sweep(
         function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="summing over rows"
     )
@@ -99,12 +117,16 @@ def _surveyed(planner: Planner) -> Survey:
         shared += part.shared
         lone = np.vstack([lone, part.loners])
         lone = lone[_first_of_each(lone[:, 0], lone[:, 1], most)]
+        longest = np.vstack([longest, part.longest])
+        longest = longest[np.argsort(-longest[:, 1], kind="stable")[:_LONGEST]]
+        spread.append(part.spread)
         digests.append(part.digest)
-    windows = None if inputs.windows is None else lone[:, 3 + columns :]
-    rows = stacked([even, Inputs(lone[:, 3 : 3 + columns], lone[:, 2], None, windows)])
+    added = np.unique(np.vstack([lone, longest, *spread])[:, 2:], axis=0)
+    windows = None if inputs.windows is None else added[:, 1 + columns :]
+    more = Inputs(np.ascontiguousarray(added[:, 1 : 1 + columns]), added[:, 0].copy(), None, windows)
     model = SparseGP(features, gp.approximation, total, planner.X_star)
-    pilot = first_pilot(planner, model, shared, rows)
-    return Survey(model, pilot, combined_digest(digests, inputs.groups))
+    pilot = first_pilot(planner, model, shared, even, rough.pilot).joined_by(planner, more)
+    return Survey(model, pilot, rough.solution, combined_digest(digests, inputs.groups))
 
 
 class _Surveyed(NamedTuple):
@@ -115,13 +137,33 @@ class _Surveyed(NamedTuple):
     """The same for outcomes in units of their bounds over the widest's width."""
     loners: FloatArray
     """Each with its nearest inducing input, how much it stands alone, its noise, itself, its bounds."""
+    longest: FloatArray
+    """The same of rows whose columns would be longest in a rough design, with how long they are."""
+    spread: FloatArray
+    """The same of rows that are drawn the likelier the more they stand alone: about evenly over the space."""
     digest: bytes
+
+
+def _alone(K: FloatArray, crowd: FloatArray) -> tuple[Rows, FloatArray]:
+    """Each row's nearest inducing input, and how much the row stands alone there."""
+    nearest = K.argmax(axis=1)
+    return nearest, K[np.arange(len(K)), nearest] / np.maximum(np.abs(K @ crowd), 1e-300)
+
+
+def _share_for(n: float, alone: FloatArray) -> float:
+    """The s for which min(1, s alone) adds up to about n."""
+    order = np.sort(alone)[::-1]
+    least = np.maximum(n - np.arange(len(order)), 0) / np.cumsum(order[::-1])[::-1]  # if so many count as 1
+    fits = np.flatnonzero(least * order <= 1)
+    return float(least[fits[0]]) if len(fits) else 1 / float(order[-1])
 
 
 def _survey(
     features: Features,
     approximation: str,
     crowd: FloatArray,
+    share: float,
+    measured: FloatArray,
     widest: float,
     X: FloatArray,
     noise: Any,
@@ -129,23 +171,48 @@ def _survey(
     windows: Any,
 ) -> _Surveyed:
     total, alone, nearest = np.zeros((len(features.W),) * 2), np.empty(len(X)), np.empty(len(X))
+    length = np.zeros(len(X))
     shared = total if windows is None else np.zeros_like(total)
     chunk = Chunk(X, noise, counts, windows)
     for rows in steps(len(chunk)):
         step = chunk[rows]
         K = features.kernel_rows(step.X)
-        largest = nearest[rows] = K.argmax(axis=1)
-        alone[rows] = K[np.arange(len(K)), largest] / np.maximum(np.abs(K @ crowd), 1e-300)
+        nearest[rows], alone[rows] = _alone(K, crowd)
         phi = features.W @ K.T
-        phi *= np.sqrt(step.group_counts / unexplained(features, approximation, step.X, phi, step.noise))
+        D = unexplained(features, approximation, step.X, phi, step.noise)
+        length[rows] = _lengths(measured, phi, D, alone[rows], step.windows, widest)
+        phi *= np.sqrt(step.group_counts / D)
         total += phi @ phi.T
         if step.windows is not None:
             phi *= (step.windows[:, 1] - step.windows[:, 0]) / widest
             shared += phi @ phi.T
     first = _first_of_each(nearest, alone, 4)
     own = [] if windows is None else [windows]
-    loners = np.column_stack([nearest, alone, chunk.variances, X, *own])[first]
-    return _Surveyed(total, shared, loners, chunk_digest(X, noise, counts, windows))
+    table = np.column_stack([nearest, alone, chunk.variances, X, *own])
+    long = np.argsort(-length, kind="stable")[: _LONGEST // 8]
+    longest = table[long]
+    longest[:, 1] = length[long]
+    drawn = np.floor(np.cumsum(np.minimum(1.0, share * alone)))
+    spread = table[np.diff(drawn, prepend=0.0) > 0]
+    return _Surveyed(total, shared, table[first], longest, spread, chunk_digest(X, noise, counts, windows))
+
+
+def _lengths(
+    measured: FloatArray,
+    phi: FloatArray,
+    D: Any,
+    alone: FloatArray,
+    windows: FloatArray | None,
+    widest: float,
+) -> FloatArray:
+    """(n,) squared length of the columns of rows that stand alone, 0 for others: those, a pilot knows."""
+    some = np.flatnonzero(alone >= np.quantile(alone, 1 - _ALONE))
+    moved = measured @ phi[:, some]
+    lengths = np.zeros(len(alone))
+    lengths[some] = np.einsum("ij,ij->j", moved, moved) / np.broadcast_to(D, lengths.shape)[some] ** 2
+    if windows is not None:
+        lengths *= ((windows[:, 1] - windows[:, 0]) / widest) ** 2
+    return lengths
 
 
 def _first_of_each(kind: FloatArray, score: FloatArray, n: int) -> Rows:
@@ -184,10 +251,11 @@ def _plan(
             return solution.objective * length**2
         return space.left(solution.features @ space.up, s * length**2) / s
 
-    solution = solved(planner, pilot, design, gap / 4, s, None)
+    solution = solved(planner, pilot, design, _DESIGN * gap, s, found.rough)
     lower, iterations = solution.lower_bound, solution.iterations
     # Most of what the pilot lacks shows on a part of the rows already.
-    few = [planner.inputs.spread_evenly(_PART)] if len(planner.inputs) > 4 * _PART else []
+    n = len(planner.inputs)
+    few = [planner.inputs.spread_evenly(max(n // _PARTS, _PART))] if n > 2 * _PART else []
     for rows in [*few, planner.inputs]:
         best: tuple[float, Solution, FactoredMeasurement, Scan] | None = None
         for _ in range(_ROUNDS):
@@ -199,7 +267,7 @@ def _plan(
             if best[0] <= max(lower * (1 + gap), reached(solution, 1.0) * (1 + gap / 4)):
                 break
             pilot = pilot.joined_by(planner, seen.worst)
-            solution = solved(planner, pilot, design, gap / 4, s, solution)
+            solution = solved(planner, pilot, design, _DESIGN * gap, s, solution)
             lower, iterations = max(lower, solution.lower_bound), iterations + solution.iterations
     assert best is not None
     value, solution, measurement, seen = best
@@ -250,7 +318,7 @@ def _denoising(
     linked = FactoredLinks(gp, [measurement])
     H = linked.at(X_star)
     noise = measurement.noise_scale**2 * np.eye(len(linked.covariance))
-    gain: FloatArray = np.linalg.solve(linked.covariance + noise, H.T).T
+    gain = np.asarray(np.linalg.solve(linked.covariance + noise, H.T).T, dtype=np.float64)
     left = model.explained_variance - np.einsum("ij,ij->i", gain, H)
     return gain, float(weights @ left / weights.sum())
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from cloakgp import designs
 from cloakgp.checks import FloatArray
 from cloakgp.designs.features import Space, posterior_recipe
 from cloakgp.designs.solution import Solution
-from cloakgp.model.inducing import SparseGP
-from cloakgp.model.smoothers import Rows, diagonal
+from cloakgp.model.inducing import Features, SparseGP, unexplained
+from cloakgp.model.smoothers import Rows, Smoother, diagonal
 from cloakgp.rows.chunks import steps
 from cloakgp.rows.merging import Chunk, Inputs
 from cloakgp.rows.passes import sweep
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from cloakgp.model.gp import GP
     from cloakgp.plans.planner import Planner
 
-_ROUGH = 0.05  # gap of the `mse` design that `posterior` starts from
+_ROUGH = 0.1  # gap of the `mse` design that others start from
 
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """Columns phi / D (r, n), in the units that designs count in; a smoother of as many rows."""
+    """Columns phi / D (r, n), in the units that designs count in; as much of a smoother as they ask for."""
 
     model: SparseGP
     features: FloatArray
@@ -42,7 +42,7 @@ class Pilot:
 
     @property
     def n_rows(self) -> int:
-        return self.features.shape[1]
+        return len(self.features.T)
 
     @property
     def n_outputs(self) -> int:
@@ -59,20 +59,48 @@ class Pilot:
 
     def joined_by(self, planner: Planner, rows: Inputs) -> Pilot:
         """The same and more rows."""
+        if not len(rows):
+            return self
         windows = () if rows.windows is None else (rows.windows,)
         digest = hashlib.sha256(self.digest.encode())
         for array in (rows.X, rows.variances, *windows):
             digest.update(array.tobytes())
-        own = _columns(planner, self.model, rows)
+        own, _ = _columns(planner, self.model.features, rows)
         return Pilot(self.model, np.hstack([self.features, own]), digest.hexdigest())
 
 
-def first_pilot(planner: Planner, model: SparseGP, shared: FloatArray, rows: Inputs) -> Pilot:
-    """These rows, and what all rows have in common: `shared` is a survey's."""
+class Rough(NamedTuple):
+    """A design for a sample of the rows, before the others were seen."""
+
+    pilot: Pilot
+    solution: Solution
+    measured: FloatArray
+    """(q, r) what it measures of phi / D."""
+
+
+def rough_design(planner: Planner, features: Features, rows: Inputs) -> Rough:
+    """The `mse` design as if all rows were like these."""
+    gp, times = planner.gp, len(planner.X) / len(rows)
+    own, gram = _columns(planner, features, rows)
+    model = SparseGP(features, gp.approximation, gram * times, planner.X_star)
+    pilot = _with_common(planner, model, model.information, rows, own)
+    solution = designs.solve("mse", cast("Smoother", pilot), planner.weights, _ROUGH)
+    assert solution.reduce is not None
+    return Rough(pilot, solution, solution.reduce @ model.T)
+
+
+def first_pilot(planner: Planner, model: SparseGP, shared: FloatArray, rows: Inputs, known: Pilot) -> Pilot:
+    """These rows, whose columns are known, and what all rows have in common: `shared` is a survey's."""
+    return _with_common(planner, model, shared, rows, known.features[:, len(shared) :])
+
+
+def _with_common(
+    planner: Planner, model: SparseGP, shared: FloatArray, rows: Inputs, own: FloatArray
+) -> Pilot:
     values, vectors = np.linalg.eigh(shared)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     common = root / np.sqrt(_largest_rest(planner.gp, rows) * len(planner.X))
-    return Pilot(model, common, "").joined_by(planner, rows)
+    return Pilot(model, np.hstack([common, own]), "")
 
 
 def _largest_rest(gp: GP, pilot: Inputs) -> float:
@@ -84,24 +112,30 @@ def _largest_rest(gp: GP, pilot: Inputs) -> float:
     return largest
 
 
-def _columns(planner: Planner, model: SparseGP, rows: Inputs) -> FloatArray:
-    """phi / D of some rows, for outcomes in units as in :attr:`Planner.scaled`."""
-    function = partial(_features, model)
-    own = np.hstack(list(sweep(function, rows.X, rows.noise)))
+def _columns(planner: Planner, features: Features, rows: Inputs) -> tuple[FloatArray, FloatArray]:
+    """phi / D of some rows, for outcomes in units as in :attr:`Planner.scaled`; and their information."""
+    function = partial(_features, features, planner.gp.approximation)
+    parts = list(sweep(function, rows.X, rows.noise))
+    own, gram = np.hstack([part[0] for part in parts]), np.sum([part[1] for part in parts], axis=0)
     if rows.windows is not None:
         own *= (rows.windows[:, 1] - rows.windows[:, 0]) / planner.widest
     own *= planner.rows_by_noise(rows.variances)
-    return own
+    return own, gram
 
 
-def _features(model: SparseGP, X: FloatArray, noise: Any) -> FloatArray:
-    parts, chunk = [], Chunk(X, noise, 1.0)
+def _features(
+    features: Features, approximation: str, X: FloatArray, noise: Any
+) -> tuple[FloatArray, FloatArray]:
+    parts, chunk, gram = [], Chunk(X, noise, 1.0), np.zeros((len(features.W),) * 2)
     for rows in steps(len(chunk)):
         step = chunk[rows]
-        phi = model.features.at(step.X)
-        phi /= model.rest(step.X, phi, step.noise)
+        phi = features.at(step.X)
+        root = np.sqrt(unexplained(features, approximation, step.X, phi, step.noise))
+        phi /= root
+        gram += phi @ phi.T
+        phi /= root
         parts.append(phi)
-    return np.hstack(parts)
+    return np.hstack(parts), gram
 
 
 def solved(
@@ -118,7 +152,8 @@ def solved(
         if design == "posterior":
             planner.solved[key] = _posterior(planner, pilot, gap, noise_variance, last)
         else:
-            planner.solved[key] = designs.solve(design, pilot, weights, gap, last=last)
+            start = last if last is not None and last.design == design else None
+            planner.solved[key] = designs.solve(design, cast("Smoother", pilot), weights, gap, last=start)
     return planner.solved[key]
 
 
@@ -129,7 +164,7 @@ def _posterior(
     space = space_of(planner, pilot.model)
     if last is not None and last.features is not None:
         return posterior_recipe(space, pilot.features, last.features, gap, noise_variance, fresh=False)
-    start = solved(planner, pilot, "mse", max(gap, _ROUGH), noise_variance, None)
+    start = solved(planner, pilot, "mse", _ROUGH, noise_variance, last)
     assert start.reduce is not None
     return posterior_recipe(space, pilot.features, start.reduce @ pilot.model.T, gap, noise_variance)
 

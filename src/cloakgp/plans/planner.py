@@ -15,6 +15,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.posterior import denoised_error, denoising_gain
 from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
+from cloakgp.files.schema import is_custom
 from cloakgp.measurements.certificate import certify
 from cloakgp.measurements.lattice import Limits, Measurement, to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
@@ -77,10 +78,10 @@ class Planner:
         self.weights = frozen(relative_weights(weights))
         if is_lazy(self.X) and not self.streamed:  # held whole, so that it cannot be changed behind a plan
             self.X = checks.matrix(np.asarray(self.X[:]), "X")
-            del self.inputs
+            self.__dict__.pop("inputs", None)
         if self.gp.downweight is not None:
             self.gp = downweighted(self.gp, self.inputs, self.device)
-            del self.inputs
+            self.__dict__.pop("inputs", None)
         self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
 
     @cached_property
@@ -90,13 +91,20 @@ class Planner:
 
     @property
     def streamed(self) -> bool:
-        """Whether there are too many rows for a matrix that has a column for each."""
-        return self._many(len(self.inputs))
+        """Whether there are too many rows for a matrix that has a column for each, whatever the design."""
+        return self._entries > out_of_core.DENSE * out_of_core.LARGER
 
-    def _many(self, n_rows: int) -> bool:
+    def in_passes(self, design: str) -> bool:
+        """Whether a plan's measurement is a recipe."""
+        dear = design == "posterior" or is_custom(self.gp.kernel.to_spec())
+        return self.streamed if dear else self._entries > out_of_core.DENSE
+
+    @property
+    def _entries(self) -> int:
+        """Of a matrix that is written down; none where there must be one."""
         if self.gp.inducing is None:
-            return False
-        return n_rows * min(len(self.X_star), len(np.atleast_1d(self.gp.inducing))) > out_of_core.DENSE
+            return 0
+        return len(self.inputs) * min(len(self.X_star), len(np.atleast_1d(self.gp.inducing)))
 
     @cached_property
     def survey(self) -> Survey:
@@ -167,7 +175,7 @@ class Planner:
         checks.choice(design, "design", designs.DESIGNS)
         # Refuses a bad promise before the heavy work.
         expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
-        if self.streamed:
+        if self.in_passes(design):
             return plan_streamed(self, epsilon, delta, design, calibration, gap)
         pieces = list(blocks(len(self.inputs)))
         with Progress("model, design, measurements", 2 + len(pieces)) as progress:

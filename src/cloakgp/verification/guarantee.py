@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cloakgp.calibration import CALIBRATIONS, DELTA_FLOOR, EPSILON_LIMIT, calibrate, delta_slack
 from cloakgp.designs import DESIGNS
-from cloakgp.files.schema import FACTORED, FUNCTION, PEOPLE, PER_ROW, PREDICTIONS, WITHHELD
+from cloakgp.files.schema import FUNCTION, PEOPLE, PER_ROW, PREDICTIONS, WITHHELD
 from cloakgp.measurements.certificate import CLOSED_FORM, DIGITS, SPEND, STATUSES, short
 from cloakgp.measurements.unit import OUTCOME, PERSON, UNITS, Unit
 from cloakgp.plans.function_planner import HIDES_INPUTS
@@ -50,8 +50,6 @@ def check_words(manifest: dict[str, Any]) -> None:
     bounds = HIDES_INPUTS if kind == WITHHELD else shown
     reasons.refuse(claim["bound"] not in bounds, Reason.BOUND)
     designs = tuple(DESIGNS) if predictions else (FUNCTION,)
-    if kind == FACTORED:
-        designs = tuple(name for name in designs if name != "posterior")
     reasons.refuse(claim["design"] not in designs, Reason.DESIGN)
     statuses = STATUSES if predictions else (CLOSED_FORM,)
     reasons.refuse(claim["status"] not in statuses, Reason.STATUS)

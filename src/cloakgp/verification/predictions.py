@@ -11,7 +11,7 @@ from cloakgp.files.schema import rounded_std
 from cloakgp.measurements.certificate import DIGITS, short
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.model.build import smoother_for
-from cloakgp.model.inducing import SparseRows
+from cloakgp.model.inducing import SparseGP, SparseRows
 from cloakgp.model.smoothers import Smoother, jitters, kernel_matrix
 from cloakgp.plans.function_planner import UNBIASED, sensitivities
 from cloakgp.plans.functions import FunctionPlan
@@ -38,7 +38,7 @@ def check(plan: Plan) -> list[str]:
     _check_bias(plan, largest_bias(gp, smoother, m, plan.reconstruction))
     _check_jitter(certificate.jitter, smoother)
     if denoised:
-        _check_denoising(plan, smoother)
+        check_denoising(plan, smoother)
     check_offset(plan)
     check_std(plan.gp_std, np.sqrt(smoother.posterior_variance))
     return ["predictions, from the model and the measurements"]
@@ -91,9 +91,8 @@ def check_std(claimed: Any, found: Any) -> None:
     reasons.refuse(not close, Reason.STD)
 
 
-def _check_denoising(plan: Plan, smoother: Smoother) -> None:
+def check_denoising(plan: Plan, smoother: Smoother | SparseGP) -> None:
     """The reconstruction and the objective of a release that is denoised to begin with."""
-    assert isinstance(plan.measurement, Measurement)
     linked = links(plan.gp, plan.X, [plan.measurement])
     H = linked.at(plan.X_star)  # (P, q)
     noise = plan.measurement.noise_scale**2 * np.eye(len(linked.covariance))

@@ -21,7 +21,7 @@ from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.sources import as_source
 from cloakgp.verification import reasons
 from cloakgp.verification.guarantee import absolute_sums, root_rounded_up, squared_norms
-from cloakgp.verification.predictions import check_offset, check_std
+from cloakgp.verification.predictions import check_denoising, check_offset, check_std
 from cloakgp.verification.reasons import Reason
 
 SENSITIVITY = "integer sensitivity, from X, with what another machine's rounding can add to each column"
@@ -153,7 +153,10 @@ def check_predictions(plan: Plan, inputs: Inputs | None) -> None:
         near = np.allclose(found, m.information, rtol=0, atol=1e-6 * largest)
         reasons.refuse(not near, Reason.INFORMATION)
     model = SparseGP(features, gp.approximation, m.information, plan.X_star)
-    reasons.refuse(not certificate.unbiased, Reason.UNBIASED)
+    denoised = certificate.design == "posterior"
+    reasons.refuse(certificate.unbiased == denoised, Reason.UNBIASED)
+    if denoised:
+        check_denoising(plan, model)
     reasons.refuse(certificate.jitter != 0, Reason.JITTER)
     q = m.n_measurements
     least = bias(gp, model, m, plan.reconstruction, np.zeros((q, q)))

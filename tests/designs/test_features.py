@@ -1,0 +1,45 @@
+"""The design `posterior` for recipes: what it leaves unknown, and the bound on what any recipe leaves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cloakgp.designs.features import Space, bound, posterior_recipe
+
+RNG = np.random.default_rng(4)
+N, R_, P = 300, 6, 9
+COLUMNS = RNG.normal(size=(R_, N)) * np.geomspace(1, 0.05, R_)[:, None] * RNG.gamma(1.0, size=N)
+INFORMATION = 0.3 * COLUMNS @ COLUMNS.T  # noise variance 0.3: columns are phi / D
+T = RNG.normal(size=(P, R_)) @ np.linalg.inv(np.eye(R_) + INFORMATION)
+WEIGHTS = np.exp(RNG.normal(size=P))
+SPACE = Space(INFORMATION, T, WEIGHTS)
+START = np.eye(R_)
+
+
+def left_unknown(R, s):
+    """By the textbook: u has covariance I^2 + I, and R u is known up to noise."""
+    S = INFORMATION @ INFORMATION + INFORMATION
+    known = S @ R.T @ np.linalg.inv(R @ S @ R.T + s * np.eye(len(R))) @ R @ S
+    return float(WEIGHTS @ np.diag(T @ (S - known) @ T.T) / WEIGHTS.sum())
+
+
+@pytest.mark.parametrize("s", [1e-3, 1.0, 1e3])
+def test_the_gap_is_reached_and_the_objective_is_the_textbooks(s):
+    found = posterior_recipe(SPACE, COLUMNS, START, 0.01, s)
+    assert found.status == "converged"
+    assert found.gap <= 0.01
+    assert np.linalg.norm(found.features @ COLUMNS, axis=0).max() == pytest.approx(1.0)
+    assert found.objective * s == pytest.approx(left_unknown(found.features, s), rel=1e-4)
+
+
+@pytest.mark.parametrize("s", [1e-3, 1.0, 1e3])
+def test_no_recipe_is_below_the_bound(s):
+    """Whatever it measures; and the bound holds for whatever multipliers it is made from."""
+    found = posterior_recipe(SPACE, COLUMNS, START, 0.01, s)
+    for seed in range(50):
+        R = np.random.default_rng(seed).normal(size=(R_, R_)) * np.geomspace(1, 10, R_)
+        R /= np.linalg.norm(R @ COLUMNS, axis=0).max()
+        assert left_unknown(R, s) >= found.lower_bound * s
+        w = np.random.default_rng(seed).exponential(size=N)
+        assert bound(SPACE, SPACE.down @ COLUMNS, R @ SPACE.up, w, s) <= found.objective * s

@@ -305,6 +305,7 @@ def test_pictures_have_names_on_their_axes():
     assert plot_plan(plan).get_xlabel() == "age, years"
     release = plan.release([1.0, 2.0, 3.0])
     assert plot_release(release, private_data=(table[["age"]], [1.0, 2.0, 3.0])).get_ylabel() == "height, cm"
+    table.loc[1, "when"] += pd.Timedelta(days=9)
     two = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(table, table, **PROMISE)
     ax = plot_map(two)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "when, days since 2000-01-01")

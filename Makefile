@@ -56,7 +56,9 @@ paper: $(VENV)/.all  ## the paper's figures and tables, into experiments/paper/o
 	done
 	@echo "== figure 4"; $(VENV)/bin/python experiments/selection.py --output experiments/paper/output/figure4.png
 
+# From scratch each time: examples of the gallery run again, on the library as it is.
 docs: $(VENV)/.all  ## build docs/_build/index.html and look at it on a phone's width; a warning is an error
+	rm -rf docs/generated docs/_build
 	OPENBLAS_NUM_THREADS=1 $(VENV)/bin/sphinx-build --quiet --fail-on-warning --keep-going -b html docs docs/_build
 	$(VENV)/bin/python docs/look.py
 	@echo "docs/_build/index.html"

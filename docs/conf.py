@@ -32,6 +32,8 @@ napoleon_use_ivar = True
 add_module_names = False
 toc_object_entries_show_parents = "hide"
 
+smartquotes_action = "qe"  # no dashes: --option stays as it is
+
 html_theme = "furo"
 html_title = "cloakgp"
 html_static_path = ["_static"]

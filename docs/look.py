@@ -15,13 +15,15 @@ from pathlib import Path
 BUILD = Path(__file__).resolve().parent / "_build"
 PHONE, DESK = 390, 1280
 LEFT_OUT = ("_static", "_downloads", "_modules")
-# What sticks out, if anything does.
+# What sticks out, if anything does: the page as a whole, or something that nothing lets scroll.
 WIDER = """() => {
   const width = document.documentElement.clientWidth;
-  if (document.scrollingElement.scrollWidth <= width) return "";
+  const scrolls = (e) => e && e.tagName !== "ARTICLE"
+    && (["auto", "scroll"].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
   const all = [...document.querySelectorAll("article *")];
-  const found = all.find((e) => e.getBoundingClientRect().right > width + 1);
-  return found ? found.outerHTML.slice(0, 120) : "something";
+  const found = all.find((e) => e.getBoundingClientRect().right > width + 1 && !scrolls(e));
+  if (found) return found.outerHTML.slice(0, 200);
+  return document.scrollingElement.scrollWidth > width ? "something" : "";
 }"""
 
 

@@ -1,12 +1,12 @@
-"""What an attacker who knows everything but one outcome can find out: the best test's rates, by (epsilon, delta).
+"""What an attacker who knows everything but one outcome can find out, by (epsilon, delta).
 
     python experiments/attack_success.py
 
 The attacker knows every row but one outcome, which is one of two values, and sees the release. By Neyman and
-Pearson's lemma no test beats the one on the likelihood ratio of two Gaussians that are mu apart, mu being what
-Gaussian noise may have at (epsilon, delta): with false alarms at a rate f it finds the truth at the rate
-Phi(Phi^-1(f) + mu). Where the two values are only a share of the bounds' width apart, so is mu. Noise on a lattice
-changes this by less than 1e-12 (lemma 2 of the proofs). Nothing is drawn at random.
+Pearson's lemma no test beats the one on the likelihood ratio of two Gaussians that are mu apart, mu being
+what Gaussian noise may have at (epsilon, delta): with false alarms at a rate f it finds the truth at the rate
+Phi(Phi^-1(f) + mu). Where the two values are only a share of the bounds' width apart, so is mu. Noise on a
+lattice changes this by less than 1e-12 (lemma 2 of the proofs). Nothing is drawn at random.
 """
 
 from __future__ import annotations

@@ -2,12 +2,14 @@
 
     CLOAKGP_DATA=folder python experiments/minneapolis.py [--data stops] [--splits 5] [--epsilon 1 0.5]
 
-`--data` is stops (was a person searched, by place and reason of the stop: 80 % of the rows are released, 20 %
-held out), rows (the same with whole rows private, on a grid of `--cells` a side) or visits (to a doctor, as
-counts by age, site and sex, the promise being to people). Nothing is known but public ranges and levels;
-delta is 10⁻⁶. For each split one draw of the noise: prints by how much the log loss is below that of the
-base rate on the same split, which is not private, with the standard error over the splits; of visits
-the Poisson deviance. Needs `mpls_stops.csv.gz` and `randhie.csv.gz` in the folder.
+`--data` is stops (was a person searched, by place and reason of the stop: 80 % of the rows are released, 20
+% held out), rows (the same with whole rows private, on a grid of `--cells` a side), plain (outcomes
+private, but taken for numbers from 0 to 1: no link) or visits (to a doctor, as counts by age, site and sex,
+the promise being to people). Nothing is known but public ranges and levels; delta is 10⁻⁶. For each split
+one draw of the noise: prints by how much the log loss is below that of the base rate on the same split,
+which is not private, with the standard error over the splits; of visits the Poisson deviance. `--export
+folder` writes the splits of stops as CSV files instead, for `dp_ebm.py`. Needs `mpls_stops.csv.gz` and
+`randhie.csv.gz` in the folder.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ DELTA = 1e-6
 PROBLEMS = ["suspicious", "traffic"]
 BOX = {"lat": (44.88, 45.06), "long": (-93.34, -93.19), "problem": PROBLEMS}
 MOST_VISITS = 50
+LEAST = 1e-3  # probability: where numbers are predicted that may be below 0
 
 
 def table(name, columns):
@@ -57,18 +60,27 @@ def split(n, number):
     return rows[: int(0.8 * n)], rows[int(0.8 * n) :]
 
 
-def of_stops(number, epsilon):
+def gained(y, train, test, p):
     """Below the base rate's log loss."""
+    return log_loss(np.full(len(test), y[train].mean()), y[test]) - log_loss(p, y[test])
+
+
+def of_stops(number, epsilon, model=None):
+    """Outcomes private."""
     X, y = stops()
     train, test = split(len(y), number)
-    model = AutoGP(outcome="yes/no", categories=[2])
+    model = AutoGP(outcome="yes/no", categories=[2]) if model is None else model
     release = model.plan(X[train], epsilon=epsilon, delta=DELTA).release(y[train])
-    base = np.full(len(test), y[train].mean())
-    return log_loss(base, y[test]) - log_loss(release.predict(X[test]), y[test])
+    return gained(y, train, test, np.clip(release.predict(X[test]), LEAST, 1 - LEAST))
+
+
+def of_numbers(number, epsilon):
+    """The same with a linear model of outcomes: no and yes are the numbers 0 and 1."""
+    return of_stops(number, epsilon, AutoGP((0, 1), categories=[2]))
 
 
 def of_rows(number, epsilon, cells):
-    """The same with whole rows private, on a grid of so many cells along each side."""
+    """Whole rows private, on a grid of so many cells along each side."""
     X, y = stops()
     train, test = split(len(y), number)
     grid = Grid(BOX, cells=cells)
@@ -77,10 +89,17 @@ def of_rows(number, epsilon, cells):
         "problem": np.array(PROBLEMS)[X[:, 2].astype(int)]
     }
     release = plan.release({name: column[train] for name, column in shown.items()}, y[train])
-    base = np.full(len(test), y[train].mean())
-    return log_loss(base, y[test]) - log_loss(
-        release.predict({name: column[test] for name, column in shown.items()}), y[test]
-    )
+    return gained(y, train, test, release.predict({name: column[test] for name, column in shown.items()}))
+
+
+def export(folder, splits):
+    """Splits as files, for other programs."""
+    X, y = stops()
+    for number in range(splits):
+        for name, rows in zip(("train", "test"), split(len(y), number), strict=True):
+            table = np.column_stack([X[rows], y[rows]])
+            path = Path(folder) / f"{name}_{number}.csv"
+            np.savetxt(path, table, delimiter=",", header="lat,long,problem,searched", comments="")
 
 
 def deviance(rate, y):
@@ -105,6 +124,7 @@ def of_visits(number, epsilon):
 STUDIES = {
     "stops": (of_stops, "searches, outcomes private: log loss below the base rate's"),
     "rows": (of_rows, "searches, whole rows private: log loss below the base rate's"),
+    "plain": (of_numbers, "searches, outcomes private and taken for numbers: log loss below the base rate's"),
     "visits": (of_visits, "visits to a doctor, people protected: deviance below the base rate's"),
 }
 
@@ -115,7 +135,11 @@ def main():
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--epsilon", type=float, nargs="+", default=[1.0, 0.5])
     parser.add_argument("--cells", type=int, default=6, help="of the grid, along each side")
+    parser.add_argument("--export")
     options = parser.parse_args()
+    if options.export:
+        export(options.export, options.splits)
+        return
     for name in options.data:
         study, words = STUDIES[name]
         for epsilon in options.epsilon:

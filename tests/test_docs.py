@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp import demo, estimators
+from cloakgp import demo, estimators, ledger, plots
 from cloakgp.datasets import make_kung_like
 from cloakgp.designs import DESIGNS
 from cloakgp.files import reading, schema, staged_schema
@@ -196,12 +196,33 @@ def test_designs_page_shows_what_the_picture_script_prints(tmp_path, capsys):
 def test_choosing_page_shows_what_the_attack_script_prints(capsys):
     runpy.run_path(str(ROOT / "experiments" / "attack_success.py"))["main"]()
     text = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
-    rows = [
-        found for line in capsys.readouterr().out.splitlines() if (found := re.findall(r"([\d.]+)%", line))
-    ]
-    assert len(rows) == 12
-    for *_, rare, often, guess in rows:
+    lines = [re.findall(r"([\d.]+)%", line) for line in capsys.readouterr().out.splitlines()]
+    assert sum(map(bool, lines)) == 12
+    for *_, rare, often, guess in filter(None, lines):
         assert f"| {rare} % | {often} % | {guess} % |" in text
+
+
+def test_every_public_name_has_a_page():
+    listed = set((ROOT / "docs" / "api.md").read_text(encoding="utf-8").split())
+    missing = [name for name in cloakgp.__all__ if f"cloakgp.{name}" not in listed]
+    assert missing == ["Ledger", "kernels", "testing"]  # listed by its home, and two modules
+    assert {f"cloakgp.ledger.{name}" for name in ledger.__all__} <= listed
+    assert {f"cloakgp.plots.{name}" for name in vars(plots) if name.startswith("plot_")} <= listed
+
+
+def test_examples_of_commands_stay_as_they_are():
+    page = runpy.run_path(str(ROOT / "docs" / "_ext" / "command_line_reference.py"))["page"]
+    shown = page("# `x`\n\nSays.\n\n\b\n  x --a 1 \\\n      --b\n  x\n\n**Usage**:\n\n```console\n$ x\n```\n")
+    assert "\n```shell\nx --a 1 \\\n    --b\nx\n```\n" in shown
+    assert "```text\nx\n```" in shown
+
+
+def test_formulas_break_at_relations_and_unknown_commands_are_refused():
+    mathml = runpy.run_path(str(ROOT / "docs" / "_ext" / "mathml.py"))
+    pieces = mathml["in_pieces"](mathml["make"](r"a \le (b = c)^2 + \max_i u_i'", "inline"))
+    assert ["".join(piece.itertext()) for piece in pieces] == ["a≤", "(b=c)2+", "maxiu′i"]
+    with pytest.raises(mathml["ExtensionError"]):
+        mathml["make"](r"\nosuchcommand x", "inline")
 
 
 @pytest.mark.parametrize(

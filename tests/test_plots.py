@@ -1,6 +1,7 @@
 """Pictures: what they must say, and that y is in them only on explicit request."""
 
 import io
+import json
 import pickle
 import sys
 import warnings
@@ -77,17 +78,23 @@ def test_plan_shows_noise_std_in_order_and_the_promise(plan):
     assert plots.INSECURE not in _words(ax)
 
 
-def test_release_shows_mean_and_both_bands(release):
+def test_release_shows_one_curve_and_one_band_and_the_rest_on_request(release):
     ax = plots.plot_release(release)
+    words = _words(ax)
+    assert "prediction | 95 % band" in words
+    for absent in ("released", "privacy noise", plots.INSECURE, plots.NOT_FOR_RELEASE):
+        assert absent not in words
+    assert "(1, 0.01)-DP, unit: one row" in words
     order = np.argsort(AGES)
     mean, std = release.mean[order], release.noise_std[order]
+    ax = plots.plot_release(release, released=True, privacy=True)
     assert np.array_equal(_line(ax, "released mean")[:, 1], mean)
     heights = [line.get_ydata() for line in ax.get_lines()]
-    for share in (-1, -0.25, 0.25, 1):
-        assert any(len(h) == len(mean) and np.allclose(h, mean + share * std) for h in heights)
-    assert "(1, 0.01)-DP, unit: one row" in _words(ax)
-    assert plots.INSECURE not in _words(ax)
-    assert plots.NOT_FOR_RELEASE not in _words(ax)
+    for sign in (-1, 1):
+        assert any(len(h) == len(mean) and np.allclose(h, mean + sign * std) for h in heights)
+    alone = _words(plots.plot_release(release, denoised=False))
+    assert "released mean" in alone
+    assert "prediction" not in alone
 
 
 def test_rug_is_the_public_inputs_and_does_not_stretch_the_y_axis(release):
@@ -148,7 +155,7 @@ def test_bad_private_data_is_refused_without_quoting_it(release, private_data):
 
 def test_release_shows_the_denoised_prediction_and_its_band(release):
     ax = plots.plot_release(release)
-    line = _line(ax, "denoised prediction")
+    line = _line(ax, "prediction")
     mean, std = release.predict(line[:, 0], return_std=True)
     assert np.allclose(line[:, 1], mean)
     assert (line[0, 0], line[-1, 0]) == (AGES.min(), AGES.max())
@@ -156,14 +163,32 @@ def test_release_shows_the_denoised_prediction_and_its_band(release):
     edges = band.get_paths()[0].vertices[:, 1]
     assert edges.max() == pytest.approx((mean + 1.96 * std).max(), rel=1e-4)
     assert edges.min() == pytest.approx((mean - 1.96 * std).min(), rel=1e-4)
-    assert "denoised" not in _words(plots.plot_release(release, denoised=False))
 
 
-def test_release_that_is_denoised_already_says_so_and_has_one_curve():
-    release = GP_MODEL.plan(X, AGES, epsilon=1.0, delta=0.01, design="posterior").release(Y)
-    words = _words(plots.plot_release(release))
-    assert "released mean, denoised already" in words
-    assert "denoised prediction" not in words
+def test_words_for_a_picture_are_the_releases_own_or_given(release):
+    named = release.labelled(title="Heights", units="cm", source="census", date="1967")
+    ax = plots.plot_release(named)
+    for said in ("Heights", "Source: census, 1967", "(1, 0.01)-DP"):
+        assert said in _words(ax)
+    assert ax.get_ylabel() == "y, cm"
+    ax = plots.plot_release(named, title="Prices", units="£", source="", date="")
+    assert "Prices" in _words(ax)
+    assert "Source" not in _words(ax)
+    assert ax.get_yticklabels()[0].get_text().startswith("£")
+
+
+def test_on_dark_paper_everything_that_was_black_is_light(release):
+    ax = plots.plot_release(release, title="Heights", released=True, privacy=True, style="dark")
+    figure = ax.get_figure()
+    figure.canvas.draw()
+    paper = sum(figure.get_facecolor()[:3])
+    inks = [text.get_color() for text in figure.findobj(mpl.text.Text) if text.get_text()]
+    inks += [line.get_color() for line in figure.findobj(mpl.lines.Line2D) if line.get_visible()]
+    inks += [spine.get_edgecolor() for spine in ax.spines.values()]
+    assert paper < 0.5
+    assert min(sum(mpl.colors.to_rgb(ink)) for ink in inks) > paper + 0.8
+    with pytest.raises(ArgumentError, match="style must be 'light' or 'dark'"):
+        plots.plot_release(release, style="black")
 
 
 def test_noise_samples_have_the_noise_covariance_and_do_not_change(plan):
@@ -192,30 +217,52 @@ PRICES = np.random.default_rng(1).uniform(50.0, 450.0, size=80)
 GRID = np.array([[e, n] for e in (-3.0, 0.0, 0.5, 3.0) for n in (-3.0, 0.0, 3.0)])
 
 
-def test_map_has_area_by_value_and_opacity_by_noise(map_plan):
+def test_map_is_filled_and_nothing_is_shown_where_nothing_is_known(map_plan):
     release = map_plan.release(PRICES)
-    ax = plots.plot_map(release)
-    (circles,) = ax.collections
-    assert np.array_equal(circles.get_offsets(), GRID)
-    share = np.clip((release.mean - 50.0) / 400.0, 0, 1)
-    assert np.allclose(circles.get_sizes(), 12.0 + 248.0 * share)
-    opacity = circles.get_facecolors()[:, 3]
-    assert np.allclose(opacity, np.clip(1 - map_plan.noise_std / (0.4 * 400.0), 0, 1))
-    assert opacity.min() == 0.0  # far away
-    assert opacity.max() > 0.5
-    assert np.array_equal(_line(ax, "training inputs (public)"), PLACES)
+    surface = plots.surface_of(release)
+    ax = plots.plot_map(release, surface=surface)
+    colours = ax.collections[0]
+    known = surface.prediction[~surface.unknown]
+    assert (colours.levels[0], colours.levels[-1]) == pytest.approx((known.min(), known.max()))
+    (cover,) = [one for one in ax.collections if one.get_hatch() and one.get_paths()]
+    where = np.stack(np.meshgrid(surface.across, surface.up), axis=-1).reshape(-1, 2)
+    rings = [mpl.path.Path(ring) for ring in cover.get_paths()[0].to_polygons()]
+    covered = sum(ring.contains_points(where) for ring in rings).reshape(surface.unknown.shape) % 2 == 1
+    inside = np.s_[1:-1, 1:-1]
+    assert (covered == surface.unknown)[inside].mean() > 0.97  # but for the edge
+    assert 0.1 < surface.unknown.mean() < 0.9
+    assert ax.get_ylim() == (surface.up[0], surface.up[-1])
+    drawn = [line.get_xydata() for line in ax.get_lines() if len(line.get_xydata())]
+    assert np.array_equal(drawn[0], surface.inputs)
     words = _words(ax)
-    for said in ("value 50", "value 250", "value 450", "noise std 40", "noise std 160 or more: not seen"):
+    for said in ("not known", "inputs (public)", "(1, 0.01)-DP, unit: one row"):
         assert said in words
-    assert "(1, 0.01)-DP, unit: one row" in words
     assert not np.isin(PRICES, _shown(ax)).any()
+    for view, said in (("uncertainty", "std of y"), ("privacy", "privacy's share of the variance")):
+        ax = plots.plot_map(release, surface=surface, view=view)
+        (bar,) = ax.child_axes
+        assert bar.get_ylabel() == said
+    with pytest.raises(ArgumentError, match="view must be one of prediction, uncertainty, privacy"):
+        plots.plot_map(release, view="noise")
 
 
-def test_map_of_a_plan_has_equal_circles_and_no_values(map_plan):
-    ax = plots.plot_map(map_plan)
-    (circles,) = ax.collections
-    assert len(set(circles.get_sizes())) == 1
-    assert "value" not in _words(ax)
+def test_map_has_the_outline_that_is_given(map_plan, tmp_path):
+    ring = [[-2.0, -2.0], [2.0, -2.0], [0.0, 2.0], [-2.0, -2.0]]
+    areas = {"type": "MultiPolygon", "coordinates": [[ring]]}
+    features = [{"type": "Feature", "geometry": None}, {"type": "Feature", "geometry": areas}]
+    path = tmp_path / "outline.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    release = map_plan.release(PRICES)
+    ax = plots.plot_map(release, outline=path)
+    assert any(np.array_equal(line.get_xydata(), ring) for line in ax.get_lines())
+    for other in ("{}", "[1]", json.dumps({"type": "Polygon", "coordinates": [[["a", 1]]]})):
+        path.write_text(other)
+        with pytest.raises(ArgumentError, match="outline must be a GeoJSON file with areas or lines"):
+            plots.plot_map(release, outline=path)
+
+
+def test_map_of_a_plan_is_its_noise(map_plan):
+    assert "privacy noise" in plots.plot_map(map_plan).get_figure().axes[1].get_ylabel()
 
 
 def test_noise_map_spans_the_noise_and_the_test_points(map_plan):
@@ -286,9 +333,10 @@ def test_wrong_number_of_columns_is_refused_and_the_other_pictures_are_named(pla
             draw(map_plan)
     with pytest.raises(ValueError, match="plot_map or plot_noise_map"):
         plots.plot_release(map_plan.release(PRICES))
-    for draw in (plots.plot_map, plots.plot_noise_map):
-        with pytest.raises(ValueError, match="2 column"):
-            draw(plan)
+    with pytest.raises(ValueError, match="2 column"):
+        plots.plot_noise_map(plan)
+    with pytest.raises(ValueError, match="2 column"):
+        plots.plot_map(plan.release(Y))
     with pytest.raises(ValueError, match="1 column"):
         plots.plot_function(MAP_MODEL.plan_function(PLACES, epsilon=1.0, delta=0.01), PLACES)
 
@@ -384,11 +432,10 @@ def test_a_plan_in_stages_shows_what_to_expect_at_most(staged):
 
 def test_a_release_in_stages_shows_its_prediction_and_band(staged):
     ax = plots.plot_release(staged)
-    np.testing.assert_array_equal(
-        _line(ax, "prediction"), np.column_stack([AGES, staged.mean])[np.argsort(AGES)]
-    )
-    assert "95 % band" in _words(ax)
-    assert "¼" not in _words(ax)
+    line = _line(ax, "prediction")
+    np.testing.assert_allclose(line[:, 1], staged.predict(line[:, :1]))
+    edges = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert edges.max() == pytest.approx(staged.interval(line[:, :1]).max())
     marked = plots.plot_release(staged, private_data=(X, Y))
     assert plots.NOT_FOR_RELEASE in _words(marked)
 
@@ -467,10 +514,7 @@ def test_several_inputs_have_a_panel_each(staged):
     two = AutoGP((0.0, 9.0), stages=2).plan(places, places[:8], epsilon=4.0, delta=0.01).release(places[:, 0])
     figure = plots.plot_learned(two)
     assert [ax.get_xlabel() for ax in figure.axes] == [f"lengthscale of column {i}" for i in (1, 2)]
-    ax = plots.plot_map(two)
-    sizes = ax.collections[0].get_sizes()
-    assert np.argmax(sizes) == np.argmax(two.mean)
-    plots.plot_map(two.plan)
+    plots.plot_map(two)
     bar = plots.plot_noise_map(two)
     assert bar.collections
     with pytest.raises(ValueError, match=r"plot_stages draws inputs of 1 column"):

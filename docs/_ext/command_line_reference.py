@@ -19,6 +19,7 @@ the steps from a table to a release, with words, see [the command line](../comma
 def page(text: str) -> str:
     """Typer's own Markdown, as a page of this site."""
     text = text.partition("\n")[2]  # its title: ours says more
+    text = text.replace("\b\n", "\n")  # Typer's mark for lines that stay as they are
     # A list of commands cut short with dots: the headings say it, too.
     text = re.sub(r"^\*\*Commands\*\*:\n\n(?:\* .*\n)+\n?", "", text, flags=re.MULTILINE)
     text = re.sub(r"^\*\*(\w+)\*\*:$", r"\1:", text, flags=re.MULTILINE)

@@ -29,7 +29,8 @@ plans = {
 # What it costs can be seen beforehand, from who has which rows and from nothing else.
 
 for name, plan in plans.items():
-    print(f"{name:>11}: expected error {np.sqrt(np.mean(plan.expected_error**2)):.1f} mmHg ({plan.unit})")
+    error = np.sqrt(np.mean(plan.expected_error**2))
+    print(f"{name:>11}: expected error {error:.1f} mmHg (unit: {plan.unit})")
 
 # %%
 # The release, and its file, say whom they protect.

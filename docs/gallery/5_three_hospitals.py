@@ -23,7 +23,8 @@ def hospital(seed, centre, n=300):  # homes and outcomes of its own patients
     return X, pressure(X) + 12 * rng.normal(size=n)
 
 
-model = cloakgp.GP(EQ(5.0, variance=8.0**2) + Constant(10.0**2), noise=12.0**2, bounds=(80.0, 180.0))
+kernel = EQ(5.0, variance=8.0**2) + Constant(10.0**2)  # agreed on beforehand
+model = cloakgp.GP(kernel, noise=12.0**2, bounds=(80.0, 180.0))
 axis = np.linspace(0, 20, 15)
 places = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
 centres = {"north": (10, 15), "west": (5, 6), "east": (15, 6)}

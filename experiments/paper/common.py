@@ -17,7 +17,10 @@ from typing import NamedTuple
 import matplotlib as mpl
 import numpy as np
 
+from cloakgp.calibration import WeakPromiseWarning
 from cloakgp.testing import InsecureWarning, insecure_seed
+
+warnings.simplefilter("ignore", WeakPromiseWarning)  # the paper's delta is compared here, not advised
 
 # Okabe & Ito's palette, told apart by colour-blind readers.
 BLUE, ORANGE, GREEN, PINK, SKY = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9"

@@ -5,7 +5,9 @@
 Left as in the paper, then ours for the same epsilon and delta. The model is the one behind the printed
 numbers: EQ kernel, lengthscale 25 years, kernel std 25.74 cm, noise variance 0.3 * 25.74^2, heights
 clipped to 58.27 to 158.27 cm, 200 test ages from -10 to 120. Printed errors are at the women's own ages,
-by interpolation between the test ages.
+by interpolation between the test ages. The lowest panel has the noise of cloaking from -100 to 200 years: it
+is largest far beyond the oldest woman, and fades to nothing on both sides. B is also printed for the model
+that the footnotes name, with a kernel std of 7.72 cm and a noise std of 14 cm.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from cloakgp.kernels import EQ
 
 STD, DELTA, BOUNDS = 25.74, 0.01, (58.27, 158.27)
 AGES = np.linspace(-10.0, 120.0, 200)[:, None]
+FULL_RANGE = np.arange(-100.0, 201.0)[:, None]
 CURVES, DRAWS, SPLITS = 8, 4000, 20
 A_EPSILON, B_EPSILON = 50.0, 1.0
 CLOAKED = {
@@ -34,6 +37,11 @@ CLOAKED = {
 
 def model(variance=STD**2, noise=0.3 * STD**2):
     return cloakgp.GP(EQ(25.0, variance=variance), noise, BOUNDS)
+
+
+def footnote_model():
+    """As printed; 7.72 is 0.3 times the kernel std that gives the printed errors."""
+    return model(7.72**2, 14.0**2)
 
 
 def paper_scale(X):
@@ -53,8 +61,8 @@ def function_plan(gp, X, epsilon, bound="exact"):
     return gp.plan_function(X, epsilon=epsilon, delta=DELTA, bound=bound)
 
 
-def cloaked_plan(gp, X, method):
-    return gp.plan(X, AGES, epsilon=B_EPSILON, delta=DELTA, **CLOAKED[method])
+def cloaked_plan(gp, X, method, ages=AGES):
+    return gp.plan(X, ages, epsilon=B_EPSILON, delta=DELTA, **CLOAKED[method])
 
 
 def print_no_privacy(X, y, source):
@@ -62,7 +70,7 @@ def print_no_privacy(X, y, source):
     print("\nWithout privacy (in print: 6.8)")
     for words, gp in (
         ("kernel std 25.74, noise variance 0.3 * 25.74^2: used below", model()),
-        ("kernel std 7.72, noise std 14, as the footnote prints", model(7.72**2, 14.0**2)),
+        ("kernel std 7.72, noise std 14, as the footnote prints", footnote_model()),
     ):
         print(f"  {words:62}{common.rms(common.exact_mean(gp, X, y, X) - y):8.2f}")
 
@@ -88,8 +96,8 @@ def print_function(gp, X, y, at_women):
     print(f"  The two errors point in opposite ways: it really keeps epsilon = {true:.2f} at delta = 0.01.")
 
 
-def print_cloaked(gp, X, y, at_women):
-    print(f"\nB. Cloaking, epsilon = 1, delta = 0.01 (in print: 12.2). {DRAWS} simulated releases each")
+def print_cloaked(gp, X, y, at_women, words):
+    print(f"\nB. Cloaking, epsilon = 1, delta = 0.01 (in print: 12.2), {words}")
     columns = ("noise", "RMSE", "median", "<= 12.2", "held out", "denoised")
     print(f"  {'':28}" + "".join(f"{column:>10}" for column in columns))
     for method in CLOAKED:
@@ -100,9 +108,24 @@ def print_cloaked(gp, X, y, at_women):
         held = held_out(gp, X, y, method)
         print(f"  {method:28}{common.rms(noisy.std):10.1f}{noisy.expected_rmse(y):10.1f}", end="")
         print(f"{np.median(draws):10.1f}{100 * np.mean(draws <= 12.2):8.0f} %{held:10.1f}{free:10.1f}")
+
+
+def explain_cloaked():
     print("  noise: rms std at the women's ages; RMSE: root of the expected squared error, all women in")
-    print("  training and test, as for 6.8; median and share at or below 12.2: of single releases;")
+    print(
+        f"  training and test, as for 6.8; median and share at or below 12.2: of {DRAWS} simulated releases;"
+    )
     print(f"  held out: as RMSE, for 50 women not in training, {SPLITS} splits; denoised: RMSE of predict.")
+
+
+def print_full_range(X):
+    print(f"\nStd of cloaking's noise in cm, {len(FULL_RANGE)} test ages from -100 to 200")
+    print(f"  {'':40}{'largest':>9}{'at age':>8}{'at 200':>8}{'at -100':>9}")
+    for words, gp in (("", model()), (" (footnote)", footnote_model())):
+        for method in CLOAKED:
+            std = cloaked_plan(gp, X, method, FULL_RANGE).noise_std
+            age = FULL_RANGE[std.argmax(), 0]
+            print(f"  {method + words:40}{std.max():9.1f}{age:8.0f}{std[-1]:8.3f}{std[0]:9.3f}")
 
 
 def held_out(gp, X, y, method):
@@ -159,9 +182,33 @@ def draw_panel(ax, gp, X, y, expected, drawn):
     ax.axhline(BOUNDS[0], color=PALE, linewidth=0.7, zorder=0, label="bounds")
 
 
+def draw_full_range(ax, gp, X):
+    """The noise of cloaking, far beyond the data on both sides."""
+    styles = ((ORANGE, "-"), None, (BLUE, "-"), (GREEN, "-."))
+    ax.plot(X[:, 0], np.full(len(X), -4.5), "|", color=GREY, markersize=4, alpha=0.5)
+    for method, style in zip(CLOAKED, styles, strict=True):
+        if style:
+            std = cloaked_plan(gp, X, method, FULL_RANGE).noise_std
+            ax.plot(FULL_RANGE[:, 0], std, style[1], color=style[0], linewidth=1.8, label=method)
+            if std.max() > 20:
+                peak = FULL_RANGE[std.argmax(), 0], std.max()
+                ax.plot(*peak, "o", color=style[0], markersize=4.5)
+                words = f"{peak[1]:.0f} cm at {peak[0]:.0f} years"
+                where = {"xytext": (0, -17), "ha": "center", "textcoords": "offset points"}
+                ax.annotate(words, peak, color=style[0], **where)
+    ax.axvspan(*AGES[[0, -1], 0], color=PALE, alpha=0.2, linewidth=0)
+    ax.set(xlim=FULL_RANGE[[0, -1], 0], ylim=(-10, 195), xlabel="age in years", ylabel="noise std in cm")
+    ax.set_title("The noise of B over a wider range: it fades where no outcome can move the prediction")
+    ax.legend(loc="upper left", bbox_to_anchor=(0.0, 0.98))
+    ax.text(0.368, 0.93, "range above", transform=ax.transAxes, color=GREY, fontsize=8.5, va="top")
+
+
 def draw(gp, X, y, source, out):
     plt = common.pyplot()
-    figure, axes = plt.subplots(2, 3, figsize=(13, 7.6), sharex=True, sharey=True, layout="constrained")
+    figure = plt.figure(figsize=(13, 10.6), layout="constrained")
+    upper, lower = figure.subfigures(2, 1, height_ratios=(2.6, 1.0))
+    axes = upper.subplots(2, 3, sharex=True, sharey=True)
+    draw_full_range(lower.subplots(), gp, X)
     at_women = common.interpolation(AGES[:, 0], X[:, 0])
     for ax, (letter, title, expected, drawn) in zip(axes.flat, panels(gp, X, y), strict=True):
         draw_panel(ax, gp, X, y, expected, drawn)
@@ -177,10 +224,10 @@ def draw(gp, X, y, source, out):
     for ax in axes.flat:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
-    figure.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=4, markerscale=2)
+    upper.legend(entries.values(), entries.keys(), loc="outside upper center", ncols=4, markerscale=2)
     common.caption(
-        figure,
-        f"Data: {source}. Top: the whole function is released. Bottom: 200 test ages are. "
+        lower,
+        f"Data: {source}. A: the whole function is released. B: 200 test ages are. "
         "δ = 0.01. RMSE at the women's ages; without privacy it is "
         f"{common.rms(common.exact_mean(gp, X, y, X) - y):.1f} cm.",
         "Heights and the GP's own mean are shown because these data are public; of private ones both "
@@ -196,7 +243,12 @@ def main(out):
     with common.one_thread():
         print_no_privacy(X, y, source)
         print_function(gp, X, y, at_women)
-        print_cloaked(gp, X, y, at_women)
+        print_cloaked(gp, X, y, at_women, "kernel std 25.74 cm")
+        print_cloaked(
+            footnote_model(), X, y, at_women, "the footnote's model: kernel std 7.72, noise std 14 cm"
+        )
+        explain_cloaked()
+        print_full_range(X)
         draw(gp, X, y, source, out)
 
 

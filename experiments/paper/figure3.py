@@ -4,10 +4,10 @@
 
 Left the paper's method (volume design, classic calibration), right ours (mse, analytic), for the same
 promise. Lengthscale 15 km, prices clipped to 100 to 500 thousand pounds, epsilon = 1, delta = 0.01, noise
-std 400 thousand as printed. The kernel's variance is not in print; here it equals the noise's, as nearly
-in the paper's other large example. The map goes 35 km beyond the sales, to show where predictions
-return to the prior mean. With --custodian the GP's own prediction is drawn too, by contours. That picture
-shows what privacy is to hide, and is stamped.
+std 400 thousand as printed. A circle's area is its price, as in the paper, and so is its colour. The
+kernel's variance is not in print; here it equals the noise's, as nearly in the paper's other large example.
+The map goes 35 km beyond the sales, to show where predictions return to the prior mean. With --custodian
+the GP's own prediction is drawn too, by contours. That picture shows what privacy is to hide, and is stamped.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ GP = cloakgp.GP(EQ(15.0, variance=400.0**2), 400.0**2, BOUNDS)  # km
 FADED = 0.4  # noise std, as a share of the bounds' width, at which a circle is not seen
 MARGIN, STEP, NEAR = 35.0, 8.5, 5.0  # km
 RIM = "#9A9A9A"
+LARGEST = 200.0  # area of a circle of the upper bound, in square points
 LEVELS = (225, 250, 275, 300, 325, 350, 375, 400, 425)
 METHODS = {
     "The paper: volume design, classic calibration": {"design": "volume", "calibration": "classic"},
@@ -94,11 +95,17 @@ def shade(values, std):
     return colours
 
 
+def area(values):
+    """Of circles: in proportion to the price."""
+    return LARGEST * np.clip(values, *BOUNDS) / BOUNDS[1]
+
+
 def draw_map(ax, release, X, title, places):
     std = release.noise_std
     ax.plot(*X.T, ".", color=BLACK, markersize=1.6, markeredgewidth=0, alpha=0.75, zorder=1)
-    ax.scatter(*release.X_star.T, s=155, c=shade(release.mean, std), linewidths=0, zorder=3)
-    rim = {"s": 155, "facecolors": "none", "edgecolors": RIM, "linewidths": 0.35}
+    sizes = area(release.mean)
+    ax.scatter(*release.X_star.T, s=sizes, c=shade(release.mean, std), linewidths=0, zorder=3)
+    rim = {"s": sizes, "facecolors": "none", "edgecolors": RIM, "linewidths": 0.35}
     ax.scatter(*release.X_star.T, **rim, zorder=2)
     for letter, (_, index) in places.items():
         point = release.X_star[index]
@@ -136,15 +143,19 @@ def explain(figure, axes, places, source, custodian):
     plt = common.pyplot()
     scale = mpl.cm.ScalarMappable(mpl.colors.Normalize(*BOUNDS), COLOURS)
     bar = figure.colorbar(scale, ax=axes, shrink=0.55, pad=0.012, aspect=28)
-    bar.set_label("released price in thousand pounds (colour)")
+    bar.set_label("released price in thousand pounds (colour and area)")
     entries = [(plt.Line2D([], [], marker=".", color=BLACK, linestyle="", markersize=4), "a sale")]
+    for price in (100, 300, 500):
+        style = {"marker": "o", "linestyle": "", "markersize": np.sqrt(area(price)), "markeredgewidth": 0}
+        colour = COLOURS((price - BOUNDS[0]) / WIDTH)
+        entries.append((plt.Line2D([], [], color=colour, **style), f"£{price}k"))
     for share in (0.0, 0.1, 0.2, 0.3):
         colour = mpl.colors.to_rgba("#8C4FA3", 1 - share / FADED)
         dot = plt.Line2D([], [], marker="o", color=colour, linestyle="", markersize=12, markeredgewidth=0)
         entries.append((dot, f"noise std {share * WIDTH:.0f}"))
     hollow = plt.Line2D([], [], marker="o", color="white", markeredgecolor=RIM, markersize=12, linestyle="")
     entries.append((hollow, f"{FADED * WIDTH:.0f} or more: not seen"))
-    figure.legend(*zip(*entries, strict=True), loc="outside upper center", ncols=6, handletextpad=0.3)
+    figure.legend(*zip(*entries, strict=True), loc="outside upper center", ncols=9, handletextpad=0.3)
     contours = "Contours: the GP's own prediction." if custodian else ""
     words = "; ".join(f"{letter} {name}" for letter, (name, _) in places.items())
     common.caption(

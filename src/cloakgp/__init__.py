@@ -10,30 +10,35 @@ A plan is public, a release is private, a prediction is free::
 """
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cloakgp import kernels, testing
-from cloakgp.errors import ArgumentError
-from cloakgp.files.container import ReleaseFileError
-from cloakgp.files.signing import SignatureError
-from cloakgp.measurements.certificate import Certificate
-from cloakgp.model.auto_gp import AutoGP
-from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Hyperprior
-from cloakgp.plans.combine import combine
-from cloakgp.plans.comparison import Comparison
-from cloakgp.plans.functions import FunctionPlan, FunctionRelease
-from cloakgp.plans.opening import load_release as load
-from cloakgp.plans.predictions import Plan, Release
-from cloakgp.plans.staged import StagedPlan, StagedRelease
-from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
-from cloakgp.posterior.conditioning import Posterior, Uncertainty
-from cloakgp.posterior.learning import Learned
-from cloakgp.posterior.model_check import ModelCheck
-from cloakgp.rows.columns import Column, Columns
-from cloakgp.rows.grid import Grid
-from cloakgp.selection import Selection, SelectionPlan, grid, plan_selection
-from cloakgp.verification import Verification, VerificationError, verify
+if TYPE_CHECKING:
+    from cloakgp import kernels, testing
+    from cloakgp.classifiers import PrivateGPClassifier
+    from cloakgp.errors import ArgumentError
+    from cloakgp.estimators import PrivateGPRegressor
+    from cloakgp.files.container import ReleaseFileError
+    from cloakgp.files.signing import SignatureError
+    from cloakgp.ledger import Ledger
+    from cloakgp.measurements.certificate import Certificate
+    from cloakgp.model.auto_gp import AutoGP
+    from cloakgp.model.gp import GP
+    from cloakgp.model.hyperprior import Hyperprior
+    from cloakgp.plans.combine import combine
+    from cloakgp.plans.comparison import Comparison
+    from cloakgp.plans.functions import FunctionPlan, FunctionRelease
+    from cloakgp.plans.opening import load_release as load
+    from cloakgp.plans.predictions import Plan, Release
+    from cloakgp.plans.staged import StagedPlan, StagedRelease
+    from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
+    from cloakgp.posterior.conditioning import Posterior, Uncertainty
+    from cloakgp.posterior.learning import Learned
+    from cloakgp.posterior.model_check import ModelCheck
+    from cloakgp.rows.columns import Column, Columns
+    from cloakgp.rows.grid import Grid
+    from cloakgp.rows.parquet import ParquetColumns
+    from cloakgp.selection import Selection, SelectionPlan, grid, plan_selection
+    from cloakgp.verification import Verification, VerificationError, verify
 
 __version__ = "0.1.0"
 
@@ -79,20 +84,63 @@ __all__ = [
 ]
 
 
-_LATE = {  # imported only when asked for: scikit-learn is slow, SQLAlchemy an extra
+_HOMES = {
+    "ArgumentError": "cloakgp.errors",
+    "AutoGP": "cloakgp.model.auto_gp",
+    "Certificate": "cloakgp.measurements.certificate",
+    "Column": "cloakgp.rows.columns",
+    "Columns": "cloakgp.rows.columns",
+    "Comparison": "cloakgp.plans.comparison",
+    "FunctionPlan": "cloakgp.plans.functions",
+    "FunctionRelease": "cloakgp.plans.functions",
+    "GP": "cloakgp.model.gp",
+    "Grid": "cloakgp.rows.grid",
+    "Hyperprior": "cloakgp.model.hyperprior",
+    "Learned": "cloakgp.posterior.learning",
+    "Ledger": "cloakgp.ledger",
+    "ModelCheck": "cloakgp.posterior.model_check",
+    "ParquetColumns": "cloakgp.rows.parquet",
+    "Plan": "cloakgp.plans.predictions",
+    "Posterior": "cloakgp.posterior.conditioning",
     "PrivateGPClassifier": "cloakgp.classifiers",
     "PrivateGPRegressor": "cloakgp.estimators",
-    "Ledger": "cloakgp.ledger",
-    "ParquetColumns": "cloakgp.rows.parquet",
+    "Release": "cloakgp.plans.predictions",
+    "ReleaseFileError": "cloakgp.files.container",
+    "RowsPlan": "cloakgp.plans.whole_rows",
+    "RowsRelease": "cloakgp.plans.whole_rows",
+    "Selection": "cloakgp.selection",
+    "SelectionPlan": "cloakgp.selection",
+    "SignatureError": "cloakgp.files.signing",
+    "StagedPlan": "cloakgp.plans.staged",
+    "StagedRelease": "cloakgp.plans.staged",
+    "Uncertainty": "cloakgp.posterior.conditioning",
+    "Verification": "cloakgp.verification",
+    "VerificationError": "cloakgp.verification",
+    "combine": "cloakgp.plans.combine",
+    "grid": "cloakgp.selection",
+    "load": "cloakgp.plans.opening",
+    "plan_selection": "cloakgp.selection",
+    "verify": "cloakgp.verification",
 }
+"""Where each name lives: it is imported when it is asked for, so that importing this is quick."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATE:
-        return getattr(import_module(_LATE[name]), name)
-    raise AttributeError(f"module 'cloakgp' has no attribute {name!r}")
+    if name.startswith("_"):
+        raise AttributeError(f"module 'cloakgp' has no attribute {name!r}")
+    if name in _HOMES:
+        found = getattr(import_module(_HOMES[name]), "load_release" if name == "load" else name)
+    else:
+        try:
+            found = import_module(f"cloakgp.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"cloakgp.{name}":
+                raise
+            raise AttributeError(f"module 'cloakgp' has no attribute {name!r}") from None
+    globals()[name] = found
+    return found
 
 
 def __dir__() -> list[str]:
     """Names that are imported late are there, too: for completion, and for the documentation."""
-    return sorted({*globals(), *_LATE})
+    return sorted({*globals(), *__all__})

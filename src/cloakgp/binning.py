@@ -27,6 +27,7 @@ from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.gp import GP, check_bounds
 from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix
+from cloakgp.plans import showing
 from cloakgp.plans.base import PlanBase
 from cloakgp.rows.people import as_people
 
@@ -226,6 +227,14 @@ class BinningPlan(PlanBase["BinningRelease"]):
         plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
         return BinningRelease(plan, answer, receipt)
 
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The test points as a table, with the std of the privacy noise; as for :class:`cloakgp.Plan`."""
+        return showing.frame(None, self.X_star, {"noise_std": self.noise_std}, backend)
+
+    def _repr_html_(self) -> str:
+        facts = showing.facts(self.certificate, None, self.X_star, noise_std=self.noise_std)
+        return showing.page("Plan of bins", facts | {"bins": str(self.occupancy)}, False)
+
     def __repr__(self) -> str:
         c = self.certificate
         return (
@@ -273,6 +282,16 @@ class BinningRelease:
             return mean
         std = predictor.std(X)
         return mean, self.plan.noise_at(X) if std is None else std
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The test points as a table: the prediction, and the std of the privacy noise."""
+        numbers = {"prediction": self.mean, "noise_std": self.plan.noise_std}
+        return showing.frame(None, self.plan.X_star, numbers, backend)
+
+    def _repr_html_(self) -> str:
+        plan = self.plan
+        facts = showing.facts(self.certificate, None, plan.X_star, noise_std=plan.noise_std)
+        return showing.page("Release of bins", facts, self.certificate.insecure)
 
     def __repr__(self) -> str:
         c = self.certificate

@@ -27,6 +27,8 @@ class Phrase(StrEnum):
     PUBLIC_KEY = ": an Ed25519PublicKey, its 32 bytes, or their 64 hex digits"
     GIVE_TLS = "tls="
     SET_MODEL = "use GP with a kernel of your choice"
+    LEARN_MODEL = "use AutoGP, which learns the model in the release itself, of any number of rows"
+    DROP_INPUTS = "missing_inputs='drop'"
 
 
 class Argument(str):
@@ -109,6 +111,10 @@ class ArgumentTypeError(ArgumentError, TypeError):
 
 class InputError(ValueError):
     """A file, a column or a setting cannot be used as it is; the message says what to change."""
+
+
+class OtherSize(ValueError):
+    """Another number of rows, or of people, than a plan is for. The message has the plan's alone."""
 
 
 class Refused(RuntimeError):

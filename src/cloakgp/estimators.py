@@ -24,7 +24,6 @@ from cloakgp.model.gp import GP
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.posterior.learning import Learned
-from cloakgp.rows.columns import Columns
 from cloakgp.rows.frames import read
 from cloakgp.rows.inputs import as_inputs
 
@@ -39,11 +38,6 @@ _OF_A_SET_MODEL = {
 _fits: Counter[tuple[int, ...]] = Counter()  # by the shape of X, which is public
 
 
-def repeated(shape: tuple[int, ...]) -> int:
-    """How many fits there were on data of this shape."""
-    return _fits[shape]
-
-
 def note_fit(shape: tuple[int, ...]) -> None:
     """Count a fit."""
     _fits[shape] += 1
@@ -53,7 +47,62 @@ class RepeatedFitWarning(UserWarning):
     """A second fit on data of the same shape: if it is the same data, privacy is spent twice."""
 
 
-class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateGPEstimator(BaseEstimator):  # type: ignore[misc]
+    """What estimators have in common: public tables, and what each fit spends."""
+
+    def _plan(self, X: Any, people: Any, model: Any, **more: Any) -> Any:
+        """The plan of a fit; a fit that fails changes nothing of the estimator."""
+        if read(X) is None:
+            finite = True if self.missing_inputs == "error" else "allow-nan"
+            X = validate_data(clone(self), X, dtype=np.float64, ensure_all_finite=finite)
+        query = self.query
+        if query is None:
+            found = as_inputs(X, people, None, self.missing_inputs)
+            query = cover(found.X, categories=() if found.columns is None else found.columns.categories)
+        more |= {"epsilon": self.epsilon, "delta": self.delta, "people": people}
+        plan = model.plan(X, query, missing_inputs=self.missing_inputs, **more)
+        self._warn_if_repeated(plan)
+        return plan
+
+    def _note(self, given: Any, plan: Any) -> None:
+        """That there was a fit, and the number and names of its columns, as scikit-learn keeps them."""
+        note_fit(plan.X.shape)
+        if read(given) is None:
+            validate_data(self, given, skip_check_array=True)
+            return
+        self.n_features_in_ = len(plan.columns.inputs)
+        self.feature_names_in_ = np.array(plan.columns.names, dtype=object)
+
+    def _inputs(self, X: Any) -> Any:
+        """Inputs to predict at: a table's names must be those of fit, in that order, as scikit-learn asks."""
+        check_is_fitted(self)
+        if read(X) is None or self.release_.plan.columns is None:
+            return validate_data(self, X, dtype=np.float64, reset=False)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return X
+
+    @property
+    def certificate_(self) -> AnyCertificate:
+        """The guarantee of the last fit."""
+        check_is_fitted(self)
+        certificate: AnyCertificate = self.release_.certificate
+        return certificate
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "release_")
+
+    def _warn_if_repeated(self, plan: Any) -> None:
+        shape, promised = plan.X.shape, plan.certificate
+        if _fits[shape]:
+            warnings.warn(
+                f"fit number {_fits[shape] + 1} on data of shape {shape} in this process: if it is the same "
+                f"data, ({promised.epsilon:g}, {promised.delta:g}) is spent each time.",
+                RepeatedFitWarning,
+                stacklevel=4,
+            )
+
+
+class PrivateGPRegressor(RegressorMixin, PrivateGPEstimator):  # type: ignore[misc]
     """Differentially private Gaussian-process regression.
 
     Every setting must come from public knowledge. `bounds` and `epsilon` have no safe default, and `fit`
@@ -188,39 +237,11 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_settings()
         if y is None:
             raise ValueError("PrivateGPRegressor requires y to be passed, but the target y is None.")
-        given, query = X, self.query
-        table = read(X)
-        if table is None:
-            finite: Any = "allow-nan" if self.missing_inputs == "drop" else True
-            # Of a copy: a failed fit changes nothing.
-            X = validate_data(clone(self), X, dtype=np.float64, ensure_all_finite=finite)
-        if query is None:
-            found = as_inputs(X, people, missing_inputs=self.missing_inputs)
-            query = cover(found.X, categories=() if found.columns is None else found.columns.categories)
         gp, more = self._model()
-        more |= {"people": people, "missing_inputs": self.missing_inputs}
-        plan = gp.plan(X, query, epsilon=self.epsilon, delta=self.delta, **more)
-        self._warn_if_repeated(plan)
+        plan = self._plan(X, people, gp, **more)
         self.release_: Release | StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
-        self._note_columns(given if table is None else plan.columns)
-        note_fit(plan.X.shape)
+        self._note(X, plan)
         return self
-
-    def _note_columns(self, given: Any) -> None:
-        """The number and names of the columns, as scikit-learn keeps them."""
-        if not isinstance(given, Columns):
-            validate_data(self, given, skip_check_array=True)
-            return
-        self.n_features_in_ = len(given.inputs)
-        self.feature_names_in_ = np.array(given.names, dtype=object)
-
-    def _inputs(self, X: Any) -> Any:
-        """Inputs to predict at: a table's names must be those of fit, in that order, as scikit-learn asks."""
-        check_is_fitted(self)
-        if read(X) is None or self.release_.plan.columns is None:
-            return validate_data(self, X, dtype=np.float64, reset=False)
-        validate_data(self, X, skip_check_array=True, reset=False)
-        return X
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Denoised predictions, with the posterior std or covariance of f if asked. Spends nothing."""
@@ -273,22 +294,3 @@ class PrivateGPRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(self.release_, StagedRelease):
             return self.release_.learned
         raise AttributeError("learned_: the kernel was set, so no model was learned; see release_.learn().")
-
-    @property
-    def certificate_(self) -> AnyCertificate:
-        """The guarantee of the last fit."""
-        check_is_fitted(self)
-        return self.release_.certificate
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "release_")
-
-    def _warn_if_repeated(self, plan: Any) -> None:
-        shape, promised = plan.X.shape, plan.certificate
-        if _fits[shape]:
-            warnings.warn(
-                f"fit number {_fits[shape] + 1} on data of shape {shape} in this process: if it is the same "
-                f"data, ({promised.epsilon:g}, {promised.delta:g}) is spent each time.",
-                RepeatedFitWarning,
-                stacklevel=3,
-            )

@@ -1,15 +1,33 @@
-"""A progress bar for long public work: on a terminal only, and only if the work takes a while."""
+"""How far long work is: a bar on a terminal, if it takes a while; and whoever listens is told, too."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import TextIO
 
 _PATIENCE = 1.0  # seconds of silence: most work is done by then
 _PAUSE = 0.1  # seconds between two drawings
 _WIDTH = 30
+Listener = Callable[[str, int, int], None]
+_listener: ContextVar[Listener | None] = ContextVar("progress_listener", default=None)
+
+
+@contextmanager
+def heard_by(listener: Listener) -> Iterator[None]:
+    """While this lasts, tell of each step: its label, how many are done, and of how many.
+
+    What `listener` raises ends the work between two steps.
+    """
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
 
 
 class Progress:
@@ -25,17 +43,24 @@ class Progress:
     def __init__(self, label: str, total: int, stream: TextIO | None = None) -> None:
         self.label, self.total, self.done = label, total, 0
         self._stream = sys.stderr if stream is None else stream
-        self._visible = _is_terminal(self._stream)
+        self._visible = _listener.get() is None and _is_terminal(self._stream)  # who listens shows it, too
         self._next = time.monotonic() + _PATIENCE
         self._drawn = 0
+        self._tell()
 
     def advance(self) -> None:
         """One more step is done."""
         self.done += 1
+        self._tell()
         now = time.monotonic()
         if self._visible and now >= self._next:
             self._next = now + _PAUSE
             self._draw()
+
+    def _tell(self) -> None:
+        listener = _listener.get()
+        if listener is not None:
+            listener(self.label, self.done, self.total)
 
     def _draw(self) -> None:
         filled = _WIDTH * self.done // max(self.total, 1)

@@ -19,7 +19,7 @@ import numpy as np
 from cloakgp import accounting, checks, designs
 from cloakgp import calibration as calibrate
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.errors import Argument, ArgumentError, ArgumentTypeError, Message
+from cloakgp.errors import Argument, ArgumentError, ArgumentTypeError, Message, Phrase
 from cloakgp.files import container
 from cloakgp.kernels import Kernel
 from cloakgp.kernels.base import Combination
@@ -29,6 +29,8 @@ from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.scores import FOLD_LIMIT, LOSSES, Scores, make_scores
 from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.gp import GP
+from cloakgp.model.outcome import REAL
+from cloakgp.plans import showing
 from cloakgp.plans.base import PlanBase
 from cloakgp.progress import Progress
 from cloakgp.rows.columns import Columns
@@ -41,6 +43,8 @@ DEFAULT_CLIP = 0.25
 """Share of the bounds' width at which residuals are clipped, unless `loss_clip` says otherwise."""
 _CLIP_RANGE = (1e-4, 10.0)  # of the bounds' width
 _MEMORY = 4 * 2**30  # bytes of integers that a plan may hold
+WORKING = 8 * 2**30
+"""Bytes that a model's matrices may take: its covariances, their factor and their inverse."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +118,17 @@ class Selection:
     def z(self) -> IntArray:
         """All that y left behind, as a ledger keeps it: the index."""
         return np.array([self.index])
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The candidates as a table, and which one was chosen; as for :meth:`SelectionPlan.to_frame`."""
+        chosen = np.arange(len(self.plan.candidates)) == self.index
+        return showing.framed(self.plan.listed() | {"chosen": chosen}, backend)
+
+    def _repr_html_(self) -> str:
+        found = showing.facts(self.certificate, self.plan.columns)
+        chosen = {"chosen": f"candidate {self.index + 1} of {self.certificate.n_candidates}"}
+        model = {"kernel": repr(self.gp.kernel), "noise": str(self.plan.listed()["noise"][self.index])}
+        return showing.page("Selection", found | chosen | model, self.certificate.insecure)
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -254,6 +269,25 @@ class SelectionPlan(PlanBase[Selection]):
         losses = steps * (self.scores.step / self.scores.n_tested)
         return PrivateStudy(frozen(odds / odds.sum()), frozen(losses))
 
+    def listed(self) -> dict[str, Any]:
+        """The candidates, column by column."""
+        noise = [gp.noise if isinstance(gp.noise, float) else "one per row" for gp in self.candidates]
+        return {
+            "kernel": np.array([repr(gp.kernel) for gp in self.candidates], dtype=object),
+            "noise": np.array(noise, dtype=object if "one per row" in noise else float),
+            "mean": np.array([gp.level for gp in self.candidates]),
+        }
+
+    def to_frame(self, *, backend: str = "pandas") -> Any:
+        """The candidates as a table. `backend` is "pandas", "polars" or "pyarrow"; it must be installed."""
+        return showing.framed(self.listed(), backend)
+
+    def _repr_html_(self) -> str:
+        c = self.certificate
+        found = showing.facts(c, self.columns) | {"candidates": str(c.n_candidates), "folds": str(c.n_folds)}
+        loss = f"{c.loss}, clipped at {c.loss_clip:.3g}"
+        return showing.page("Plan of a selection", found | {"loss": loss}, False)
+
     def __repr__(self) -> str:
         c = self.certificate
         return (
@@ -328,7 +362,7 @@ def plan_selection(
     if who is not None:  # as a plan with these people counts their rows
         counted = tuple(replace(gp, noise=for_people(gp.noise, who, within)) for gp in models)
     pairs = as_folds(folds, X, who)
-    _check_size(pairs, len(models))
+    _check_size(pairs, len(models), len(X))
     release = None if plan_for is None else _release(plan_for, X, who, within, given.columns)
 
     with Progress("planning the selection", len(models) * (1 if release is None else 2)) as progress:
@@ -359,6 +393,9 @@ def _models(candidates: Any) -> tuple[GP, ...]:
     for number, gp in enumerate(models):
         if not isinstance(gp, GP):
             raise ArgumentTypeError(f"candidates[{number}]", "must be a GP", type(gp).__name__)
+        if gp.outcome != REAL:
+            remedy = "AutoGP learns the model of such outcomes in the release itself."
+            raise ArgumentError(f"candidates[{number}]", "must be of real outcomes", gp.outcome, remedy)
         if gp.inducing is not None:
             raise ValueError(
                 f"candidates[{number}] has inducing inputs, and selection compares exact GPs. Leave inducing "
@@ -413,8 +450,18 @@ def _clip(loss_clip: Any, width: float) -> float:
     return checks.number(loss_clip, "loss_clip", above=low, below=high, remedy=remedy)
 
 
-def _check_size(folds: Sequence[Fold], n_candidates: int) -> None:
+def _check_size(folds: Sequence[Fold], n_candidates: int, n_rows: int) -> None:
     """Refuse what would not fit before any work is done."""
+    if working_bytes(n_rows) > WORKING:
+        raise ValueError(
+            Message(
+                f"{n_rows} rows are too many for a selection: the exact GPs that it compares would need "
+                f"{working_bytes(n_rows) / 2**30:.1f} GiB of memory, above the limit of "
+                f"{WORKING / 2**30:g}. Select on a part of the rows, chosen by public inputs alone; or ",
+                Phrase.LEARN_MODEL,
+                ". Nothing was spent.",
+            )
+        )
     largest = max(len(test) for _, test in folds)
     if largest >= FOLD_LIMIT:
         raise ValueError(f"folds must test fewer than {FOLD_LIMIT} rows each; got {largest}. Use more folds.")
@@ -424,6 +471,11 @@ def _check_size(folds: Sequence[Fold], n_candidates: int) -> None:
             f"folds and candidates would need {needed / 2**30:.1f} GiB of memory, above the limit of "
             f"{_MEMORY / 2**30:g}. Use fewer folds, fewer candidates, or folds on a part of the rows."
         )
+
+
+def working_bytes(n_rows: int) -> int:
+    """What the matrices of one model take."""
+    return 3 * 8 * n_rows**2
 
 
 @dataclass(frozen=True, eq=False)

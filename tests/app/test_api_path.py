@@ -26,6 +26,7 @@ def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
     client = world.client()
     (listed,) = client.get("/api/data").json()
     assert listed == {
+        "shown": "heights.csv",
         "name": "heights.csv",
         "columns": ["age", "height"],
         "rows": 40,

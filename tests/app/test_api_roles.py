@@ -42,6 +42,8 @@ CUSTODIANS = {
     ("post", "/api/plans/{plan_id}/release"),
     ("get", "/api/ledger"),
     ("post", "/api/ledger/datasets"),
+    ("get", "/api/work/{work}"),
+    ("delete", "/api/work/{work}"),
     ("get", "/api/people"),
     ("post", "/api/people"),
     ("delete", "/api/people/{person_id}"),
@@ -64,7 +66,9 @@ def test_every_route_is_on_one_of_the_lists(released):
 def test_every_route_is_for_its_roles_alone(released, who, method, path):
     world, plan, release = released
     # Deletes and uploads are aimed at nothing, so that the others still find what they need.
-    filled = path.format(plan_id=plan, release_id=release, name="nothing.csv", person_id="0" * 16)
+    filled = path.format(
+        plan_id=plan, release_id=release, name="nothing.csv", person_id="0" * 16, work="0" * 16
+    )
     body = {"content": b""} if method == "put" else {} if method != "post" else {"json": {}}
     answer = world.client(who).request(method.upper(), filled, **body)
     if who in (None, "expired", "revoked"):

@@ -229,7 +229,6 @@ def test_another_number_of_rows_is_refused_before_anything_is_read(visits):
         (SETTINGS, "kung", {"age": ["old", *AGES[1:]]}),
         (SETTINGS, "kung", {"age": ["", *AGES[1:]]}),
         (SETTINGS, "kung", {"visits": ["", *secret_heights(ROWS)[1:]]}),
-        ({**BOTH, "n_people": 14}, "clan", {}),
         (BOTH, "clan", {"patient": ["", *IDS[1:]]}),
     ],
 )
@@ -242,6 +241,14 @@ def test_whatever_is_wrong_with_private_rows_is_one_message(visits, settings, da
     assert answer.status_code == 422, answer.text
     assert answer.json()["code"] == "unusable_output"
     assert answer.json()["error"].startswith("the table cannot be used")
+    assert spends(visits) == 0
+
+
+def test_how_many_people_there_are_is_public_so_a_wrong_number_is_said(visits):
+    client = visits.client()
+    answer = release(client, plan_of(client, {**BOTH, "n_people": 14}), dataset="clan", confirm="clan")
+    assert (answer.status_code, answer.json()["code"]) == (422, "unusable_output")
+    assert answer.json()["error"].startswith("the plan is for 14 people")
     assert spends(visits) == 0
 
 

@@ -2,43 +2,64 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from app_helpers import Limits, World, make_plan, make_world, opened, redone, release, table
 
-from cloakgp.app.folder import Folder
+from cloakgp.app.folder import UPLOAD_NAME, Folder
 
 BODY = table({"age": [1.0, 2.0, 3.0], "height": [1.0, 2.0, 3.0]})
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "..%2f..%2fevil.csv",
-        "%2e%2e%2fevil.csv",
-        "a%2fb.csv",
-        "..csv",
-        ".hidden.csv",
-        "a%00.csv",
-        "a%0a.csv",
-        "evil.py",
-        "evil.csv.py",
-        "people.json",
-        "a" * 200 + ".csv",
-        "%C3%A9.csv",
-        "a;b.csv",
-        "a.csv%20",
-        "a\\b.csv",
-    ],
-)
-def test_names_cannot_lead_out_of_the_folder(world, name):
-    before = sorted(path.name for path in world.state.folder.path.rglob("*"))
-    for method in ("PUT", "DELETE"):
-        answer = world.client().request(method, f"/api/data/{name}", content=BODY)
-        assert answer.status_code in (404, 405, 422)
-    assert sorted(path.name for path in world.state.folder.path.rglob("*")) == before
+ODD = [
+    "..csv",
+    ".hidden.csv",
+    "a%00.csv",
+    "b%0a.csv",
+    "evil.py",
+    "people.json",
+    "a" * 200 + ".csv",
+    "%C3%A9.csv",
+    "\u202elava.csv",
+    "<b>a&b<b>;.csv",
+    "a.csv%20",
+    "a\\b.csv",
+    "no ending",
+    "DATA.CSV",
+]
+
+
+def test_any_name_is_taken_and_none_leads_out_of_the_folder(world):
+    client, folder = world.client(), world.state.folder
+    elsewhere = sorted(path.name for path in folder.path.iterdir())
+    for name in ("..%2f..%2fevil.csv", "%2e%2e%2fevil.csv", "a%2fb.csv", "b" * 300):
+        assert client.put(f"/api/data/{name}", content=BODY).status_code in (404, 405, 422)
+    for name in ODD:
+        kept = client.put(f"/api/data/{name}", content=BODY)
+        assert kept.status_code == 201, name
+        assert re.fullmatch(UPLOAD_NAME, kept.json()["name"])
+        assert kept.json()["shown"].isprintable()
+        assert (
+            client.put(f"/api/data/{name}", content=BODY).status_code == 409
+        )  # the same name, the same place
+        assert client.delete(f"/api/data/{name}").status_code in (404, 422)
+    assert client.put("/api/data/packed.csv.gz", content=gzip.compress(BODY)).json()["rows"] == 3
+    listed = {table["shown"]: table for table in world.restarted().client().get("/api/data").json()}
+    assert len(listed) == len(ODD) + 2
+    assert listed["<b>a&b<b>;.csv"]["columns"] == listed["é.csv"]["columns"]
+    assert sorted(path.name for path in folder.path.iterdir()) == sorted([*elsewhere, "names.json"])
+    assert {path.name for path in folder.uploads.iterdir()} == {table["name"] for table in listed.values()}
+
+
+def test_what_is_packed_too_large_is_refused(small):
+    packed = gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)
+    assert len(packed) < small.state.limits.upload_bytes
+    assert small.client().put("/api/data/bomb.csv.gz", content=packed).status_code == 413
+    assert [path.name for path in small.state.folder.uploads.iterdir()] == ["heights.csv"]
 
 
 def test_the_folder_itself_refuses_such_names(tmp_path):

@@ -232,7 +232,7 @@ def test_the_steps_work_with_the_keyboard_alone(visit: Visit, site: Site) -> Non
     keys.press("Tab")
     tab_to(page, "One outcome per row")
     keys.press("Space")
-    page.get_by_text("age (0", exact=False).wait_for()  # the range: the inputs were read
+    page.get_by_text("numbers, 0", exact=False).wait_for()  # the range: the inputs were read
     tab_to(page, "Next: bounds")
     keys.press("Space")
     page.get_by_role("heading", name="Bounds of the outcome").wait_for()

@@ -13,6 +13,7 @@ from browser_helpers import (
     SECRETS,
     Site,
     Watched,
+    choose_roles,
     create_dataset,
     describe,
     drop,
@@ -87,6 +88,54 @@ def test_a_parquet_file_may_be_dropped_on_the_box(window: Watched, tmp_path: Pat
     expect(wait_for_noise(page)).to_contain_text("100 test points")
     window.check()
     window.check_secrets()
+
+
+def test_a_table_as_it_is_gives_answers_by_name(window: Watched, tmp_path: Path) -> None:
+    """Semicolons, decimal commas, levels, dates, an empty cell, words for yes and no, and an odd name."""
+    page = window.page
+    rows = [
+        f"{age};{('Süd', 'West')[row % 2]};2024-0{1 + row % 9}-01;{('nein', 'ja')[row % 3 == 0]}".replace(
+            ".", ","
+        )
+        for row, age in enumerate(AGES)
+    ]
+    rows[6] = f";{rows[6].split(';', 1)[1]}"
+    path = tmp_path / "<b>Besuche</b>.csv".replace("/", "∕")
+    path.write_bytes("\r\n".join(["alter;klinik;tag;krank", *rows]).encode("utf-16"))
+    upload(page, path)
+    choose_roles(page, ["alter", "klinik"], "krank")
+    page.get_by_label("yes or no", exact=True).check()
+    page.get_by_label("No is written as").fill("nein")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".foot-error")).to_contain_text("how both no and yes are written")
+    page.get_by_label("Yes is written as").fill("ja")
+    next_step(page, "Who is protected?")
+    page.get_by_label("One outcome per row").check()
+    expect(page.locator(".note.bad")).to_contain_text(f"{path.name}: column 'alter'")
+    page.get_by_role("button", name="Leave these rows out").click()
+    facts = page.locator(".facts").first
+    expect(facts).to_contain_text("2 levels: Süd, West")
+    expect(page.locator("summary", has_text="decimal comma")).to_contain_text("semicolons, UTF-16-LE")
+    next_step(page, "Bounds of the outcome")
+    page.get_by_text("There is nothing to type here").wait_for()
+    next_step(page, "Model and test points")
+    expect(page.get_by_label("I describe it")).to_be_disabled()
+    page.get_by_text("Expert settings").click()
+    page.get_by_label("Points along each input").fill("6")
+    expect(page.get_by_text("12 points in all")).to_be_visible()
+    keep_plan(page)
+    pay(page, "clinics")
+    page.get_by_role("heading", name="probability of krank: ja by alter and klinik").wait_for()
+    page.locator(".plot .main-svg").first.wait_for()
+    expect(page.locator(".key").first).to_have_text("SüdWest")
+    page.get_by_label("alter, klinik on each line").fill("30,5; West\n30; Nord")
+    page.get_by_label("Probability of the interval").fill("0,9")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    answers = page.get_by_role("group", name="Answers")
+    expect(answers).to_contain_text("90 % interval")
+    expect(answers.locator("tbody tr").first).to_contain_text("30.5West0.")
+    expect(page.get_by_text("predicted from the others: klinik Nord")).to_be_visible()
+    window.check("422")  # the empty cell
 
 
 def test_what_is_too_large_or_unreadable_is_said_in_words(window: Watched, tmp_path: Path) -> None:

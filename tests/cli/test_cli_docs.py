@@ -59,6 +59,7 @@ def test_every_option_on_the_page_exists():
             ["predict"],
             ["combine"],
             ["export"],
+            ["plot"],
             ["verify"],
             ["ledger", "show"],
             ["ledger", "verify"],

@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run
 
+import cloakgp
 from cloakgp.cli.app import app
 from cloakgp.cli.exits import options_of
+from cloakgp.files.labels import NAMES as LABELS
+from cloakgp.kernels import EQ
 
 MODELS = "select data.csv --inputs age --output height --bounds 50 170 --kernel EQ(5) --noise 1 --noise 2"
 SELECT = f"{MODELS} --epsilon 1 {LEDGER} --dataset kung --yes"
@@ -31,6 +35,7 @@ REFUSED = {
         "approximation": f"{PLAN} --inducing 3 --approximation best",
         "device": f"{PLAN} --inducing 3 --device cpu",
         "kernels": f"{LEARN} --kernels best",
+        "classes": f"{LEARN} --classes yes",
         "stages": f"{LEARN} --stages 0",
         "categories": f"{LEARN} --categories ward",
         "season": f"{LEARN} --season age week",
@@ -50,8 +55,23 @@ REFUSED = {
         "why": f"{RELEASE} --yes --why ' because'",
         "who": f"{RELEASE} --yes --who ' me'",
         "again": f"{RELEASE} --yes --again ' 2'",
+        **{name: f"{RELEASE} --yes --{name} {201 * 'x'}" for name in LABELS},
+    },
+    "plot": {
+        **{name: f"plot heights.cloak -o a.png --{name} {201 * 'x'}" for name in LABELS},
+        "coordinates": "plot homes.cloak -o a.png --coordinates lon,late",
+        "outline": "plot homes.cloak -o a.png --outline plan.json",
+        "formats": "plot heights.cloak -o . --formats gif",
+    },
+    "export": {
+        **{name: f"export heights.cloak --html -o a.html --{name} {201 * 'x'}" for name in LABELS},
+        "ledger": "export heights.cloak --html -o a.html --ledger nonsense",
+        "coordinates": "export homes.cloak --html -o a.html --coordinates lon,late",
+        "outline": "export homes.cloak --html -o a.html --outline plan.json",
     },
     "select": {
+        "categories": f"{MODELS} --epsilon 1 --no-ledger --categories ward",
+        "season": f"{MODELS} --epsilon 1 --no-ledger --season age week",
         "bounds": f"{SELECT} --bounds 2 1",
         "kernel": f"{SELECT} --kernel ''",
         "noise": f"{SELECT} --noise 0",
@@ -107,7 +127,7 @@ OWN = {
     "picture",
     "port",
 }
-OWN |= {"release", "then_at", "title", "tls"}
+OWN |= {"outcome", "release", "then_at", "tls"}
 
 
 def commands(command=None, name=""):
@@ -125,7 +145,7 @@ def test_no_option_is_left_out():
             for parameter in command.params
             if parameter.param_type_name == "option" and not parameter.is_flag
         }
-        own = OWN | {"at"} if name in ("export", "combine") else OWN
+        own = OWN | {"export": {"at"}, "combine": {"at"}, "select": {"missing_inputs"}}.get(name, set())
         assert takes - own == set(REFUSED.get(name, {})), name
 
 
@@ -135,6 +155,11 @@ def test_a_refusal_begins_with_the_option(command):
     Path("far.csv").write_text("age\n100000\n")
     good(f"{PLAN} -o plan.json")
     good(f"{RELEASE} --yes")
+    if command in ("plot", "export"):
+        X = np.random.default_rng(0).uniform(size=(12, 2))
+        model = cloakgp.GP(EQ(1.0), noise=1.0, bounds=(0, 1))
+        plan = model.plan({"lon": X[:, 0], "lat": X[:, 1]}, X[:2], epsilon=1.0, delta=1e-3)
+        plan.release(X[:, 0]).save("homes.cloak")
     options = options_of(commands()[command].callback)
     for parameter, line in REFUSED[command].items():
         result = run(line)

@@ -46,7 +46,14 @@ def test_from_a_table_to_a_report():
     assert "grid:9" in good("show plan.json").out
     good("plot heights.cloak --inputs age --output height -o heights.png")
     assert Path("heights.png").read_bytes().startswith(b"\x89PNG")
-    good("plot heights.cloak --noise -o noise.png")
+    good("plot heights.cloak --noise -o noise.svg")
+    assert b"<svg" in Path("noise.svg").read_bytes()
+    Path("pictures").mkdir()
+    good("plot heights.cloak --formats pdf,csv --dark -o pictures")
+    assert {path.name for path in Path("pictures").iterdir()} == {
+        "heights-prediction.pdf",
+        "heights-prediction.csv",
+    }
     good("export heights.cloak --csv")
     assert Path("heights.csv").read_text().splitlines()[0] == "age,released,noise_std,denoised,denoised_std"
     good("export heights.cloak --html --inputs age --output height")
@@ -112,7 +119,7 @@ def test_two_inputs_and_points_from_a_file():
     asked = good("predict homes.cloak points.csv --inputs lat,lon --json").data["columns"]
     assert asked["lat"] == [0.2, 0.6, 0.1]
     good("export homes.cloak --html --inputs lat,lon --output price")
-    assert Path("homes.html").read_text().count("data:image/png") == 3
+    assert Path("homes.html").read_text().count("data:image/png") == 16  # each of four for four windows
 
 
 def test_select_then_plan_with_what_was_chosen():

@@ -325,7 +325,7 @@ def test_a_ledger_that_was_changed_ends_with_1():
         (("--epsilon 1", "--epsilon 0"), "epsilon"),
         (("--delta 0.01", "--delta 1"), "delta"),
         (("--at", "--design best --at"), "design must be one of"),
-        (("--at", "--plot plan.pdf --at"), ".png"),
+        (("--at", "--plot plan.gif --at"), ".png"),
         (("--at", "-o nowhere/plan.json --at"), "cannot be written there"),
         (("--at", "-o . --at"), "is a folder"),
         (("--epsilon 1", ""), "epsilon"),
@@ -603,7 +603,7 @@ def test_messages_name_commands_and_options_not_python():
     assert "(cloakgp ledger verify --release compares it with the ledger)" in checked.data["checks"][-1]
     assert "(cloakgp ledger verify --release compares it with the ledger)" in good("verify heights.cloak").out
     good("export heights.cloak --html")
-    assert "(cloakgp ledger verify --release compares it with the ledger)" in Path("heights.html").read_text()
+    assert "<code>cloakgp ledger verify --release</code>" in Path("heights.html").read_text()
 
 
 def test_an_answer_of_another_plan_says_which_option_gives_a_new_one(monkeypatch):

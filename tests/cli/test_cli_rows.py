@@ -133,7 +133,6 @@ BROKEN = {
     "a missing outcome": {"visits": ["", *VISITS[1:]]},
     "a text for an outcome": {"visits": ["x", *VISITS[1:]]},
     "nobody's row": {"zper": ["", *IDS[1:]]},
-    "another person": {"zper": [99, *IDS[1:]]},
     "an open quote": {"sex": ['"f', *SEXES[1:]]},
 }
 
@@ -171,8 +170,10 @@ def test_another_number_of_rows_is_refused():
     good(f"{PLAN} --rows 61 -o plan.json")
     failed = run(RELEASE)
     assert failed.code == 1
-    assert "as many rows as the plan was made for" in failed.err
+    assert "the plan is for 61 rows, and here is another number. It is public: plan again" in failed.err
     assert "60" not in failed.err.replace("60.", "")
+    good(f"{PEOPLE} --n-people 14 -o plan.json")
+    assert "the plan is for 14 people, and here is another number." in run(RELEASE).err
 
 
 @pytest.mark.parametrize(

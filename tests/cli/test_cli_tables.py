@@ -200,3 +200,41 @@ def test_what_may_be_two_numbers_is_asked():
     )
     assert refused.code == refused.data["exit_code"] == 2
     assert "--bounds: 2,000 may be 2000 or 2. Write 2000 or 2." in refused.err
+
+
+BY_CLINIC = '--kernel "EQ(20, variance=100, active_dims=[0]) + Category(variance=50, active_dims=[1])"'
+ASKED = "--inputs alter,klinik --output druck --bounds 60 220 --missing-inputs drop --epsilon 1"
+
+
+def test_models_are_selected_by_tables_as_they_are():
+    write_visits()
+    line = f"select visits.csv {ASKED} {BY_CLINIC} --kernel EQ(20,variance=100,active_dims=[0]) --noise 40"
+    planned = good(f"{line} --then-at grid:3 --then-epsilon 1 --dry-run --json")
+    assert "default delta, 0.001" in planned.err
+    assert planned.data["certificate"]["n_rows"] == 39
+    assert planned.data["certificate"]["plan_for"].endswith("9 test points")  # 3 ages at 3 clinics
+    assert good(f"{line} --no-ledger --yes --json").data["choice"]["index"] in (0, 1)
+    refused = run(f"{line} --season tag week --no-ledger")
+    assert refused.code == 2
+    assert "--season is for a model that is learned" in refused.err
+
+
+def test_an_empty_input_is_refused_with_what_to_do():
+    write_visits()
+    refused = run(f"plan visits.csv {ASKED.replace('--missing-inputs drop', '')}")
+    assert refused.code == 2
+    assert "row 8 does not. Leave such rows out with --missing-inputs drop" in refused.err
+
+
+def test_files_with_categories_are_combined():
+    for name, between, decimal in (("north", ";", ","), ("south", ",", ".")):
+        write_visits(f"{name}.csv", between, decimal)
+        noise = ord(name[0])  # their models differ, and so do their files
+        good(f"plan {name}.csv {ASKED} {BY_CLINIC} --noise {noise} --at grid:3 -o {name}.json")
+        good(f"release {name}.json {name}.csv --no-ledger --yes -o {name}.cloak")
+    Path("points.csv").write_text("klinik,alter\nNord,30\nOst,30\n")
+    lines = good("combine north.cloak south.cloak --at points.csv --learn").out.splitlines()
+    assert lines[0] == "alter,klinik,mean,std,lower,upper"
+    assert [line.split(",")[1] for line in lines[1:]] == ['"Nord"', '"Ost"']
+    levels = good("combine north.cloak south.cloak --at grid:2 --learn --json").data["columns"]["klinik"]
+    assert sorted(set(levels)) == sorted(CLINICS)

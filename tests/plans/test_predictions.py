@@ -241,7 +241,7 @@ def test_a_nearly_singular_gram_matrix_gets_jitter_and_the_certificate_says_so(m
 
 def test_no_jitter_in_the_usual_case(make_plan):
     assert make_plan().certificate.jitter == 0.0
-    assert "jitter 0" in str(make_plan().certificate)
+    assert "jitter" not in str(make_plan().certificate)
 
 
 # Inputs of every kind
@@ -412,7 +412,6 @@ BAD = {
     "delta NaN": ({"delta": NAN}, ValueError, DELTA),
     "delta 1e-300": ({"delta": 1e-300}, ValueError, DELTA),
     "delta subnormal": ({"delta": 5e-324}, ValueError, DELTA),
-    "delta absent": ({"delta": None}, TypeError, "delta must be a number; got None"),
     "delta text": ({"delta": "0.01"}, TypeError, "delta must be a number"),
     "delta bool": ({"delta": True}, TypeError, "delta must be a number"),
     "unknown design": (
@@ -459,10 +458,8 @@ def test_bad_arguments_are_refused(change, error, match):
 def test_arguments_must_be_named():
     with pytest.raises(TypeError, match="positional"):
         GP(EQ(2.0), 0.5, BOUNDS).plan(X, S, 1.0, 0.01)
-    for missing in ("epsilon", "delta"):
-        given_ = {name: 0.5 for name in ("epsilon", "delta") if name != missing}
-        with pytest.raises(TypeError, match=missing):
-            GP(EQ(2.0), 0.5, BOUNDS).plan(X, S, **given_)
+    with pytest.raises(TypeError, match="epsilon"):
+        GP(EQ(2.0), 0.5, BOUNDS).plan(X, S, delta=0.5)
 
 
 @pytest.mark.parametrize("length", [0, 1, 11, 13])

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import cloakgp
-from cloakgp import ArgumentError, AutoGP, Columns, PrivateGPRegressor, ReleaseFileError
+from cloakgp import ArgumentError, AutoGP, Columns, PrivateGPRegressor, ReleaseFileError, binning
 from cloakgp.files import container
 from cloakgp.kernels import EQ, Category, Constant
 from cloakgp.plots import plot_map, plot_plan, plot_release
@@ -266,6 +266,36 @@ def test_notebooks_show_a_small_table_without_script(release, staged, seeded):
         assert "INSECURE" in plan.release([1.0, 2.0, 3.0])._repr_html_()
 
 
+def others():
+    """Plans and releases of other kinds, and the columns of their tables beside the inputs."""
+    model, ages, heights = cloakgp.GP(EQ(20.0), 25.0, (0.0, 250.0)), np.arange(8.0), np.full(8, 100.0)
+    bins = binning.plan(ages, [1.0, 6.0], edges=2, bounds=(0, 250), mechanism="gaussian", **PROMISE)
+    function = model.plan_function(ages, **PROMISE)
+    chosen = cloakgp.plan_selection(
+        [model, cloakgp.GP(EQ(5.0), 25.0, (0.0, 250.0))], ages, epsilon=2.0, folds=2
+    )
+    return [
+        (function, ["x", "noise_std"]),
+        (function.release(heights), ["x", "released", "noise_std"]),
+        (bins, ["x", "noise_std"]),
+        (bins.release(heights), ["x", "prediction", "noise_std"]),
+        (chosen, ["kernel", "noise", "mean"]),
+        (chosen.select(heights), ["kernel", "noise", "mean", "chosen"]),
+    ]
+
+
+@pytest.mark.parametrize("shown", range(6))
+def test_every_plan_and_release_is_a_table(shown):
+    made, columns = others()[shown]
+    assert list(made.to_frame().columns) == columns
+    html = made._repr_html_()
+    assert "-differential privacy" in html
+    assert made.certificate.unit in html
+    if hasattr(made, "query"):
+        frame = made.to_frame([2.5])
+        assert frame["released"].tolist() == made.query([2.5]).tolist()
+
+
 def test_pictures_have_names_on_their_axes():
     import matplotlib.pyplot as plt
 
@@ -275,6 +305,7 @@ def test_pictures_have_names_on_their_axes():
     assert plot_plan(plan).get_xlabel() == "age, years"
     release = plan.release([1.0, 2.0, 3.0])
     assert plot_release(release, private_data=(table[["age"]], [1.0, 2.0, 3.0])).get_ylabel() == "height, cm"
+    table.loc[1, "when"] += pd.Timedelta(days=9)
     two = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(table, table, **PROMISE)
     ax = plot_map(two)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "when, days since 2000-01-01")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp.posterior.density import CountErrors, DensityPrior, estimate
+from cloakgp.posterior.density import MOST_WANTED, CountErrors, DensityPrior, estimate
 from cloakgp.rows.grid import Grid
 
 GRIDS = {
@@ -36,6 +36,29 @@ def test_estimates_are_as_near_as_they_say(grid, known):
         better.append(np.mean((found.counts - counts) ** 2) / np.mean((total / len(grid) - counts) ** 2))
     assert 0.5 < np.mean(ratios) < 1.5
     assert np.mean(better) < 0.6
+
+
+def test_where_there_are_many_rows_counts_of_single_cells_are_known():
+    """A town's rows are in few places: no smooth curve tells where."""
+    random, grid = np.random.default_rng(0), GRIDS["places"]
+    counts = np.rint(30_000 * random.dirichlet(np.full(len(grid), 0.3)))
+    prior = DensityPrior(grid, counts.sum(), 0.0)
+    rows = prior.design(10.0**2)
+    found = estimate(prior, rows, rows @ counts + 10.0 * random.normal(size=len(rows)), 10.0**2)
+    assert np.mean((found.counts - counts) ** 2) < 1.3 * 10.0**2
+
+
+def test_of_very_many_cells_neighbours_are_counted_together():
+    random, grid = np.random.default_rng(0), Grid({"a": (0, 1), "k": ["x", "y"], "b": (0, 1)}, cells=20)
+    counts = np.rint(60_000 * random.dirichlet(np.full(len(grid), 0.3)))
+    prior = DensityPrior(grid, counts.sum(), 0.0)
+    rows = prior.design(10.0**2)
+    assert len(rows) <= MOST_WANTED
+    assert np.linalg.norm(rows, axis=0).max() <= 1 + 1e-12
+    found = estimate(prior, rows, rows @ counts + 10.0 * random.normal(size=len(rows)), 10.0**2)
+    wrong = (found.counts - counts).reshape(10, 2, 2, 20).sum(axis=1)
+    assert np.mean(wrong**2) < 3 * 10.0**2
+    assert np.mean((found.counts - counts) ** 2) > 10 * 10.0**2  # how they share it nobody measured
 
 
 def test_a_known_total_leaves_no_error_in_it():

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from cloakgp import AutoGP
+from cloakgp.posterior import forecast
 
 X = np.linspace(0, 10, 90)[:, None]
 X_STAR = np.linspace(0.5, 9.5, 6)[:, None]
@@ -38,6 +40,18 @@ def test_parts_add_up():
     assert (made.gp_std > 0).all()
 
 
+def test_nothing_is_known_far_from_all_inputs():
+    """Also where support points stand for the inputs, and interpolate."""
+    rng = np.random.default_rng(0)
+    centres = rng.uniform(2, 8, (4, 2))
+    rows = centres[rng.integers(0, 4, 300)] + 0.5 * rng.normal(size=(300, 2))
+    axis = np.linspace(-10, 20, 7)
+    around = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
+    made = AutoGP((0.0, 10.0), inducing=40, stages=2).plan(rows, [*centres, *around], epsilon=1.0)
+    here, far = made.expected_error[:4], made.expected_error[4:]
+    assert (far > here.min()).all()
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
 def test_it_has_the_size_of_what_comes_out(epsilon):
     """For outcomes out of the middle of the hyperprior, within a factor of three, over ten data sets."""
@@ -53,9 +67,38 @@ def test_it_has_the_size_of_what_comes_out(epsilon):
     assert 1 / 3 < ratio < 3
 
 
+def test_so_it_has_of_probabilities(seeded):
+    """The median over curves that the hyperprior takes for possible: half of them have less error."""
+    rng, made, everywhere = (
+        np.random.default_rng(5),
+        plan(3.0, AutoGP(outcome="yes/no")),
+        np.vstack([X, X_STAR]),
+    )
+    settings, errors = made.rule.walk().mixture.settings, []
+    for number in range(9):
+        K = np.asarray(settings[rng.integers(len(settings))].kernel(everywhere)) + 1e-8 * np.eye(
+            len(everywhere)
+        )
+        p = ndtr(np.linalg.cholesky(K) @ rng.normal(size=len(K)))
+        with seeded(number):
+            release = made.release(rng.uniform(size=len(X)) < p[: len(X)])
+        errors.append(np.sqrt(np.mean((release.predict(X_STAR) - p[len(X) :]) ** 2)))
+    assert 0.5 < np.median(errors) / np.sqrt(np.mean(made.expected_error**2)) < 2
+
+
 def test_many_rows_through_support_points():
     rng = np.random.default_rng(0)
     rows = rng.uniform(size=(1000, 1)) * 10
     made = AutoGP((0.0, 100.0), inducing=30).plan(rows, X_STAR, epsilon=1.0, delta=1e-4)
     assert np.isfinite(made.expected_error).all()
     assert (made.expected_error < plan(1.0).expected_error).all()
+
+
+def test_curves_are_drawn_where_interpolation_makes_no_covariance():
+    """With eigenvalues below zero, those are left out."""
+    vectors = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    k = vectors @ np.diag([2.0, 1.0, 0.5, 0.1, -0.3]) @ vectors.T
+    root = forecast._root(k)
+    np.testing.assert_allclose(
+        root @ root.T, vectors @ np.diag([2.0, 1.0, 0.5, 0.1, 0.0]) @ vectors.T, atol=1e-12
+    )

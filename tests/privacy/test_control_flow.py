@@ -17,6 +17,7 @@ import pytest
 from privacy_helpers import KINDS, fails, require, small_merged_plan, small_plan
 
 import cloakgp
+from cloakgp.kernels import EQ
 from cloakgp.private import room
 from cloakgp.rows import chunks
 
@@ -132,6 +133,15 @@ def check_quiet_under(errstate, plan, datasets):
     """A custodian's numpy settings do not make a release speak of y."""
     with np.errstate(**errstate):
         check_same_steps(plan, datasets, missing="midpoint")
+
+
+def test_the_same_instructions_run_whatever_a_label_is():
+    m = cloakgp.GP(EQ(0.5), classes=("a", "b", "c")).plan(np.arange(6.0), [2.0], epsilon=1.0, delta=0.01)
+    labels = [["a", "b", one, "c", "c", "b"] for one in ("a", "b", "c", "no class", None, np.nan, 3)]
+    given = "midpoint", None, ("a", "b", "c")
+    traces = [trace(room._times, m.first.measurement, np.array(y, dtype=object), *given) for y in labels]
+    require(len(traces[0]) > 50, "nothing was traced")
+    assert all(steps == traces[0] for steps in traces), "what is executed depends on y"
 
 
 @pytest.mark.parametrize("setting", ["warn", "raise"])

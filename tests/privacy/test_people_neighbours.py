@@ -83,7 +83,7 @@ def test_some_extreme_outcomes_of_someone_attain_the_sensitivity(kind):
 def test_a_sensitivity_of_rows_would_be_caught(monkeypatch):
     """The bug to fear: noise for one row where the promise is to a person."""
     monkeypatch.setattr(
-        lattice, "largest_squared_move", lambda matrix, labels, people: lattice.largest_squared_norm(matrix)
+        lattice, "largest_squared_move", lambda matrix, *_, signs: lattice.largest_squared_norm(matrix)
     )
     assert fails(test_some_extreme_outcomes_of_someone_attain_the_sensitivity, "mse", because="too far")
 

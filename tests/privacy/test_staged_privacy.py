@@ -207,8 +207,8 @@ def fixed(monkeypatch, seed=0):
     """Every measurement is answered as from a seed, after y went through the room as always."""
     random, times = np.random.default_rng(seed), room._times
 
-    def answered(part, y, missing, rows=None):
-        times(part, y, missing, rows)
+    def answered(part, y, *given):
+        times(part, y, *given)
         return part.midpoint + np.rint(random.normal(size=part.n_measurements) * part.sigma).astype(np.int64)
 
     monkeypatch.setattr(room, "measure", answered)

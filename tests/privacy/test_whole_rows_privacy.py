@@ -330,9 +330,9 @@ def test_errors_quote_nothing_and_do_not_say_where():
     last = {**X, "a": np.array([0.5] * (N - 1) + [NAN])}
     bad = [(odd, y), (odder, y), (last, y), (X, np.where(np.arange(N) == 3, NAN, y))]
     wrong = [({"a": X["a"]}, y), (X, y[:-1]), ({**X, "a": np.array(["secret"] * N)}, y), (X, ["secret"] * N)]
-    wrong += [({name: column[:-1] for name, column in X.items()}, y[:-1]), (np.ones((N, 3)), y)]
-    wrong += [({"a": 0.5, "k": "x"}, y), (0.5, y)]
-    for tables in (bad, wrong):
+    wrong += [(np.ones((N, 3)), y), ({"a": 0.5, "k": "x"}, y), (0.5, y)]
+    fewer = [({name: column[:end] for name, column in X.items()}, y[:end]) for end in (-1, -2)]
+    for tables in (bad, wrong, fewer):
         said = set()
         for table in tables:
             with pytest.raises(ValueError, match="Nothing was spent") as error:

@@ -239,3 +239,47 @@ def test_on_dask_products_are_formed_row_by_row(container, made, tmp_path):
     """The sum over a group of one would be that row's outcome."""
     room.measure(a_measurement(REPEATED, 1), ON_DASK[container](Y, tmp_path), "error")
     assert sum(made) == N
+
+
+# ---------------------------------------------------------------------------------------- answers
+
+
+def parquet_column(values):
+    def write(folder):
+        pyarrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        parquet.write_table(pyarrow.table({"y": values(pyarrow)}), folder / "y.parquet")
+        return room.PrivateColumn(str(folder / "y.parquet"), "y")
+
+    return write
+
+
+def csv_of(*words):
+    def write(folder):
+        (folder / "y.csv").write_text("\n".join(["y,other", *(f"{word},0" for word in words)]))
+        return room.PrivateColumn(str(folder / "y.csv"), "y")
+
+    return write
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        csv_of("yes", "no", "maybe", ""),
+        csv_of("YES", " No ", "2", "NA"),
+        csv_of("True", "false", "truth", ""),
+        csv_of("1", "0.0", "-1", ""),
+        parquet_column(lambda pa: pa.array([True, False, None, None])),
+        parquet_column(lambda pa: pa.array([1, 0, 7, None])),
+        parquet_column(lambda pa: pa.array([1.0, 0.0, 0.5, np.nan])),
+        parquet_column(lambda pa: pa.array(["Yes", "n", "o", None]).dictionary_encode()),
+    ],
+)
+def test_answers_are_read_by_words_that_do_not_depend_on_the_column(column, tmp_path):
+    np.testing.assert_array_equal(room.PrivateLabels(column(tmp_path)), [1.0, 0.0, np.nan, np.nan])
+
+
+def test_classes_are_compared_with_the_texts_of_a_column(tmp_path):
+    column = csv_of("alive", "dead", "Dead", "")(tmp_path)
+    np.testing.assert_array_equal(room.PrivateLabels(column, ("alive", "dead")), [0.0, 1.0, np.nan, np.nan])

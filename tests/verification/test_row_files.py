@@ -151,7 +151,7 @@ def test_a_file_holds_the_release_and_its_plan(tmp_path, options):
 @pytest.mark.parametrize("origin", [False, True])
 def test_the_verifiers_distances_are_the_planners_and_those_of_all_pairs(origin):
     random = np.random.default_rng(0)
-    for q, n, bits in ((1, 2, 40), (3, 7, 30), (5, 40, 40), (4, 600, 20)):
+    for q, n, bits in ((1, 2, 40), (3, 7, 30), (5, 40, 40), (4, 600, 20), (2048, 3, 41)):
         matrix = random.integers(-(2**bits), 2**bits, size=(q, n))
         matrix[:, n // 2] = matrix[:, 0] + 1  # ties, and nearly so
         columns = [*matrix.T.tolist(), *([[0] * q] if origin else [])]

@@ -11,14 +11,18 @@ ROOT = Path(cloakgp.__file__).parent
 SOURCES = [*sorted((ROOT / "cli").glob("*.py")), *sorted((ROOT / "workflow").glob("*.py"))]
 
 
-DOORS = ("PrivateColumn", "private_dask_column")
+DOORS = ("PrivateColumn", "PrivateLabels", "private_dask_column")
 
 
 def handed_on(node):
-    """What an argument is: itself, the values of a dict made for it, or what stands behind a condition."""
+    """What an argument is: itself, the values of a dict made for it, what stands behind a condition, or what
+    is compared with classes."""
     if isinstance(node, ast.DictComp):
         return [node.value]
-    return [node.body, node.orelse] if isinstance(node, ast.IfExp) else [node]
+    if isinstance(node, ast.IfExp):
+        return [*handed_on(node.body), *handed_on(node.orelse)]
+    labels = isinstance(node, ast.Call) and ast.unparse(node.func) == "PrivateLabels"
+    return [node, node.args[0]] if labels else [node]
 
 
 def check_private_step(source):
@@ -55,6 +59,7 @@ def test_no_other_file_names_it():
         "values = PrivateColumn(p, c)\nplan.release(values)",
         "plan.release(np.asarray(PrivateColumn(p, c)))",
         "len(PrivateColumn(p, c))",
+        "plan.release(PrivateLabels(list(PrivateColumn(p, c)), classes))",
         "plan.release({c: list(PrivateColumn(p, c)) for c in names}, y)",
         "plan.release({c: 1 for c in PrivateColumn(p, c)}, y)",
         "plan.release(X, people=PrivateColumn(p, c) if len(PrivateColumn(p, c)) else None)",

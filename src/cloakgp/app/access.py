@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Header, Path, Request
 
 from cloakgp.app import models
 from cloakgp.app.errors import Problem
@@ -51,10 +52,22 @@ async def _custodian(person: Annotated[Someone, Depends(_signed_in)]) -> Someone
     return person
 
 
+def _watched(
+    person: Annotated[Someone, Depends(_signed_in)],
+    state: Annotated[State, Depends(_state)],
+    x_work: Annotated[str | None, Header(pattern=ID, description="To ask how far it is.")] = None,
+) -> Iterator[None]:
+    with state.watching.under(person.id, x_work):
+        yield
+
+
+Watched = Annotated[None, Depends(_watched)]
 Server = Annotated[State, Depends(_state)]
 Person = Annotated[Someone, Depends(_signed_in)]
 Custodian = Annotated[Someone, Depends(_custodian)]
 PlanId = Annotated[str, Path(pattern=ID, examples=["0123456789abcdef"])]
 ReleaseId = Annotated[str, Path(pattern=ID, examples=["0123456789abcdef"])]
+WorkId = Annotated[str, Path(pattern=ID, examples=["0123456789abcdef"])]
 PersonId = Annotated[str, Path(pattern=ID, examples=["0123456789abcdef"])]
+FileName = Annotated[str, Path(min_length=1, max_length=255, examples=["heights 2024.csv"])]
 TableName = Annotated[str, Path(pattern=UPLOAD_NAME, max_length=100, examples=["heights.csv"])]

@@ -19,6 +19,11 @@ class Cache(Generic[T]):
         self._making: dict[Hashable, threading.Lock] = {}
         self._lock = threading.Lock()
 
+    def has(self, key: Hashable) -> bool:
+        """Whether a result is there already."""
+        with self._lock:
+            return key in self._kept
+
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The result for `key`; made by the first who asks, while others who ask for it wait."""
         with self._lock:

@@ -11,7 +11,9 @@ class CurrentRequest:
 
     def __init__(self, who: str) -> None:
         self.who = who
-        self.gone = threading.Event()
+        self.gone, self.stopped = threading.Event(), threading.Event()
+        self.doing = ("", 0, 0)
+        """What it does, how many steps are done, and of how many."""
 
 
 NOBODY = CurrentRequest("nobody")

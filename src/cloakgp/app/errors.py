@@ -37,6 +37,7 @@ _LONGEST = 2000
 LABELS = {
     "X": "the inputs",
     "X_star": "the points",
+    "categories": "that it is a category:",
     Phrase.CREATE_LEDGER: "on the page Budget",
     Phrase.NOT_READ: "what is private was not read",
 }
@@ -69,6 +70,10 @@ def read_only(trouble: str) -> Problem:
 
 def busy(error: str) -> Problem:
     return Problem(503, "busy", error, retry_after=1)
+
+
+def stopped(error: str) -> Problem:
+    return Problem(409, "stopped", error)
 
 
 def too_many(error: str, retry_after: int = 1) -> Problem:
@@ -166,6 +171,8 @@ def _said(each: dict[str, Any]) -> str:
     what = str(each["msg"]).removeprefix("Value error, ")
     if "at" in each["loc"]:  # one of two forms, of which pydantic would tell both stories
         return 'at: must be "grid:n", or {"points": [[...], ...]} with at most 2500 rows of numbers'
+    if "points" in each["loc"] and len(each["loc"]) > 1:
+        return "points: each must be a list of numbers; levels of categories and dates are texts"
     if "box" in each["loc"] and {"Range", "Levels"} & set(each["loc"]):
         return (
             'box: each input needs {"low": ..., "high": ..., "cells": ...} of numbers, or {"levels": [...]} '

@@ -7,6 +7,7 @@
     releases/  a .cloak file and a JSON file for each release
     working/   links to tables while a release reads them; emptied on start
     people.json, ledger.db
+    names.json     what tables were called that are kept under other names
     receipts.json  what was ever paid for here, deleted releases included
 
 A process that is killed leaves files that begin with a dot, which are removed on start, or none.
@@ -31,7 +32,8 @@ try:
 except ImportError:  # pragma: no cover  # Windows
     fcntl = None  # type: ignore[assignment]
 
-UPLOAD_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_. \-]{0,79}\.(csv|parquet)$"
+UPLOAD_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_. \-]{0,79}\.(csv|tsv|txt|parquet|pq)$"
+"""What a table may be kept under; it may have been called anything."""
 ID = r"^[0-9a-f]{16}$"
 PARTS = ("uploads", "plans", "releases", "working")
 
@@ -53,6 +55,7 @@ class Folder:
             (self.path / part).chmod(0o700)
         self.uploads, self.plans, self.releases, self.working = (self.path / part for part in PARTS)
         self.receipts = self.path / "receipts.json"
+        self.names = self.path / "names.json"
 
     @contextmanager
     def claimed(self) -> Iterator[None]:
@@ -86,7 +89,8 @@ class Folder:
         """Where the table of this name lies; the name cannot lead out of the folder."""
         if re.fullmatch(UPLOAD_NAME, name) is None:
             raise ValueError(
-                "the name of a table must be letters, digits, space . _ - and end in .csv or .parquet."
+                "the name of a table must be letters, digits, space . _ - and end in .csv, .tsv, .txt, "
+                ".parquet or .pq."
             )
         return self.uploads / name
 

@@ -10,6 +10,7 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.measurements.whole_rows import Counts
 from cloakgp.model.hyperprior import Hyperprior, Setting
+from cloakgp.model.outcome import COUNT, REAL
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsRelease
@@ -38,13 +39,18 @@ def density_of(release: AnyRelease) -> dict[str, Any] | None:
 def _learned(release: StagedRelease, inputs: Sequence[str], output: str) -> list[dict[str, Any]]:
     settings, best = release.settings, release.settings[0]
     numeric = best.numeric if isinstance(best, Setting) else range(len(best.lengthscale))
-    found = [("size of the signal", output, [one.signal**0.5 for one in settings])]
+    outcome = release.plan.rule.outcome
+    unit = output if outcome == REAL else ""  # else it is of a function behind the probability, or the rate
+    found = [("size of the signal", unit, [one.signal**0.5 for one in settings])]
     for place, column in enumerate(numeric):
         what = "lengthscale" if len(inputs) == 1 else f"lengthscale of {inputs[column]}"
         found.append((what, inputs[column], [one.lengthscale[place] for one in settings]))
     for place, part in enumerate(best.parts(inputs) if isinstance(best, Setting) else ()):
         found.append((f"share of {part}", "", [one.form[2][place] for one in settings]))
-    found.append(("noise", output, [one.noise**0.5 for one in settings]))
+    if outcome == REAL:
+        found.append(("noise", output, [one.noise**0.5 for one in settings]))
+    elif outcome == COUNT:
+        found.append(("variance of a count", "", [one.noise for one in settings]))
     return [
         {"what": what, "unit": unit, **_range(np.array(values), release.weights)}
         for what, unit, values in found

@@ -20,6 +20,8 @@ GIVEN = 8
 """Earlier releases that a plan can take into account."""
 SKETCHED = 20_000
 """Rows that a preview looks at; of a larger table, so many that stand for all."""
+ROUGH = 300
+"""Rows that a rough preview looks at."""
 FUNCTION_ROWS = 2000
 INPUT_ROWS = 2_000_000
 """Rows of a table whose input columns can be looked at."""

@@ -18,11 +18,15 @@ COLUMNS = 20
 Column = Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]
 Inputs = Annotated[list[Column], Field(min_length=1, max_length=COLUMNS)]
 Bounds = Annotated[list[Number], Field(min_length=2, max_length=2)]
-Row = Annotated[list[Number], Field(min_length=1, max_length=COLUMNS, fail_fast=True)]
+Cell = Number | Annotated[str, Field(min_length=1, max_length=200, pattern=_PRINTABLE)]
+"""Of a point: a number, a level by its name, or a date such as 2024-05-31."""
+Row = Annotated[list[Cell], Field(min_length=1, max_length=COLUMNS, fail_fast=True)]
 Words = Annotated[str, Field(min_length=1, max_length=80, pattern=_PRINTABLE)]
 Why = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 Id = Annotated[str, Field(pattern=ID)]
 Level = Annotated[str, Field(min_length=1, max_length=100, pattern=_PRINTABLE)] | int
+Class = Annotated[str, Field(min_length=1, max_length=100, pattern=_PRINTABLE)]
+Encoding = Literal["utf-8", "latin-1", "utf-16-le", "utf-16-be"]
 Token = Annotated[str, Field(min_length=16, max_length=200, pattern=r"^[A-Za-z0-9_\-]+$")]
 
 LEARNED: dict[str, Any] = {
@@ -46,7 +50,26 @@ SETTINGS: dict[str, Any] = {
 }
 PEOPLE: dict[str, Any] = {**LEARNED, "protect": "people", "people": "person"}
 ROWS: dict[str, Any] = {**LEARNED, "protect": "rows", "box": {"age": {"low": 0.0, "high": 90.0, "cells": 45}}}
-_LATER = ("given", "protect", "people", "within", "box", "n_people", "max_rows")
+YES_NO: dict[str, Any] = {
+    **{name: value for name, value in LEARNED.items() if name != "bounds"},
+    "outcome": "yes/no",
+    "inputs": ["age", "clinic"],
+    "categories": ["clinic"],
+    "missing_inputs": "drop",
+}
+_AS_WRITTEN = ("categories", "missing_inputs", "decimal", "encoding")
+_LATER = (
+    "given",
+    "protect",
+    "people",
+    "within",
+    "box",
+    "n_people",
+    "max_rows",
+    "outcome",
+    "classes",
+    *_AS_WRITTEN,
+)
 """Settings that there were not always: unsaid, a plan is the one that it was before."""
 _OF_A_KERNEL = ("kernel", "noise", "mean", "design", "inducing")
 
@@ -60,7 +83,7 @@ def _example(*more: dict[str, Any], **values: Any) -> ConfigDict:
 
 
 class Points(_Asked):
-    """Test points of one's own, one list for each."""
+    """Test points of one's own, one list for each. Levels are texts; a number there counts levels from 0."""
 
     points: Annotated[list[Row], Field(min_length=1, max_length=limits.POINTS, fail_fast=True)]
 
@@ -79,7 +102,18 @@ class Levels(_Asked):
     levels: Annotated[list[Level], Field(min_length=2, max_length=limits.LEVELS, fail_fast=True)]
 
 
-class Settings(_Asked):
+class Written(_Asked):
+    """How a table is written, as far as somebody says so: the rest is found out from header and inputs."""
+
+    decimal: Literal[".", ","] | None = None
+    encoding: Encoding | None = None
+    categories: Annotated[list[Column], Field(min_length=1, max_length=COLUMNS)] | None = None
+    """Inputs that are categories though they look like numbers. Texts are by themselves."""
+    missing_inputs: Literal["error", "drop"] = "error"
+    """Refuse rows of which an input is missing, or leave them out: inputs are public."""
+
+
+class Settings(Written):
     """Everything that decides a plan but the data themselves; all of it public.
 
     The model is learned, privately, unless `kernel` and `noise` say what it is. `mean`, `design`, `kind` and
@@ -88,14 +122,19 @@ class Settings(_Asked):
     `protect` says who is protected. `"outcomes"`: the outcome of each row. `"people"`: all outcomes of each
     person; the column `people` says whose a row is, and is public. `"rows"`: whole rows, inputs included; all
     that is known of inputs is the `box`. With `people`, `n_people` and `max_rows`: all rows of each person.
+
+    `outcome` says what outcomes are, and is never found out from them. Yes or no needs no bounds.
     """
 
-    model_config = _example(LEARNED, PEOPLE, ROWS, **SETTINGS)
+    model_config = _example(LEARNED, PEOPLE, ROWS, YES_NO, **SETTINGS)
 
     data: Annotated[str, Field(pattern=UPLOAD_NAME, max_length=100)]
     inputs: Inputs
     output: Column
-    bounds: Bounds
+    outcome: Literal["real", "yes/no", "count"] = "real"
+    classes: Annotated[list[Class], Field(min_length=2, max_length=2)] | None = None
+    """How no and yes are written in the table, if not as 0 and 1, or false and true."""
+    bounds: Bounds = Field(default_factory=list)
     model: Literal["learn", "kernel"] = defaults.MODEL
     kernel: Annotated[str, Field(min_length=1, max_length=4000)] | None = None
     noise: Positive | None = None
@@ -119,6 +158,21 @@ class Settings(_Asked):
     """Rows of each person that count, at most; others are left out by a rule that looks at no one else."""
 
     @model_validator(mode="after")
+    def _bounded(self) -> Settings:
+        """Bounds are typed, but for yes or no, where they are known."""
+        if self.outcome == "yes/no" and self.bounds in ([], [0.0, 1.0]):
+            self.bounds = [0.0, 1.0]
+        elif self.outcome == "yes/no":
+            raise ValueError("bounds: must be left out where outcomes are yes or no")
+        elif not self.bounds:
+            raise ValueError("bounds: must be given, two numbers from public knowledge")
+        if self.classes and (self.outcome != "yes/no" or self.classes[0] == self.classes[1]):
+            raise ValueError("classes: must be two different texts, no and then yes, of a yes/no outcome")
+        if self.outcome != "real" and self.kernel is not None:
+            raise ValueError("kernel: must be left out where outcomes are yes or no, or counts")
+        return self
+
+    @model_validator(mode="after")
     def _one_unit(self) -> Settings:
         """What is said must be enough for the protection, and not more: nothing is ignored in silence."""
         needed = {"outcomes": set(), "people": {"people"}, "rows": {"box"}}[self.protect]
@@ -140,10 +194,10 @@ class Settings(_Asked):
             raise ValueError("box: must have a range, or levels, for each input and for nothing else")
         if self.people in self.inputs:
             raise ValueError("people: must not be an input where whole rows are protected")
-        for name in ("inducing", "given"):
+        for name in ("inducing", "given", "categories"):
             if getattr(self, name) is not None:
                 raise ValueError(f"{name}: must be left out where whole rows are protected")
-        for name in ("design", "kind"):
+        for name in ("design", "kind", "missing_inputs"):
             if getattr(self, name) != type(self).model_fields[name].default:
                 raise ValueError(f"{name}: must be left out where whole rows are protected")
         return self
@@ -184,7 +238,7 @@ class SignIn(_Asked):
     token: Token
 
 
-class AskInputs(_Asked):
+class AskInputs(Written):
     """Which columns are public inputs; `output`, if given, must not be one; `bounds` helps to suggest."""
 
     model_config = _example(inputs=["age"], output="height", bounds=[50.0, 170.0])
@@ -200,6 +254,7 @@ class AskPeople(_Asked):
     model_config = _example(people="person")
 
     people: Column
+    encoding: Encoding | None = None
 
 
 class AskCurve(_Asked):
@@ -293,6 +348,15 @@ class Done(BaseModel):
     ok: bool
 
 
+class Work(BaseModel):
+    """What a request does now, how many steps of that are done, and of how many; 0 if that is not known."""
+
+    under_way: bool
+    doing: str
+    done: int
+    total: int
+
+
 class Me(BaseModel):
     name: str
     role: str
@@ -327,6 +391,8 @@ class Defaults(BaseModel):
 
 class Table(BaseModel):
     name: str
+    shown: str
+    """What the file was called; `name` is what it is kept under."""
     columns: list[str]
     rows: int | None
     """None where a plan says that the number of people is public, and that of their rows is not."""
@@ -342,8 +408,25 @@ class Suggested(BaseModel):
     spread: float | None
 
 
+class InputColumn(BaseModel):
+    """What a public input is: numbers, levels of a category (by their numbers from 0), or days since."""
+
+    name: str
+    kind: Literal["number", "level", "date"]
+    levels: list[str | int | bool] = []
+    origin: str = ""
+    """The day that dates are counted from."""
+
+
 class InputFacts(BaseModel):
     rows: int
+    dropped: int
+    """Rows that are left out, since an input is missing."""
+    columns: list[InputColumn]
+    written: str | None
+    """How the table is written; None of Parquet."""
+    decimals_unseen: bool
+    """Whether no public column shows how decimals are written, and it may well be with a comma."""
     ranges: dict[str, list[float]]
     suggested: Suggested | None
     sample: list[list[float]]
@@ -376,6 +459,8 @@ class Preview(BaseModel):
     fades_at: float
     milliseconds: int
     exact: bool
+    rough: bool
+    """Of some rows and points only; ask again, and not for a rough one."""
 
 
 class CurvePoint(BaseModel):
@@ -469,6 +554,11 @@ class Release(BaseModel):
     denoised: list[float] | None = None
     denoised_std: list[float] | None = None
     inputs_sample: list[list[float]] | None = None
+    lower: list[float] | None = None
+    """Within which the curve lies with probability 95 %, if the model is right."""
+    upper: list[float] | None = None
+    columns: list[InputColumn] | None = None
+    """What the inputs are, where that is known."""
     fades_at: float | None = None
     learned: list[LearnedRow] | None = None
     """Where the model was learned."""

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import time
-from contextlib import AbstractContextManager
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp.app import limits, models
+from cloakgp.app.asked_model import described_gp, learned_gp, plan_of_rows, points_of
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
-from cloakgp.app.protection import as_rows
+from cloakgp.app.public_inputs import PublicInputs
 from cloakgp.app.releases import Releases
+from cloakgp.app.rough import rough_learned, rough_rows
 from cloakgp.app.uploads import Uploads
+from cloakgp.app.watching import listening
 from cloakgp.app.work_queue import WorkQueue
 from cloakgp.calibration import calibrate
 from cloakgp.checks import FloatArray
-from cloakgp.errors import InputError
-from cloakgp.kernels.words import parse
 from cloakgp.plans import out_of_core
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
@@ -29,10 +30,10 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plots import FADED
 from cloakgp.rows.chunks import spread_evenly
-from cloakgp.rows.people import People
-from cloakgp.workflow import points, settings, words
+from cloakgp.rows.people import People, as_people
+from cloakgp.workflow import words
 from cloakgp.workflow.inputs import digest_of
-from cloakgp.workflow.learned_settings import LearnedSettings
+from cloakgp.workflow.table_cells import is_coded
 
 _AT_ONCE, _WAITING, _EACH, _PATIENCE = 3, 21, 8, 60.0
 _NUMBERS = 6e7  # that all kept planners may hold, of 8 bytes each
@@ -49,28 +50,37 @@ class Planning:
         self._support: Cache[FloatArray | None] = Cache(64)
         self._queue = WorkQueue(_AT_ONCE, _WAITING, _EACH, _PATIENCE)
 
-    def heavy(self) -> AbstractContextManager[None]:
-        """A slot for work that takes the processor for a while; there are few."""
-        return self._queue.slot()
+    @contextmanager
+    def heavy(self) -> Iterator[None]:
+        """A slot for work that takes the processor for a while; there are few. It ends if nobody waits."""
+        with self._queue.slot(), listening():
+            yield
 
-    def inputs(self, asked: models.Settings) -> FloatArray:
+    def inputs(self, asked: models.Settings) -> PublicInputs:
         """The input columns of a table that is not too large for these settings."""
-        return self._uploads.inputs(asked.data, asked.inputs, _most_rows(asked))
+        return self._uploads.inputs(asked.data, asked.inputs, _most_rows(asked), asked)
 
     def asked_of(self, asked: models.Settings) -> dict[str, Any]:
         """Of whom the settings ask: digests of the inputs and of who has which rows; or how many they are."""
         if asked.hides_inputs:
             return {"inputs": "", "size": self._size(asked)}
-        inputs = {"inputs": digest_of(self.inputs(asked))}
-        people = self._people(asked)
-        return inputs if people is None else {**inputs, "people": people.digest}
+        found, people = self.inputs(asked), self._people(asked)
+        told: dict[str, Any] = {"inputs": digest_of(found.complete)}
+        if is_coded(found.columns):  # the same numbers may stand for other levels
+            told["columns"] = found.columns.words()
+        if people is not None:
+            whose = people.labels[~np.isnan(found.X).any(axis=1)]
+            told["people"] = as_people(whose, len(whose)).digest
+        return told
 
     def _size(self, asked: models.Settings) -> int:
         """How many rows there are, or people: public where inputs are private."""
         return asked.n_people or int(self._uploads.facts(asked.data)["rows"])
 
     def _people(self, asked: models.Settings) -> People | None:
-        return None if asked.people is None else self._uploads.people(asked.data, asked.people)
+        if asked.people is None:
+            return None
+        return self._uploads.people(asked.data, asked.people, asked.encoding)
 
     def plan(self, asked: models.Settings) -> tuple[AnyPlan, FloatArray]:
         """The plan for these settings, and how noisy it is at its test points."""
@@ -95,11 +105,15 @@ class Planning:
         """Which data set must pay: the one whose releases are taken into account, if any are."""
         return self._releases.dataset_of(asked)
 
-    def preview(self, asked: models.Settings) -> dict[str, Any]:
-        """How much noise there will be, and where: public, free, and exact unless there are many rows."""
+    def preview(self, asked: models.Settings, rough: bool = False) -> dict[str, Any]:
+        """How much noise there will be, and where: public, free, and exact unless there are many rows.
+
+        If the whole takes long, a rough one is of some rows that stand for all.
+        """
         start = time.perf_counter()
         with self.heavy():
-            found = self._staged_preview(asked) if is_staged(asked) else self._given_preview(asked)
+            staged = is_staged(asked)
+            found = self._staged_preview(asked, rough) if staged else self._given_preview(asked, rough)
         low, high = asked.bounds
         return {
             **found,
@@ -107,8 +121,12 @@ class Planning:
             "milliseconds": round(1000 * (time.perf_counter() - start)),
         }
 
-    def _given_preview(self, asked: models.Settings) -> dict[str, Any]:
-        plan, planner, share = self._sketch(asked)
+    def _given_preview(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
+        many = asked.kind == "predictions" and len(self.inputs(asked).complete) > 2 * limits.ROUGH
+        rough = rough and many and not self._planners.has((None, *self._key(asked)))
+        if rough and asked.inducing is not None:
+            asked = asked.model_copy(update={"inducing": min(asked.inducing, limits.ROUGH // 3)})
+        plan, planner, share = self._sketch(asked, rough)
         with public_work():
             noise = share * noise_of(plan, planner.X_star)
             own = plan.gp_std if isinstance(plan, Plan) else np.sqrt(planner.smoother.posterior_variance)
@@ -121,11 +139,13 @@ class Planning:
             "certificate": plan.certificate.to_dict() if share == 1 else None,
             "promise": words.promise(plan.certificate),
             "exact": share == 1,
+            "rough": rough,
         }
 
-    def _staged_preview(self, asked: models.Settings) -> dict[str, Any]:
-        plan = self._staged(asked)
-        with public_work():
+    def _staged_preview(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
+        sketch = self._rough(asked) if rough else None
+        plan = self._staged(asked) if sketch is None else sketch
+        with public_work(), one_thread():
             error = noise_of(plan, plan.X_star)
             return {
                 "points": plan.X_star.tolist(),
@@ -133,10 +153,21 @@ class Planning:
                 "gp_std": plan.gp_std.tolist(),
                 "expected_error": error.tolist(),
                 "summary": words.noise_summary(error, plan.rule.bounds),
-                "certificate": plan.certificate.to_dict(),
-                "promise": words.promise(plan.certificate),
+                "certificate": plan.certificate.to_dict() if sketch is None else None,
+                "promise": [] if sketch is not None else words.promise(plan.certificate),
                 "exact": False,
+                "rough": sketch is not None,
             }
+
+    def _rough(self, asked: models.Settings) -> StagedPlan | None:
+        """Some rows that stand for all, or a coarser box; None if the whole is quick, or there already."""
+        if self._learned_plans.has(self._staged_key(asked)):
+            return None
+        with public_work(), one_thread():
+            if asked.hides_inputs:
+                return rough_rows(asked, self._size(asked))
+            found, people = self.inputs(asked), self._people(asked)
+            return rough_learned(asked, found, lambda rows: _some_rows(found, people, asked, rows))
 
     def curve(self, asked: models.Settings, epsilons: list[float]) -> list[dict[str, Any]]:
         """Noise against epsilon, and the paper's beside it; or the error to be expected."""
@@ -152,19 +183,25 @@ class Planning:
         return [_times(point, share) for point in points]
 
     def _staged_point(self, epsilon: float, asked: models.Settings) -> dict[str, Any]:
-        error = self.plan(asked.model_copy(update={"epsilon": epsilon}))[1]
+        other = asked.model_copy(update={"epsilon": epsilon})
+        plan = self._rough(other) or self._staged(other)
+        with public_work(), one_thread():
+            error = noise_of(plan, plan.X_star)
         return {"epsilon": epsilon, "rms": _rms(error), "largest": float(error.max()), "paper_rms": None}
 
-    def _sketch(self, asked: models.Settings) -> tuple[Plan | FunctionPlan, Planner, float]:
+    def _sketch(
+        self, asked: models.Settings, rough: bool = False
+    ) -> tuple[Plan | FunctionPlan, Planner, float]:
         """A plan to look at, what it was made with, and by how much its noise is to be multiplied.
 
         It is the plan itself; but of a large table it sees some rows, spread evenly, each of which stands for
         several: as their mean would, with a smaller variance and, since it moves further, a larger noise.
         """
-        rows = self._uploads.facts(asked.data)["rows"]
-        if asked.inducing is None or rows <= limits.SKETCHED:
+        rows = len(self.inputs(asked).complete)
+        most = limits.ROUGH if rough else limits.SKETCHED
+        if rows <= most or (asked.inducing is None and not rough):
             return *self._given(asked), 1.0
-        planner = self._planner(asked, limits.SKETCHED)
+        planner = self._planner(asked, most)
         with public_work():
             plan = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
         return plan, planner, len(planner.X) / rows
@@ -188,26 +225,32 @@ class Planning:
 
     def _planner(self, asked: models.Settings, rows: int | None = None) -> Planner:
         """For the whole table, or for so many of its rows, which stand for all."""
-        with public_work():
-            wanted = as_workflow(asked)
-        X, people = self.inputs(asked), self._people(asked)
+        found, people = self.inputs(asked), self._people(asked)
 
         def make() -> Planner:
             with public_work():
-                where, of = points_of(wanted, X), _of_people(people, asked.within)
+                where, known = points_of(asked, found), self._known(asked)
                 if rows is None:
-                    return wanted.gp().planner(X, where, **of)
-                some, of = _some_rows(X, people, asked.within, rows)
-                fewer = replace(wanted, noise=wanted.noise * len(some) / len(X))
-                return fewer.gp().planner(some, where, **of)
+                    return described_gp(asked).planner(found.X, where, **known)
+                some, of = _some_rows(found, people, asked, rows)
+                gp = described_gp(asked, len(some) / len(found.complete))
+                return gp.planner(some, where, columns=known["columns"], **of)
 
         return self._planners.get((rows, *self._key(asked)), make)
 
+    def _known(self, asked: models.Settings) -> dict[str, Any]:
+        """What else is public of the inputs: names, levels, whose rows they are, and which are left out."""
+        people, found = self._people(asked), self.inputs(asked)
+        known = {
+            "columns": found.named(asked.output, asked.people),
+            "missing_inputs": asked.missing_inputs,
+        }
+        return known if people is None else {**known, "people": people.labels, "within": asked.within}
+
     def _function(self, asked: models.Settings, planner: Planner) -> FunctionPlan:
         def make() -> FunctionPlan:
-            of = _of_people(self._people(asked), asked.within)
-            gp = as_workflow(asked).gp()
-            return gp.plan_function(planner.X, epsilon=asked.epsilon, delta=asked.delta, **of)
+            promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta}
+            return described_gp(asked).plan_function(self.inputs(asked).X, **promise, **self._known(asked))
 
         return self._functions.get((*self._key(asked)[:-1], asked.epsilon, asked.delta), make)
 
@@ -215,25 +258,23 @@ class Planning:
         return self._rows(asked) if asked.hides_inputs else self._learned(asked)
 
     def _rows(self, asked: models.Settings) -> StagedPlan:
-        """The plan for private inputs: from the box and a number, and from nothing else of the table."""
         size = self._size(asked)
 
         def make() -> StagedPlan:
-            with public_work():
-                return as_rows(asked, size).plan()
+            with public_work(), one_thread():
+                return plan_of_rows(asked, size)
 
-        return self._learned_plans.get((size, asked.model_dump_json()), make)
+        return self._learned_plans.get(self._staged_key(asked), make)
 
     def _learned(self, asked: models.Settings) -> StagedPlan:
-        X, of = self.inputs(asked), _of_people(self._people(asked), asked.within)
-        whose = (*self._uploads.version(asked.data), tuple(asked.inputs), asked.people, asked.within)
+        found, known = self.inputs(asked), self._known(asked)
 
         def plan(support: FloatArray | None) -> StagedPlan:
             given = self._releases.given(asked)
-            with public_work(), threadpool_limits(1, user_api="blas"):  # the same to the last bit anywhere
-                wanted = as_learned(asked, support)
-                promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta, **of}
-                return wanted.gp().plan(X, points_of(wanted, X), given=given, **promise)
+            with public_work(), one_thread():
+                where = points_of(asked, found)
+                promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta}
+                return learned_gp(asked, support).plan(found.X, where, given=given, **promise, **known)
 
         def make() -> StagedPlan:
             # Inputs that stand for many rows take long to choose, and are the same for all promises.
@@ -243,54 +284,38 @@ class Planning:
                 first.append(plan(None))
                 return first[0].rule.support
 
-            support = self._support.get(whose, chosen)
+            support = self._support.get(self._whose(asked), chosen)
             return first[0] if first else plan(support)
 
-        at = asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
-        key = (whose, tuple(asked.bounds), at, asked.epsilon, asked.delta, tuple(asked.given or ()))
-        return self._learned_plans.get(key, make)
+        return self._learned_plans.get(self._staged_key(asked), make)
+
+    def _staged_key(self, asked: models.Settings) -> tuple[Any, ...]:
+        """All that decides a plan in stages."""
+        if asked.hides_inputs:
+            return (self._size(asked), asked.model_dump_json())
+        promise = (tuple(asked.bounds), asked.epsilon, asked.delta, tuple(asked.given or ()))
+        return (self._whose(asked), _at(asked), asked.outcome, tuple(asked.classes or ()), *promise)
+
+    def _whose(self, asked: models.Settings) -> tuple[Any, ...]:
+        """Which rows of which table, and how they are read."""
+        read = (tuple(asked.categories or ()), asked.decimal, asked.encoding, asked.missing_inputs)
+        of = (tuple(asked.inputs), asked.output, asked.people, asked.within)
+        return (*self._uploads.version(asked.data), *of, *read)
 
     def _key(self, asked: models.Settings) -> tuple[Any, ...]:
         """Everything but the promise and the design; the test points last."""
-        model = (
-            *(tuple(asked.inputs), asked.kernel, asked.noise, tuple(asked.bounds)),
-            *(asked.mean, asked.inducing, asked.people, asked.within),
-        )
-        at = asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
-        return (*self._uploads.version(asked.data), *model, at)
+        model = (asked.kernel, asked.noise, tuple(asked.bounds), asked.mean, asked.inducing)
+        return (*self._whose(asked), *model, _at(asked))
 
 
-def as_learned(asked: models.Settings, support: FloatArray | None) -> LearnedSettings:
-    """The library's own settings for a model that is learned, checked."""
-    return LearnedSettings(
-        inputs=tuple(asked.inputs),
-        output=asked.output,
-        bounds=(asked.bounds[0], asked.bounds[1]),
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        at=asked.at if isinstance(asked.at, str) else points.as_matrix(asked.at.points),
-        inducing=support,
-    )
+def one_thread() -> AbstractContextManager[Any]:
+    """A plan must be the same to the last bit anywhere, and several threads round differently."""
+    limited: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
+    return limited
 
 
-def as_workflow(asked: models.Settings) -> settings.Settings:
-    """The library's own settings for a kernel, checked."""
-    assert asked.kernel is not None
-    assert asked.noise is not None
-    at = asked.at if isinstance(asked.at, str) else points.as_matrix(asked.at.points)
-    return settings.Settings(
-        inputs=tuple(asked.inputs),
-        output=asked.output,
-        bounds=(asked.bounds[0], asked.bounds[1]),
-        kernel=parse(asked.kernel),
-        noise=asked.noise,
-        mean=asked.mean,
-        at=at,
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        design=asked.design,
-        inducing=asked.inducing,
-    )
+def _at(asked: models.Settings) -> str:
+    return asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
 
 
 def is_staged(asked: models.Settings) -> bool:
@@ -298,20 +323,18 @@ def is_staged(asked: models.Settings) -> bool:
     return asked.model == "learn" or asked.hides_inputs
 
 
-def _of_people(people: People | None, within: float) -> dict[str, Any]:
-    return {} if people is None else {"people": people.labels, "within": within}
-
-
 def _some_rows(
-    X: FloatArray, people: People | None, within: float, rows: int
+    found: PublicInputs, people: People | None, asked: models.Settings, rows: int
 ) -> tuple[FloatArray, dict[str, Any]]:
     """About so many rows, spread evenly; all of a person's or none where people are protected."""
+    X = found.complete
     if people is None:
         return spread_evenly(X, rows), {}
     share = min(1.0, rows / len(X))
     chosen = np.floor(np.arange(people.n_people + 1) * share)
-    kept = (np.diff(chosen) > 0)[people.labels]
-    return X[kept], {"people": people.labels[kept], "within": within}
+    whose = people.labels[~np.isnan(found.X).any(axis=1)]
+    kept = (np.diff(chosen) > 0)[whose]
+    return X[kept], {"people": whose[kept], "within": asked.within}
 
 
 def _most_rows(asked: models.Settings) -> int:
@@ -332,18 +355,6 @@ def _times(point: dict[str, Any], share: float) -> dict[str, Any]:
     """A point of the curve whose noise is multiplied."""
     noise = {name: point[name] for name in ("rms", "largest", "paper_rms") if point[name] is not None}
     return {**point, **{name: share * value for name, value in noise.items()}}
-
-
-def points_of(wanted: settings.Settings | LearnedSettings, X: FloatArray) -> FloatArray:
-    """Where predictions are wanted, if that is not too many points."""
-    found = wanted.points(X)
-    most = limits.POINTS if len(X) <= limits.MANY_ROWS else limits.POINTS_OF_MANY_ROWS
-    if len(found) > most:
-        raise InputError(
-            f"that is {len(found)} test points, and the app plans for at most {most} with {len(X)} rows. "
-            "Take fewer: predictions elsewhere are free after the release."
-        )
-    return found
 
 
 def noise_of(plan: AnyPlan, where: FloatArray) -> FloatArray:

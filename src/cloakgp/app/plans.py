@@ -94,7 +94,7 @@ class Plans:
             "name": name,
             "settings": settings,
             "certificate": plan.certificate.to_dict(),
-            "summary": words.noise_summary(noise, plan.gp.limits),
+            "summary": words.noise_summary(noise, (asked.bounds[0], asked.bounds[1])),
             "created": stamp(utc_now()),
             "by": person.name,
             "inputs_sha256": asked_of["inputs"],

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from cloakgp.app import limits, models
 from cloakgp.errors import InputError
-from cloakgp.kernels.words import parse
 from cloakgp.rows.grid import Grid
-from cloakgp.workflow import boxes, points
-from cloakgp.workflow.row_settings import RowSettings
 
 
 def hides_inputs(settings: dict[str, Any]) -> bool:
@@ -28,6 +24,13 @@ def columns_of(settings: dict[str, Any]) -> list[str]:
     who = settings.get("people")
     wanted = [*settings["inputs"], settings["output"]]
     return wanted if who is None or who in wanted else [*wanted, who]
+
+
+def written_as(settings: dict[str, Any]) -> tuple[list[str], models.Written]:
+    """The columns by which it is found out how a table is written, and what was said of that."""
+    public = [] if hides_inputs(settings) else settings["inputs"]
+    said = {name: settings.get(name) for name in ("decimal", "encoding")}
+    return public, models.Written.model_validate(said)
 
 
 def grid_of(asked: models.Settings) -> Grid:
@@ -48,27 +51,3 @@ def grid_of(asked: models.Settings) -> Grid:
             "cells to an input, or leave one out."
         )
     return grid
-
-
-def as_rows(asked: models.Settings, size: int) -> RowSettings:
-    """The library's own settings for whole rows, checked."""
-    at = asked.at if isinstance(asked.at, str) else points.as_matrix(asked.at.points)
-    known: dict[str, Any] = {}
-    if asked.kernel is not None:
-        known = {"kernel": parse(asked.kernel), "noise": asked.noise, "mean": asked.mean}
-    grid = grid_of(asked)
-    wanted = RowSettings(
-        grid=grid,
-        output=asked.output,
-        bounds=(asked.bounds[0], asked.bounds[1]),
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        size=size,
-        people=asked.people,
-        max_rows=asked.max_rows,
-        at=at,
-        **known,
-    )
-    where = boxes.over(grid, at) if isinstance(at, str) else at
-    points.check_number("at", len(where), limits.POINTS)
-    return replace(wanted, at=where)

@@ -18,11 +18,13 @@ from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, conflict, not_found, public_work
 from cloakgp.app.folder import Folder
 from cloakgp.app.learned import density_of, learned_tables
+from cloakgp.app.public_inputs import as_points, columns_shown
 from cloakgp.app.receipts import receipt_of
 from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plots import FADED
+from cloakgp.rows.columns import Columns
 from cloakgp.verification import verify
 from cloakgp.workflow import releases as release_files
 from cloakgp.workflow import report, tables, words
@@ -61,6 +63,7 @@ class Releases:
         self._folder, self._lock = folder, threading.Lock()
         self._records: dict[str, dict[str, Any]] = {}
         self._loaded: Cache[AnyRelease] = Cache(16)
+        self._arrays: Cache[dict[str, Any]] = Cache(16)
         self._reports: Cache[str] = Cache(16)
         self._verified: Cache[dict[str, Any]] = Cache(256)
         for path in sorted(folder.releases.glob("[0-9a-f]*.json")):
@@ -123,7 +126,7 @@ class Releases:
             **record,
             "state": DONE,
             "certificate": release.certificate.to_dict(),
-            "summary": words.noise_summary(release_files.noise_of(release), release.plan.gp.limits),
+            "summary": words.noise_summary(release_files.noise_of(release), record["settings"]["bounds"]),
             "promise": words.promise(release.certificate),
             "limits": words.limits(
                 release_files.hides_inputs(release), release_files.lists_inputs(release), release.plan.unit
@@ -183,16 +186,27 @@ class Releases:
 
     def with_arrays(self, release_id: str) -> dict[str, Any]:
         """What is known about a release, and its numbers."""
+        self.get(release_id)
+        return self._arrays.get(release_id, lambda: self._with_arrays(release_id))
+
+    def _with_arrays(self, release_id: str) -> dict[str, Any]:
         record, release = self.get(release_id), self.load(release_id)
         with public_work():
             where = release_files.default_points(release)
-            columns = release_files.released_table(release, record["settings"]["inputs"], where)
+            released, noise = release.released_at(where)
+            found = release_files.predictions(release, where) if release_files.can_denoise(release) else {}
             X = where[:0] if release_files.hides_inputs(release) else release_files.inputs_of(release)
             learned = learned_tables(release, record["settings"]["inputs"], record["settings"]["output"])
         picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
-        numbers = {name: columns[name].tolist() for name in ("released", "noise_std")}
-        for name in ("denoised", "denoised_std"):
-            numbers[name] = columns[name].tolist() if name in columns else None
+        numbers: dict[str, Any] = {"released": released.tolist(), "noise_std": noise.tolist()}
+        for name, own in (
+            ("denoised", "mean"),
+            ("denoised_std", "std"),
+            ("lower", "lower"),
+            ("upper", "upper"),
+        ):
+            numbers[name] = found[own].tolist() if found else None
+        known = known_columns(release)
         low, high = record["settings"]["bounds"]
         return {
             **shown(record),
@@ -200,21 +214,18 @@ class Releases:
             **learned,
             "fades_at": FADED * (high - low),
             "points": where.tolist(),
+            "columns": None if known is None else columns_shown(known),
             "inputs_sample": X[picked].tolist(),
             "density": density_of(release),
         }
 
     def predict(
-        self, release_id: str, points: list[list[float]], level: float, include_noise: bool
+        self, release_id: str, points: list[list[Any]], level: float, include_noise: bool
     ) -> dict[str, list[float]]:
         """Mean, std and interval anywhere; the same question has the same answer for ever."""
         release = self.load(release_id)
         with public_work():
-            X = np.asarray(points, dtype=np.float64) if len({len(row) for row in points}) == 1 else None
-            if X is None or X.shape[1] != release_files.n_inputs(release):
-                raise bad_input(
-                    f"points: each must have {release_files.n_inputs(release)} number(s), one for each input."
-                )
+            X = as_points(known_columns(release), points, release_files.n_inputs(release))
             found = release_files.predictions(release, X, level, include_noise)
             if not all(np.isfinite(values).all() for values in found.values()):
                 raise bad_input("points: the prediction is not a finite number at some of them.")
@@ -279,6 +290,12 @@ class Releases:
 def release_id(plan_id: str, dataset: str, number: int) -> str:
     """The id of a plan's first, second, ... release from a budget: known before it is made."""
     return hashlib.sha256(f"{plan_id} {number} {dataset}".encode()).hexdigest()[:16]
+
+
+def known_columns(release: AnyRelease) -> Columns | None:
+    """What the inputs are, where the release knows it."""
+    box = release_files.box_of(release)
+    return release_files.columns_of(release) if box is None else box.columns
 
 
 def shown(record: dict[str, Any]) -> dict[str, Any]:

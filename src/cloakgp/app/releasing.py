@@ -20,13 +20,25 @@ from cloakgp.accounting import Gaussian, to_spec
 from cloakgp.app import models, releases
 from cloakgp.app.balances import left, quote_words
 from cloakgp.app.checked_ledger import CheckedLedger, check_dataset, datasets_of
-from cloakgp.app.errors import Problem, bad_input, busy, conflict, public_work, read_only, spending
+from cloakgp.app.current_request import current
+from cloakgp.app.errors import (
+    Problem,
+    bad_input,
+    busy,
+    conflict,
+    public_work,
+    read_only,
+    spending,
+    stopped,
+)
 from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.plans import Plans
-from cloakgp.app.protection import columns_of
+from cloakgp.app.protection import columns_of, written_as
+from cloakgp.app.public_inputs import form_of
 from cloakgp.app.receipts import REMEDY, Receipts
 from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
+from cloakgp.app.watching import check_wanted, listening
 from cloakgp.ledger import Entry, Ledger, LedgerError
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.units import Protected, protected_by
@@ -34,17 +46,32 @@ from cloakgp.measurements.unit import OUTCOME
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.rows.file_cells import n_rows
+from cloakgp.rows.formats import Format
 from cloakgp.rows.people import as_people
 from cloakgp.workflow import private_step, tables
-from cloakgp.workflow.inputs import digest_of
+from cloakgp.workflow.inputs import complete_rows, digest_of, open_inputs
 from cloakgp.workflow.spending import is_unfinished, quote, request_name
 
 log = logging.getLogger("cloakgp.app")
-_NOT_PAID = ("unusable_output", "budget_exceeded", "other_unit", "conflict", "bad_input", "not_found")
+_NOT_PAID = (
+    "unusable_output",
+    "budget_exceeded",
+    "other_unit",
+    "conflict",
+    "bad_input",
+    "not_found",
+    "stopped",
+)
 """Why a release was refused before it was paid for; one in stages, maybe, afterwards."""
 _UNFINISHED = (
     "This release is paid for, and some of its stages are not answered yet: put the table back as it was and "
     "ask again. It goes on where it stopped, for nothing."
+)
+
+
+_STOPPED = (
+    "the release was stopped. It is paid for, and what was answered is on record: ask again, and it goes on "
+    "where it stopped, for nothing."
 )
 
 
@@ -119,7 +146,7 @@ class Releasing:
                 "output column was not read."
             )
         _check_payer(plan, asked.dataset)
-        with self._one_at_a_time(plan_id):
+        with self._one_at_a_time(plan_id), listening(may_leave=False):
             with spending():
                 ledger = self.paying_ledger(person.name)
                 check_dataset(ledger, asked.dataset)
@@ -164,12 +191,16 @@ class Releasing:
         else:
             if entry is not None:  # it goes on as it was begun, whatever is said of missing outcomes now
                 record = self._releases.noted(record["id"]) or record
+            check_wanted(current(), may_leave=False)
             self._releases.begin(record)
             try:
                 done = self._made(plan, record, ledger, entry)
             except Problem as problem:
-                if problem.code in _NOT_PAID and not self._is_paid(ledger, record):
+                paid = problem.code not in _NOT_PAID or self._is_paid(ledger, record)
+                if not paid:
                     self._releases.forget(record)
+                elif problem.code == "stopped":
+                    raise stopped(_STOPPED) from None
                 raise
         with spending():
             balance = left(ledger.balance(asked.dataset))
@@ -196,22 +227,22 @@ class Releasing:
         with self._uploads.snapshot(settings["data"]) as path:
             account = Account(ledger, record["dataset"], record["why"], record["request"])
             table, paid = (str(path), settings["output"]), (record["missing"], account)
+            with public_work():
+                tables.check_columns(path, columns_of(settings))
+                form = form_of(path, *written_as(settings))
             if isinstance(made, RowsPlan):
                 self._check_size(made, settings, path, entry)
                 with spending():
-                    release = private_step.release_rows(made, *table, settings.get("people"), *paid)
+                    release = private_step.release_rows(made, *table, settings.get("people"), *paid, form)
             else:
-                ready = self._ready(made, plan, path, entry)
-                with public_work():
-                    form = tables.reading(path, settings["inputs"])
+                ready = self._ready(made, plan, path, entry, form)
                 with spending():
                     release = private_step.release(ready, *table, *paid, form)
         return self._releases.finish(record, release)
 
     def _check_size(self, made: RowsPlan, settings: dict[str, Any], path: Path, entry: Entry | None) -> None:
-        """Refuse a table that lost a column or has another number of rows, where that is public."""
+        """Refuse a table that has another number of rows, where that is public."""
         with public_work():
-            tables.check_columns(path, columns_of(settings))
             rows = None if settings.get("people") else n_rows(path)
         if rows not in (None, made.certificate.n_rows):
             after = "Plan again. Nothing private was read, and nothing was spent."
@@ -220,14 +251,16 @@ class Releasing:
                 f"{after if entry is None else _UNFINISHED}"
             )
 
-    def _ready(self, made: AnyPlan, plan: dict[str, Any], path: Path, entry: Entry | None) -> AnyPlan:
+    def _ready(
+        self, made: AnyPlan, plan: dict[str, Any], path: Path, entry: Entry | None, form: Format | None
+    ) -> AnyPlan:
         """The plan with what is public of the table, which must be as it was when it was made."""
-        settings = plan["settings"]
+        settings, missing = plan["settings"], plan["settings"].get("missing_inputs", "error")
         with public_work():
-            tables.check_columns(path, columns_of(settings))
-            X = tables.read_columns(path, settings["inputs"])
+            X = open_inputs(path, settings["inputs"], False, False, made.columns, form, missing)
             who = settings.get("people")
-            people = None if who is None else tables.read_ids(path, who)
+            people = None if who is None else tables.read_ids(path, who, form)
+            X, people = complete_rows(X, people, missing)
         same = digest_of(X) == plan["inputs_sha256"]
         same = same and (people is None or as_people(people, len(X)).digest == plan["partition"])
         if not same:

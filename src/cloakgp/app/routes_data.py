@@ -8,10 +8,10 @@ from fastapi import APIRouter, Request
 from fastapi.concurrency import run_in_threadpool
 
 from cloakgp.app import limits, models
-from cloakgp.app.access import REFUSALS, Custodian, Server, TableName
+from cloakgp.app.access import REFUSALS, Custodian, FileName, Server, TableName
 from cloakgp.app.errors import bad_input
+from cloakgp.app.public_inputs import facts_of_inputs
 from cloakgp.app.state import State
-from cloakgp.app.uploads import facts_of_inputs
 from cloakgp.files import atomic
 
 router = APIRouter(prefix="/api/data", responses=REFUSALS, tags=["data"])
@@ -28,9 +28,12 @@ def tables(person: Custodian, state: Server) -> list[dict[str, Any]]:
 
 
 @router.put("/{name}", response_model=models.Table, status_code=201, openapi_extra={"requestBody": _BODY})
-async def upload(name: TableName, request: Request, person: Custodian, state: Server) -> dict[str, Any]:
-    """Put a CSV or Parquet file into the data folder, as it is. The first line of a CSV names its columns."""
-    part = atomic.unfinished(state.folder.upload(name))
+async def upload(name: FileName, request: Request, person: Custodian, state: Server) -> dict[str, Any]:
+    """Put a CSV or Parquet file into the data folder, as it is. The first line of a CSV names its columns.
+
+    It may be called anything. The answer's `name` is what it is kept under, and what all else calls it.
+    """
+    part = atomic.unfinished(state.folder.uploads / "upload")
     try:
         with atomic.create(part, atomic.OWNER) as file:
             async for chunk in request.stream():
@@ -52,19 +55,19 @@ def remove(name: TableName, person: Custodian, state: Server) -> models.Done:
 def inputs(name: TableName, asked: models.AskInputs, person: Custodian, state: Server) -> dict[str, Any]:
     """Ranges and a sample of the columns that are public inputs. What is wrong with them is said by row."""
     state.plans.check_roles(name, asked.inputs, asked.output)
-    X = state.uploads.inputs(name, asked.inputs, limits.INPUT_ROWS)
-    return facts_of_inputs(X, asked.inputs, asked.bounds)
+    found = state.uploads.inputs(name, asked.inputs, limits.INPUT_ROWS, asked)
+    return facts_of_inputs(found, asked.bounds)
 
 
 @router.post("/{name}/people", response_model=models.PeopleFacts)
 def people(name: TableName, asked: models.AskPeople, person: Custodian, state: Server) -> dict[str, Any]:
     """How many people a public column names, and how many rows they have. Ids themselves are not sent."""
     state.plans.check_roles(name, [asked.people])
-    found = state.uploads.people(name, asked.people)
+    found = state.uploads.people(name, asked.people, asked.encoding)
     return {"people": found.n_people, "rows": found.n_rows, "most_rows": found.most_rows}
 
 
 def _kept(state: State, part: Any, name: str) -> dict[str, Any]:
     if part.stat().st_size == 0:
         raise bad_input("the file is empty.")
-    return state.uploads.keep(part, name)
+    return state.uploads.keep(part, name, state.limits.upload_bytes)

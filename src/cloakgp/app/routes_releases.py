@@ -59,7 +59,8 @@ async def predict(release_id: ReleaseId, request: Request, person: Person, state
 def _predicted(state: State, release_id: str, body: bytes) -> bytes:
     # Counting is quick. Without it, megabytes of brackets take seconds and hundreds of megabytes to refuse.
     most_rows, most_numbers = limits.QUERY_POINTS, limits.QUERY_POINTS * models.COLUMNS
-    for sign, most in ((b"[", most_rows + 1), (b",", most_numbers + 3), (b"{", 2), (b'"', 20)):
+    most_quotes = 2 * most_numbers + 20  # levels and dates are texts
+    for sign, most in ((b"[", most_rows + 1), (b",", most_numbers + 3), (b"{", 2), (b'"', most_quotes)):
         if body.count(sign) > most:
             raise bad_input(
                 f"points: at most {most_rows} of them, and nothing else but level and include_noise"

@@ -19,7 +19,7 @@ Made by cloakgp {version}. Needs its extras cli and ledger (in a clone: pip inst
 '''
 _PLAN = """
 # 1. Plan: public, free, and without a look at the private column.
-import cloakgp
+{paths}import cloakgp
 {imports}{tools}
 from threadpoolctl import threadpool_limits
 
@@ -31,11 +31,15 @@ gp = {gp}
 {read}{plan}
 print(plan.certificate)
 """
+_INPUTS = """form = tables.reading(DATA, INPUTS{written})  # by the header and public columns, or as was said
+columns = table_cells.find_columns(DATA, INPUTS, OUTPUT, {who}, {categories!r}, form)
+X = inputs.open_inputs(Path(DATA), INPUTS, False, False, columns, form, {missing!r})
+"""
 _PREDICTIONS = """X_star = {where}
-plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}, design={design!r}{people})"""
+plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}, design={design!r}, **known{people})"""
 _LEARNED = """X_star = {where}
-plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}{people}{earlier})"""
-_FUNCTION = """plan = gp.plan_function(X, epsilon={epsilon!r}, delta={delta!r}{people})"""
+plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}, **known{people}{earlier})"""
+_FUNCTION = """plan = gp.plan_function(X, epsilon={epsilon!r}, delta={delta!r}, **known{people})"""
 _ROWS = """grid = cloakgp.Grid({box!r}, cells={cells!r})  # all that is public of the inputs
 X_star = {where}
 plan = gp.plan_rows(grid, {size!r}, X_star, epsilon={epsilon!r}, delta={delta!r}, max_rows={max_rows!r})"""
@@ -107,17 +111,18 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
             plan=_rows_plan(record) if whole else _plan(settings, is_learned),
             gp=_gp(settings, is_learned),
             imports="" if is_learned else "from cloakgp.kernels import parse\n",
-            tools="from cloakgp.workflow import boxes"
+            tools="from cloakgp.workflow import boxes, tables"
             if whole
-            else "from cloakgp.workflow import points, tables",
+            else "from cloakgp.workflow import inputs, points, table_cells, tables",
+            paths="" if whole else "from pathlib import Path\n\n",
             columns=_columns(settings),
-            read="" if whole else _inputs(who),
+            read=f"form = tables.reading(DATA, []{_written(settings)})\n" if whole else _inputs(settings),
             **settings,
         ),
         _RELEASE.format(
             file=file,
             release=_ROWS_STEP.format(who=who) if whole else _STEP,
-            form="" if whole else ", tables.reading(DATA, INPUTS)",
+            form=", form",
             **asked,
         ),
         read,
@@ -133,17 +138,42 @@ def _columns(settings: dict[str, Any]) -> str:
     return f"INPUTS = {settings['inputs']!r}\n{public}"
 
 
-def _inputs(who: str | None) -> str:
-    people = "people = tables.read_ids(DATA, PEOPLE)\n" if who else ""
-    return f"X = tables.read_columns(DATA, INPUTS)\n{people}"
+def _inputs(settings: dict[str, Any]) -> str:
+    who, missing = settings.get("people"), settings.get("missing_inputs", "error")
+    known = f"known = {{'columns': columns, 'missing_inputs': {missing!r}}}\n"
+    people = "people = tables.read_ids(DATA, PEOPLE, form)\n" if who else ""
+    read = _INPUTS.format(
+        written=_written(settings),
+        who="PEOPLE" if who else None,
+        categories=settings.get("categories", []),
+        missing=missing,
+    )
+    return read + known + people
+
+
+def _written(settings: dict[str, Any]) -> str:
+    said = [name for name in ("decimal", "encoding") if settings.get(name)]
+    return "".join(f", {name}={settings[name]!r}" for name in said)
+
+
+def _points(settings: dict[str, Any], grid: str) -> str:
+    """Where predictions are wanted; by names, where levels or dates are texts."""
+    at = settings["at"]
+    if isinstance(at, str):
+        return grid
+    rows = at["points"]
+    if not any(isinstance(cell, str) for row in rows for cell in row):
+        return repr(rows)
+    columns = zip(settings["inputs"], zip(*rows, strict=True), strict=True)
+    return repr({name: list(cells) for name, cells in columns})
 
 
 def _plan(settings: dict[str, Any], is_learned: bool) -> str:
     people = f", people=people, within={settings.get('within', 1.0)!r}" if settings.get("people") else ""
     if settings["kind"] == "function":
         return _FUNCTION.format(people=people, **{name: settings[name] for name in ("epsilon", "delta")})
-    at = settings["at"]
-    where = f"points.grid({at!r}, X)" if isinstance(at, str) else repr(at["points"])
+    complete = f"inputs.complete_rows(X, None, {settings.get('missing_inputs', 'error')!r})[0]"
+    where = _points(settings, f"points.grid({settings['at']!r}, {complete}, columns)")
     files = [f"cloakgp.load('PATH/TO/{name}.cloak')" for name in settings.get("given", ())]
     earlier = f", given=[{', '.join(files)}]" if files else ""
     told = {name: settings.get(name) for name in ("epsilon", "delta", "design")}
@@ -154,7 +184,7 @@ def _plan(settings: dict[str, Any], is_learned: bool) -> str:
 
 def _rows_plan(record: dict[str, Any]) -> str:
     settings = record["settings"]
-    extents, at = settings["box"], settings["at"]
+    extents = settings["box"]
     ranges = {name: each for name, each in extents.items() if "levels" not in each}
     return _ROWS.format(
         box={
@@ -162,7 +192,7 @@ def _rows_plan(record: dict[str, Any]) -> str:
             for name in settings["inputs"]
         },
         cells={name: each["cells"] for name, each in ranges.items()},
-        where=f"boxes.over(grid, {at!r})" if isinstance(at, str) else repr(at["points"]),
+        where=_points(settings, f"boxes.over(grid, {settings['at']!r})"),
         size=settings.get("n_people") or record["certificate"]["n_rows"],
         max_rows=settings.get("max_rows"),
         epsilon=settings["epsilon"],
@@ -173,7 +203,10 @@ def _rows_plan(record: dict[str, Any]) -> str:
 def _gp(settings: dict[str, Any], is_learned: bool) -> str:
     bounds = tuple(settings["bounds"])
     if is_learned:
-        return f"cloakgp.AutoGP(bounds={bounds!r})"
+        outcome = settings.get("outcome", "real")
+        told = "" if outcome == "real" else f", outcome={outcome!r}"
+        told += f", classes={tuple(settings['classes'])!r}" if settings.get("classes") else ""
+        return f"cloakgp.AutoGP(bounds={bounds!r}{told})"
     number = settings.get("inducing")
     inducing = "" if number is None else f", inducing={number!r}"
     given = f"noise={settings['noise']!r}, bounds={bounds!r}, mean={settings['mean']!r}{inducing}"

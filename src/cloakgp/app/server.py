@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 import sys
+import warnings
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
@@ -24,6 +25,7 @@ from cloakgp.app import (
     routes_plans,
     routes_releases,
     routes_session,
+    routes_work,
 )
 from cloakgp.app.connections import Connections, ListeningSocket, protocol_of
 from cloakgp.app.errors import add_handlers
@@ -33,6 +35,7 @@ from cloakgp.app.limits import Limits, Rate
 from cloakgp.app.people import People
 from cloakgp.app.state import State, open_state
 from cloakgp.app.static_pages import add_pages
+from cloakgp.calibration import WeakPromiseWarning
 from cloakgp.errors import Argument, Message, Phrase
 
 PORT = 8765
@@ -64,6 +67,7 @@ def create_app(state: State) -> FastAPI:
         routes_releases,
         routes_ledger,
         routes_people,
+        routes_work,
     ):
         app.include_router(part.router)
     add_pages(app)
@@ -104,6 +108,7 @@ def serve(
     near = is_loopback(host)
     check_binding(host, People(folder.path / "people.json").anybody(), tls is not None, behind_proxy)
     _log_plainly()
+    warnings.simplefilter("ignore", WeakPromiseWarning)  # the pages say it, to whoever asks for one
     # Many requests at once fill the processor already: linear algebra with threads of its own only waits.
     threadpool_limits(1, user_api="blas")
     with folder.claimed():

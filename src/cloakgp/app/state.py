@@ -18,6 +18,7 @@ from cloakgp.app.releases import Releases
 from cloakgp.app.releasing import Releasing
 from cloakgp.app.sessions import Sessions
 from cloakgp.app.uploads import Uploads
+from cloakgp.app.watching import Watching
 
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -35,6 +36,7 @@ class State:
     plans: Plans
     releases: Releases
     releasing: Releasing
+    watching: Watching
     limits: Limits
     asked: Rate
     failed: Rate
@@ -105,6 +107,7 @@ def open_state(
         plans=plans,
         releases=releases,
         releasing=releasing,
+        watching=Watching(),
         limits=limits,
         asked=Rate(limits.requests_per_second, limits.burst),
         failed=Rate(limits.failures_per_minute / 60, limits.failures_per_minute),

@@ -9,6 +9,10 @@ TERMS = {
         "What is protected: one number per row, such as a height or a price. It is read once, at the "
         "release, and only noisy numbers leave."
     ),
+    "kind of outcome": (
+        "A number, yes or no, or a count. You say it; it is never found out from the private outcomes. For "
+        "yes or no the release is of how likely yes is, for counts of how many are to be expected."
+    ),
     "bounds": (
         "Between which numbers outputs are known to lie, from public knowledge and never from the data. "
         "Values outside are moved to the nearest bound. Wide bounds take more noise: it is proportional to "

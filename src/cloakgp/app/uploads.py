@@ -11,21 +11,22 @@ import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from cloakgp.app import defaults, limits
+from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import Problem, bad_input, conflict, not_found, public_work
+from cloakgp.app.file_names import FileNames, printable, safe_name, unpack
 from cloakgp.app.folder import UPLOAD_NAME, Folder
+from cloakgp.app.public_inputs import PublicInputs, form_of, read_inputs
 from cloakgp.app.tokens import new_id
-from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.rows import formats
 from cloakgp.rows.file_cells import read_csv
+from cloakgp.rows.formats import SAVE_AS, is_spreadsheet
 from cloakgp.rows.people import People, as_people
 from cloakgp.workflow import tables
 from cloakgp.workflow.protection import looks_like_ids
@@ -41,9 +42,9 @@ class Uploads:
     """The tables in the data folder."""
 
     def __init__(self, folder: Folder) -> None:
-        self._folder = folder
+        self._folder, self._names = folder, FileNames(folder.names)
         self._facts: Cache[dict[str, Any]] = Cache(64)
-        self._inputs: Cache[FloatArray] = Cache(4)
+        self._inputs: Cache[PublicInputs] = Cache(4)
         self._people: Cache[People] = Cache(4)
 
     def names(self) -> list[str]:
@@ -78,13 +79,32 @@ class Uploads:
                 columns, rows = columns_of(path), rows_of(path)
             who = [column for column in columns if looks_like_ids(column)]
             size = path.stat().st_size
-            return {"name": name, "columns": columns, "rows": rows, "bytes": size, "who": who}
+            shown = self._names.shown(name)
+            return {"name": name, "shown": shown, "columns": columns, "rows": rows, "bytes": size, "who": who}
 
         return self._facts.get(_version(path), look)
 
-    def keep(self, part: Path, name: str) -> dict[str, Any]:
-        """Take in a table that has arrived as `part`; never in place of another."""
+    def keep(self, part: Path, shown: str, most: int) -> dict[str, Any]:
+        """Take in a table that has arrived as `part`, whatever it is called; never in place of another.
+
+        One that is packed is kept unpacked, if that has at most so many bytes.
+        """
+        with open(part, "rb") as file:
+            start = file.read(4)
+        if start[:2] == b"\x1f\x8b":
+            unpacked = atomic.unfinished(part.with_name("unpacked"))
+            try:
+                unpack(part, unpacked, most)
+                return self._keep(unpacked, shown, start)
+            finally:
+                unpacked.unlink(missing_ok=True)
+        return self._keep(part, shown, start)
+
+    def _keep(self, part: Path, shown: str, start: bytes) -> dict[str, Any]:
+        name = safe_name(shown, start)
         with public_work():
+            if is_spreadsheet(shown):
+                raise InputError(SAVE_AS)
             path = self._folder.upload(name)
             # Looked at under its own name, which says what kind of file it is, before it is there for all.
             with self._alone(part, name) as alone:
@@ -97,13 +117,14 @@ class Uploads:
                 "there is a table of this name already. Remove it first, or take another name."
             ) from None
         atomic.sync_folder(path.parent)
+        self._names.note(name, printable(shown))
         return self.facts(name)
 
     def remove(self, name: str) -> None:
         """Delete a table, outcomes included."""
         self.path(name).unlink()
 
-    def inputs(self, name: str, columns: list[str], most: int) -> FloatArray:
+    def inputs(self, name: str, columns: list[str], most: int, written: models.Written) -> PublicInputs:
         """The input columns of a table that has at most so many rows."""
         path = self.path(name)
         rows = self.facts(name)["rows"]
@@ -114,26 +135,36 @@ class Uploads:
                 else ""
             )
             raise bad_input(
-                f"{name} has {rows} rows, and the app does this for at most {most}. {remedy}Take a sample by "
-                "public knowledge only, or use the library on a larger machine."
+                f"{self._names.shown(name)} has {rows} rows, and the app does this for at most {most}. "
+                f"{remedy}Take a sample by public knowledge only, or use the library on a larger machine."
             )
 
-        def read() -> FloatArray:
-            with public_work():
-                return tables.read_columns(path, columns)
+        said = (written.decimal, written.encoding, tuple(written.categories or ()), written.missing_inputs)
+        read = partial(read_inputs, path, columns, written)
+        with self._own_name(name):
+            return self._inputs.get((*_version(path), tuple(columns), said), read)
 
-        return self._inputs.get((*_version(path), tuple(columns)), read)
-
-    def people(self, name: str, column: str) -> People:
+    def people(self, name: str, column: str, encoding: models.Encoding | None = None) -> People:
         """Who has which rows of a table, by a public column."""
         path = self.path(name)
 
         def read() -> People:
             with public_work():
-                ids = tables.read_ids(path, column)
+                form = form_of(path, [column], models.Written(encoding=encoding))
+                ids = tables.read_ids(path, column, form)
                 return as_people(ids, len(ids))
 
-        return self._people.get((*_version(path), column), read)
+        with self._own_name(name):
+            return self._people.get((*_version(path), column, encoding), read)
+
+    @contextmanager
+    def _own_name(self, name: str) -> Iterator[None]:
+        """What is said of a table is said of it by the name that it had."""
+        try:
+            yield
+        except Problem as problem:
+            problem.detail = str(problem.detail).replace(name, self._names.shown(name))
+            raise
 
     def version(self, name: str) -> tuple[str, int, int]:
         """Changes whenever the table does."""
@@ -185,32 +216,6 @@ def rows_of(path: Path) -> int:
         "the file cannot be read as a regular table: every row needs as many cells as the header, and text "
         "with separators in it needs quotes."
     )
-
-
-def facts_of_inputs(X: FloatArray, columns: list[str], bounds: list[float] | None) -> dict[str, Any]:
-    """What the app shows of public inputs: ranges, a sample to draw, and a kernel to begin with."""
-    low, high = X.min(axis=0), X.max(axis=0)
-    picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
-    return {
-        "rows": len(X),
-        "ranges": {name: [float(a), float(b)] for name, a, b in zip(columns, low, high, strict=True)},
-        "suggested": _suggested(high - low, bounds),
-        "sample": X[picked].tolist(),
-    }
-
-
-def _suggested(widths: FloatArray, bounds: list[float] | None) -> dict[str, Any] | None:
-    """From the ranges of the inputs and from the bounds, which are public."""
-    if not (widths > 0).all():
-        return None
-    scales = [float(f"{defaults.LENGTHSCALE * width:.2g}") for width in widths]
-    scale = f"{scales[0]:g}" if len(scales) == 1 else f"[{', '.join(f'{each:g}' for each in scales)}]"
-    if bounds is None or not bounds[0] < bounds[1]:
-        return {"lengthscale": scales, "kernel": f"{defaults.FAMILY}({scale})", "noise": None, "spread": None}
-    width = bounds[1] - bounds[0]
-    spread, scatter = float(f"{defaults.SPREAD * width:.2g}"), float(f"{defaults.SCATTER * width:.2g}")
-    kernel = f"{defaults.FAMILY}({scale}, variance={spread**2:g})"
-    return {"lengthscale": scales, "kernel": kernel, "noise": scatter**2, "spread": spread}
 
 
 def _version(path: Path) -> tuple[str, int, int]:

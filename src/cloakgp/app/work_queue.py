@@ -59,9 +59,10 @@ class WorkQueue:
             raise busy(_BUSY)
         until = time.monotonic() + self._patience
         self._waiting.append(me)
+        me.doing = ("waiting", 0, 0)
         try:
             while not self._next(me):
-                if me.gone.is_set():
+                if me.gone.is_set() or me.stopped.is_set():
                     raise busy("nobody waits for this any more.")
                 if time.monotonic() > until:
                     raise busy(_BUSY)

@@ -1,6 +1,7 @@
 """The command ``cloakgp``. Extra ``cli`` (typer, rich, pyarrow)."""
 
 import sys
+from importlib.util import find_spec
 
 EXTRA = (
     "the command line needs typer, rich and pyarrow: install the extra cloakgp[cli] "
@@ -10,13 +11,9 @@ EXTRA = (
 
 def main() -> None:
     """Run the command line; the entry point of the installed command."""
-    try:
-        import pyarrow  # noqa: F401
-        import rich  # noqa: F401
-        import typer  # noqa: F401
-    except ImportError:
+    if not all(find_spec(needed) for needed in ("pyarrow", "rich", "typer")):  # found, not loaded
         print(f"cloakgp: {EXTRA}", file=sys.stderr)
-        raise SystemExit(2) from None
+        raise SystemExit(2)
     from cloakgp.cli.app import app
 
     app(prog_name="cloakgp")

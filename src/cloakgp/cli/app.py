@@ -7,9 +7,7 @@ from typing import Annotated
 import typer
 
 import cloakgp
-from cloakgp.cli import combining, extras, inspecting, ledger, planning, predicting, releasing, selecting
-from cloakgp.cli.exits import Commands
-from cloakgp.cli.private_inputs import PlanCommand
+from cloakgp.cli.commands import Commands
 
 app = typer.Typer(
     name="cloakgp",
@@ -22,18 +20,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("plan", cls=PlanCommand)(planning.plan)
-app.command("release")(releasing.release)
-app.command("select")(selecting.select)
-app.command("predict")(predicting.predict)
-app.command("combine")(combining.combine)
-app.command("show")(inspecting.show)
-app.command("verify")(inspecting.verify)
-app.command("plot")(inspecting.plot)
-app.command("export")(inspecting.export)
-app.add_typer(ledger.app, name="ledger")
-app.command("demo")(extras.demo)
-app.command("serve")(extras.serve)
 
 
 def _version(asked: bool) -> None:
@@ -54,8 +40,8 @@ def cloakgp_command(
     output column; everything else can be run as often as you like.
 
     \b
-      cloakgp plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 --delta 0.01 -o plan.json
-      cloakgp ledger create --ledger sqlite:///budget.db --dataset kung --epsilon 1 --delta 0.01
+      cloakgp plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 -o plan.json
+      cloakgp ledger create --ledger sqlite:///budget.db --dataset kung --epsilon 1 --delta 1e-4
       cloakgp release plan.json data.csv --ledger sqlite:///budget.db --dataset kung -o heights.cloak
       cloakgp verify heights.cloak
       cloakgp predict heights.cloak points.csv -o out.csv

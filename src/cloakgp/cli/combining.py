@@ -16,8 +16,10 @@ from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note
 from cloakgp.errors import InputError
 from cloakgp.plans.opening import AnyRelease
+from cloakgp.rows.columns import common
 from cloakgp.workflow import boxes, points, releases, tables
 from cloakgp.workflow.inputs import ranges
+from cloakgp.workflow.table_cells import as_numbers, read_points
 
 
 @command
@@ -54,12 +56,12 @@ def combine(
     checks.number(level, "level", above=0.0, below=1.0)
     options.check_writable(out, reads=[*release_files, at])
     files = [releases.load(file) for file in release_files]
-    names, X = _points(files, at, options.optional_names(inputs))
+    names, X, shown = _points(files, at, options.optional_names(inputs))
     together = cloakgp.combine(files, same_data=False, model="learn" if learn else None)
     mean, std = together.predict(X, return_std=True)
     half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
     found = {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
-    columns: dict[str, Any] = releases.named_points(files[0], names, X) | found
+    columns: dict[str, Any] = (releases.named_points(files[0], names, X) if shown is None else shown) | found
     data: dict[str, Any] = {"files": len(files), "points": len(X), "level": level}
     data["table"] = None if out is None else str(out)
     if out is None:
@@ -68,12 +70,14 @@ def combine(
     return Answer(data, f"{len(X)} predictions from {len(files)} files: {out}. Nothing was spent.")
 
 
-def _points(files: list[AnyRelease], at: str, inputs: list[str] | None) -> tuple[list[str], FloatArray]:
-    """Where to predict: in the box that all have, or over the inputs of all."""
+def _points(
+    files: list[AnyRelease], at: str, inputs: list[str] | None
+) -> tuple[list[str], FloatArray, dict[str, Any] | None]:
+    """Where to predict, in the box that all have, or over the inputs of all; as numbers, and as written."""
     found = [releases.box_of(file) for file in files]
     box = found[0]
     if box is not None and all(other == box for other in found):
-        return list(box.names), boxes.resolve(at, box)
+        return list(box.names), boxes.resolve(at, box), None
     if len({releases.n_inputs(file) for file in files}) > 1:
         raise InputError("the files must all have the same number of input columns.")
     boxed = [box for box in found if box is not None]
@@ -81,13 +85,18 @@ def _points(files: list[AnyRelease], at: str, inputs: list[str] | None) -> tuple
         raise InputError("files with categories can be combined only if their boxes are the same.")
     if inputs is None and boxed:
         inputs = list(boxed[0].names)
+    known = common(releases.columns_of(file) for file in files)
     names = releases.input_names(files[0], inputs)
     if points.is_grid(at):
-        return names, points.grid(at, np.vstack([_ends(file) for file in files]))
+        return names, points.grid(at, np.vstack([_ends(file) for file in files]), known), None
+    if known is not None and inputs in (None, list(known.names)):
+        written = read_points(at, known)
+        shown = {name: cells.values for name, cells in written.items()}
+        return list(known.names), as_numbers(at, known, written), shown
     names = points.named_columns(at, len(names), inputs)
     if inputs is None and len(names) > 1:
         note(f"columns are taken in the order {', '.join(names)}; --inputs chooses it.")
-    return names, points.from_file(at, names, limit=None)
+    return names, points.from_file(at, names, limit=None), None
 
 
 def _ends(file: AnyRelease) -> FloatArray:

@@ -10,6 +10,7 @@ code   meaning
 3      the request does not fit into what is left of the budget
 4      the ledger could not be used: not there, locked, or without this data set
 5      verified in part: the release file does not hold all that its promise rests on
+130    stopped by Ctrl-C
 =====  ========================================================================================
 
 Messages, warnings and progress go to stderr. With ``--json`` stdout holds one JSON object and nothing else,
@@ -22,24 +23,26 @@ import functools
 import inspect
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import typer
-from typer.core import TyperGroup
 from typer.models import OptionInfo
 
-from cloakgp.cli.typed_numbers import plain_words
-from cloakgp.errors import InputError, Refused
+from cloakgp.calibration import WeakPromiseWarning
+from cloakgp.errors import Refused
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.files.signing import SignatureError
+from cloakgp.progress import heard_by
 from cloakgp.verification import VerificationError
 from cloakgp.workflow.shell_words import in_shell_words
 
 OK, REFUSED, BAD_INPUT, BUDGET, LEDGER, PARTIAL = range(6)
+STOPPED = 130  # as shells have it
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,8 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
     def run(*arguments: Any, **options: Any) -> None:
         as_json = bool(options.get("as_json"))
         try:
-            answer = function(*arguments, **options)
+            with _weak_promises_in_words():
+                answer = function(*arguments, **options)
         except Exception as error:
             code = exit_code(error)
             if code is None:
@@ -68,6 +72,12 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
             if as_json:
                 print_json({"error": message, "exit_code": code})
             raise typer.Exit(code) from None
+        except KeyboardInterrupt as stopped:
+            message = str(stopped) or "stopped. Nothing was spent."
+            note(f"\ncloakgp: {message}")
+            if as_json:
+                print_json({"error": message, "exit_code": STOPPED})
+            raise typer.Exit(STOPPED) from None
         if answer is not None and as_json:
             print_json(answer.data)
         elif answer is not None:
@@ -76,6 +86,23 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
             raise typer.Exit(answer.code)
 
     return run
+
+
+@contextmanager
+def _weak_promises_in_words() -> Iterator[None]:
+    """Warn of them in a line on stderr, once each; other warnings are shown as ever."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("once", WeakPromiseWarning)
+        shown = warnings.showwarning
+
+        def told(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, WeakPromiseWarning):
+                note(f"warning: {message}")
+            else:
+                shown(message, category, *where, **more)
+
+        warnings.showwarning = told
+        yield
 
 
 def options_of(function: Callable[..., Any]) -> dict[str, str]:
@@ -91,36 +118,6 @@ def options_of(function: Callable[..., Any]) -> dict[str, str]:
                 given = [word for word in written if isinstance(word, str) and word.startswith("--")]
                 found[name] = given[0] if given else f"--{name.replace('_', '-')}"
     return found
-
-
-class Commands(TyperGroup):
-    """All commands together: here, what was typed wrongly is found out before any of them runs."""
-
-    def main(self, args: Sequence[str] | None = None, *rest: Any, **options: Any) -> Any:
-        """Run what was typed; with ``--json`` in it, wrong usage gives a JSON object, too."""
-        typed = sys.argv[1:] if args is None else args
-        try:
-            args = plain_words(typed)
-        except InputError as error:
-            note(f"cloakgp: {error}")
-            if "--json" in typed:
-                print_json({"error": str(error), "exit_code": BAD_INPUT})
-            raise SystemExit(BAD_INPUT) from None
-        if "--json" not in typed or not options.get("standalone_mode", True):
-            return super().main(args, *rest, **options)
-        try:
-            code = super().main(args, *rest, **options | {"standalone_mode": False})
-        except Exception as error:
-            if not hasattr(error, "format_message"):  # not one of typer's
-                raise
-            _wrong_usage(error)
-        raise SystemExit(code)
-
-
-def _wrong_usage(error: Any) -> NoReturn:
-    error.show()
-    print_json({"error": error.format_message(), "exit_code": error.exit_code})
-    raise SystemExit(error.exit_code)
 
 
 def exit_code(error: Exception) -> int | None:
@@ -144,15 +141,20 @@ def note(message: str) -> None:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show that something takes its time: on a terminal only, and on stderr."""
+    """Show that something takes its time, and how far it is: on a terminal only, and on stderr."""
     from rich.console import Console
 
     console = Console(stderr=True)
     if not console.is_terminal:
         yield
         return
-    with console.status(f"{what} ..."):
-        yield
+    with console.status(f"{what} ... (Ctrl-C stops it)") as status:
+
+        def told(label: str, done: int, total: int) -> None:
+            status.update(f"{what}: {label}, {done} of {total} ... (Ctrl-C stops it)")
+
+        with heard_by(told):
+            yield
 
 
 def table(rows: list[list[str]], numbers: bool = True) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,18 +12,22 @@ import numpy as np
 import typer
 
 import cloakgp
-from cloakgp.cli import options
+from cloakgp.cli import options, picture_options
 from cloakgp.cli.exits import OK, PARTIAL, Answer, command, pairs, table
 from cloakgp.errors import InputError, Refused
 from cloakgp.files import atomic, schema
+from cloakgp.ledger import Ledger
+from cloakgp.model.outcome import CHANCES
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plots import inducing_words, learned_settings
+from cloakgp.plots.labels import outcome_of
 from cloakgp.rows.columns import Columns
 from cloakgp.workflow import boxes, pictures, points, releases, report, tables, words
 from cloakgp.workflow.inputs import open_ids, open_inputs
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
+from cloakgp.workflow.outcomes import bounds_of, outcome_words, unit_words
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
@@ -51,20 +56,22 @@ def show(
         raise InputError(f"{file}: neither a release file (.cloak) nor a plan file (.json).")
     release = releases.load(file)
     receipt = release.receipt
-    summary = words.noise_summary(releases.noise_of(release), release.plan.gp.limits)
+    outcome = outcome_of(release.plan)
+    summary = words.noise_summary(releases.noise_of(release), bounds_of(release.plan))
     columns, fit = releases.columns_of(release), releases.model_check(release)
     found = {
         "kind": release.kind,
         "certificate": release.certificate.to_dict(),
         "model": _model(release),
         "inputs": releases.n_inputs(release),
+        "outcome": outcome,
         "columns": None if columns is None else columns.words(),
         "shows_inputs": releases.lists_inputs(release),
         "noise_std": summary,
         "model_check": None if fit is None else {**vars(fit), "words": fit.words},
         "ledger": None if receipt is None else vars(receipt),
     }
-    rows = [["std of the privacy noise", "in y's unit", "of the bounds' width"]]
+    rows = [["std of the privacy noise", unit_words(outcome, "y"), "of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     parts = [
         f"{file.name}: {words.KINDS[release.kind]}, {releases.n_inputs(release)} input column(s)",
@@ -112,6 +119,7 @@ def _show_plan(file: Path) -> Answer:
     settings = stored.settings
     model = _set_rows(settings) if isinstance(settings, Settings) else _learned_rows(settings)
     hidden = isinstance(settings, RowSettings)
+    chances = not isinstance(settings, Settings) and settings.outcome in CHANCES
     at = f"{len(settings.at)} points" if isinstance(settings.at, np.ndarray) else settings.at
     rows = [
         ("private inputs" if hidden else "public inputs", ", ".join(settings.inputs)),
@@ -127,7 +135,8 @@ def _show_plan(file: Path) -> Answer:
             "promise",
             f"epsilon {settings.epsilon:g}, delta {settings.delta:g}, unit: {stored.certificate['unit']}",
         ),
-        ("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}"),
+        *([] if isinstance(settings, Settings) else outcome_words(settings.outcome, settings.classes)),
+        *([] if chances else [("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}")]),
         *model,
         ("predictions at", at or f"points that cover the {'box' if hidden else 'inputs'}"),
         ("people" if hidden and settings.people else "rows", str(stored.rows)),
@@ -266,31 +275,57 @@ def _inputs(release_file: Path, table: Path, inputs: str | None) -> Any:
 @command
 def plot(
     release_file: options.ReleaseFile,
-    out: Annotated[Path, typer.Option("-o", "--out", help="Picture to write (.png).", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--out",
+            help="Picture (.png, .svg, .pdf) or its numbers (.csv); a folder for all pictures.",
+            show_default=False,
+        ),
+    ],
     inputs: options.InputNames = None,
     output: options.OutputName = None,
     noise: Annotated[bool, typer.Option("--noise", help="Draw the privacy noise, not the values.")] = False,
+    dark: Annotated[bool, typer.Option("--dark", help="On dark paper.")] = False,
+    title: picture_options.Title = None,
+    units: picture_options.Units = None,
+    source: picture_options.Source = None,
+    date: picture_options.Date = None,
+    coordinates: picture_options.Coordinates = None,
+    outline: picture_options.Outline = None,
+    formats: Annotated[
+        str | None, typer.Option(help="With a folder: png,svg,pdf,csv; png if absent.", metavar="KINDS")
+    ] = None,
     as_json: options.Json = False,
 ) -> Answer:
     """Draw a release: a curve, a map, or slices, by its number of input columns.
 
+    Longitude and latitude are recognised by their names. Where nothing is known that was not known before, a
+    map shows nothing. Title, units, source and date are those in the file, if they are absent.
+
     \b
       cloakgp plot heights.cloak --inputs age --output height -o heights.png
+      cloakgp plot homes.cloak --title "House prices" --units £ --outline london.geojson -o homes.svg
+      cloakgp plot homes.cloak --formats png,pdf,csv -o pictures/
     """
-    pictures.check_path(out)
-    options.check_writable(out, reads=[release_file])
-    release = releases.load(release_file)
+    if not out.is_dir():
+        pictures.kind_of(out)
+        options.check_writable(out, reads=[release_file])
+    release = releases.load(release_file).labelled(title=title, units=units, source=source, date=date)
     names = releases.input_names(release, options.optional_names(inputs))
     output = releases.output_name(release, output) or "y"
     if noise:
         if isinstance(release, FunctionRelease):
             raise InputError("--noise draws the noise of predictions; this file holds a function.")
-        figure = pictures.noise_picture(release, names, output)
-        caption = "The std of the privacy noise."
+        drawn = partial(pictures.noise_picture, release, names, output)
+        shown = [pictures.Picture("noise", "The std of the privacy noise.", lambda narrow: drawn())]
     else:
-        caption, figure = pictures.release_pictures(release, names, output)[0]
-    atomic.write(out, pictures.png(figure))
-    return Answer({"picture": str(out), "caption": caption}, f"picture: {out}\n{caption}")
+        shown = pictures.release_pictures(
+            release, names, output, coordinates=options.optional_names(coordinates), outline=outline
+        )
+    shown = [one.on_dark() for one in shown] if dark else shown
+    return picture_options.write_pictures(shown, out, release_file.stem, formats)
 
 
 @command
@@ -307,13 +342,19 @@ def export(
     at: Annotated[
         str | None, typer.Option(help="For functions: where to ask, grid:n or a file of points.")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Title of the report.")] = None,
+    title: picture_options.Title = None,
+    units: picture_options.Units = None,
+    source: picture_options.Source = None,
+    date: picture_options.Date = None,
+    coordinates: picture_options.Coordinates = None,
+    outline: picture_options.Outline = None,
+    ledger: options.Ledger = None,
     as_json: options.Json = False,
 ) -> Answer:
     """Write a release as a table or as a report for readers.
 
     The report has pictures, the promise in plain words, the settings, and how to check it. It needs no
-    network, and holds nothing that the release file does not.
+    network, and holds nothing that the release file does not; with --ledger also what is left of the budget.
 
     \b
       cloakgp export heights.cloak --html --inputs age --output height -o heights.html
@@ -325,7 +366,19 @@ def export(
     options.check_writable(written, reads=[release_file, *([] if at is None else [at])])
     names = options.optional_names(inputs)
     if as_html:
-        atomic.write(written, report.html(release_file, names, output, title).encode())
+        made = report.html(
+            release_file,
+            names,
+            output,
+            title,
+            units=units,
+            source=source,
+            date=date,
+            ledger=None if ledger is None else Ledger(ledger),
+            coordinates=options.optional_names(coordinates),
+            outline=outline,
+        )
+        atomic.write(written, made.encode())
         return Answer({"report": str(written)}, f"report: {written}")
     release = releases.load(release_file)
     columns = _table(release, releases.input_names(release, names), at)

@@ -47,7 +47,7 @@ def create(
     A data set stands for a set of people. Everything about them is paid from its one budget.
 
     \b
-      cloakgp ledger create --ledger sqlite:///budget.db --dataset kung --epsilon 1 --delta 0.01
+      cloakgp ledger create --ledger sqlite:///budget.db --dataset kung --epsilon 1 --delta 1e-4
     """
     book = Ledger(ledger, who=who)
     balance = book.create(dataset, epsilon=epsilon, delta=delta, pure=pure, why=why, unit=unit)

@@ -37,6 +37,15 @@ Bounds = Annotated[
         metavar="LO HI",
     ),
 ]
+BoundsOrNone = Annotated[
+    tuple[float, float] | None,
+    typer.Option(
+        "--bounds",
+        help="Where outcomes are publicly known to lie; others are clipped. Not for yes/no.",
+        show_default=False,
+        metavar="LO HI",
+    ),
+]
 Mean = Annotated[float | None, typer.Option(help="Prior mean; the middle of the bounds if absent.")]
 People = Annotated[
     str | None,
@@ -54,6 +63,14 @@ Within = Annotated[
 ]
 Epsilon = Annotated[float, typer.Option(help="Privacy: smaller is more private.", show_default=False)]
 Delta = Annotated[float, typer.Option(help="Privacy: smaller is more private.", show_default=False)]
+DeltaOrNone = Annotated[
+    float | None,
+    typer.Option(
+        "--delta",
+        help="Privacy: smaller is more private. If absent, a power of ten below 1/(10 N), N rows or people.",
+        show_default=False,
+    ),
+]
 Dask = Annotated[
     str | None,
     typer.Option(

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from pathlib import Path
 from typing import Annotated, Any, TypeGuard
 
+import numpy as np
 import typer
 
+from cloakgp.calibration import default_delta
 from cloakgp.cli import options, private_inputs, table_options
 from cloakgp.cli.exits import Answer, command, note, table, working
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.kernels.words import parse
+from cloakgp.model.outcome import CHANCES, REAL, as_outcome
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots import inducing_words
+from cloakgp.plots.labels import outcome_of
 from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.workflow import boxes, pictures, points, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs
-from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings, PublicSettings
+from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs, protected
+from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
+from cloakgp.workflow.outcomes import bounds_of, unit_words
 from cloakgp.workflow.plan_file import PlanFile, beside
 from cloakgp.workflow.protection import Protect, repeated_ids
 from cloakgp.workflow.releases import first_column
@@ -35,9 +41,11 @@ def plan(
     data: options.Data,
     inputs: options.Inputs,
     output: options.Output,
-    bounds: options.Bounds,
     epsilon: options.Epsilon,
-    delta: options.Delta,
+    bounds: options.BoundsOrNone = None,
+    delta: options.DeltaOrNone = None,
+    outcome: table_options.Outcome = table_options.OutcomeWord.real,
+    classes: table_options.Classes = None,
     at: Annotated[
         str | None,
         typer.Option(
@@ -122,20 +130,22 @@ def plan(
     k-means or given in a file.
 
     \b
-      cloakgp plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 --delta 1e-3 -o plan.json
+      cloakgp plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 -o plan.json
+      cloakgp plan stops.csv --inputs lat,long,problem --output searched --outcome yes/no \\
+          --epsilon 1 -o plan.json
       cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
-          --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --delta 0.01 \\
+          --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 \\
           --design posterior --plot plan.png -o plan.json
       cloakgp plan data.csv --inputs age --output height --bounds 58 158 \\
-          --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --delta 1e-4 --compare
+          --kernel "EQ(25, variance=660)" --noise 200 --at grid:200 --epsilon 1 --compare
       cloakgp plan homes.parquet --inputs lat,lon --output price --bounds 0 2000000 \\
           --kernel "Matern32([0.05, 0.08], variance=9e10)" --noise 4e10 --at points.csv \\
-          --epsilon 1 --delta 1e-5 -o plan.json
+          --epsilon 1 --delta 1e-6 -o plan.json
       cloakgp plan trips.parquet --inputs lat,lon --output minutes --bounds 0 60 \\
           --kernel "EQ([0.02, 0.03], variance=80)" --noise 100 --at grid:20 --inducing 500 \\
           --epsilon 1 --delta 1e-8 --dask tcp://10.0.0.5:8786 -o plan.json
       cloakgp plan visits.csv --inputs age,clinic,day --output pressure --bounds 60 220 \\
-          --season day week,year --epsilon 3 --delta 1e-4 -o plan.json
+          --season day week,year --epsilon 3 -o plan.json
     """
     columns = options.names(inputs)
     listed = options.optional_names(categories) or []
@@ -148,6 +158,7 @@ def plan(
         table_options.check_for_rows(listed, season, missing_inputs)
     else:
         hidden.check_absent()
+    told = _of_outcomes(outcome, options.optional_names(classes), bounds, kernel)
     _check_model(kernel, noise, at, for_set, {"kernels": kernels, "stages": stages, "season": season})
     model = None if kernel is None else parse(kernel)
     check_output(columns, output, people)
@@ -166,9 +177,7 @@ def plan(
         known = known or find_columns(data, columns, output, people, listed, form)
     asked: dict[str, Any] = {
         "output": output,
-        "bounds": bounds,
         "epsilon": epsilon,
-        "delta": delta,
         "inducing": points.inducing_inputs(inducing, columns, known),
         "people": people,
         "reading": None if form == Format() else form,
@@ -181,9 +190,19 @@ def plan(
         asked |= {name: value for name, value in for_set.items() if value is not None and name != "dask"}
         asked |= {"kernel": model, "noise": noise}
     settings: AnySettings
+    X = ids = None
     if protect is Protect.ROWS:
-        settings = _row_settings(asked, hidden, data, columns, at)
+        size = hidden.size(data, people)
+        asked |= told | {"delta": _delta(delta, size, "rows" if people is None else "people")}
+        settings = _row_settings(asked, hidden, size, columns, at)
     else:
+        with working("reading the inputs"):
+            streams = model is None or inducing is not None
+            X = open_inputs(data, columns, streams, dask is not None, known, form, missing_inputs.value)
+            ids = open_ids(data, people, form)
+        counted = protected(X, ids, missing_inputs.value)
+        asked |= {"delta": _delta(delta, counted, "rows" if people is None else "people")}
+        asked |= {"bounds": bounds} if model is not None else told
         asked["inputs"] = tuple(columns)
         asked |= {"columns": known, "missing_inputs": missing_inputs.value}
         asked["at"] = at if at is None or points.is_grid(at) else points.from_file(at, columns, columns=known)
@@ -192,14 +211,15 @@ def plan(
     if compare:
         assert _check_compare(settings, design, out, picture)
         with connected(dask), working("comparing designs"):
-            X, ids = opened_inputs(settings, data, dask is not None), open_ids(data, people, form)
             compared = settings.compare(X, ids)
-        told = "\n".join([table(compared.lines()), *compared.notes])
-        return Answer({"designs": compared.table(), "best": compared.best}, told)
+        lines = "\n".join([table(compared.lines()), *compared.notes])
+        return Answer({"designs": compared.table(), "best": compared.best}, lines)
     if picture is not None:
         pictures.check_path(picture)
+    if isinstance(settings, Settings) and settings.inducing is None and settings.device is None:
+        _note_many(complete_rows(X, ids, missing_inputs.value)[0])
     with connected(dask), working("planning"):
-        made = _planned(settings, data, dask is not None)
+        made = settings.plan() if isinstance(settings, RowSettings) else settings.plan(X, ids)
         file = PlanFile.of(settings, made)
         drawn = None if picture is None else pictures.png(pictures.noise_picture(made, columns, output))
     if protect is Protect.OUTCOMES:
@@ -211,8 +231,8 @@ def plan(
     if picture is not None and drawn is not None:
         atomic.write(picture, drawn)
     found = {
-        "expected_error": words.noise_summary(made.expected_error, made.gp.limits),
-        "noise_std": words.noise_summary(made.noise_std, made.gp.limits),
+        "expected_error": words.noise_summary(made.expected_error, bounds_of(made)),
+        "noise_std": words.noise_summary(made.noise_std, bounds_of(made)),
         "test_points": len(made.X_star),
         "rows": file.rows,
         "certificate": made.certificate.to_dict(),
@@ -223,6 +243,27 @@ def plan(
         "picture": None if picture is None else str(picture),
     }
     return Answer(found, _text(made, columns, output, out, picture))
+
+
+def _of_outcomes(
+    outcome: table_options.OutcomeWord,
+    classes: list[str] | None,
+    bounds: tuple[float, float] | None,
+    kernel: str | None,
+) -> dict[str, Any]:
+    """What outcomes are, as settings have it, if the options that say so go together."""
+    asked, _ = as_outcome(outcome.value, classes)
+    if kernel is not None and asked != REAL:
+        raise InputError(
+            f"--kernel sets a model of real outcomes, and these are {asked}. Leave out --kernel and --noise: "
+            "the model is learned."
+        )
+    if bounds is None and asked not in CHANCES:
+        raise InputError(
+            "--bounds LO HI must be given: where outcomes are publicly known to lie, however generous. "
+            "Outcomes that are yes or no go without: --outcome yes/no."
+        )
+    return {"bounds": bounds, "outcome": asked, "classes": tuple(classes or ())}
 
 
 def _check_compare(
@@ -241,33 +282,21 @@ def _check_compare(
     return True
 
 
-def _planned(settings: AnySettings, data: Path, dask: bool) -> Plan | StagedPlan:
-    if isinstance(settings, RowSettings):
-        return settings.plan()
-    X = opened_inputs(settings, data, dask)
-    return settings.plan(X, open_ids(data, settings.people, settings.reading))
-
-
-def opened_inputs(settings: PublicSettings, data: Path, dask: bool) -> Any:
-    """The inputs of a table as settings say; with NaN where rows are to be left out."""
-    return open_inputs(
-        data,
-        settings.inputs,
-        settings.may_stream,
-        dask,
-        settings.columns,
-        settings.reading,
-        settings.missing_inputs,
-    )
+def _delta(given: float | None, size: int, counted: str) -> float:
+    """As given, or the default for so many rows or people, which is said."""
+    if given is not None:
+        return given
+    delta = default_delta(size)
+    note(f"delta is {delta:g}: the largest power of ten below 1/(10 N), for N = {size} {counted}.")
+    return delta
 
 
 def _row_settings(
-    asked: dict[str, Any], hidden: private_inputs.PrivateInputs, data: Path, inputs: list[str], at: str | None
+    asked: dict[str, Any], hidden: private_inputs.PrivateInputs, size: int, inputs: list[str], at: str | None
 ) -> RowSettings:
     """Settings that know nothing of the table but its name and how many rows it has."""
     grid = hidden.grid(inputs)
     where = at if at is None or points.is_grid(at) else boxes.from_file(at, grid, points.MOST_POINTS)
-    size = hidden.size(data, asked["people"])
     return RowSettings(**asked, grid=grid, size=size, max_rows=hidden.max_rows, at=where)
 
 
@@ -295,6 +324,23 @@ def _protected(protect: Protect | None, people: str | None, within: float | None
             "--within is how outcomes of one person go together: it needs --people COLUMN, and public inputs."
         )
     return protect
+
+
+def _note_many(X: Any) -> None:
+    """Say what an exact model of many rows takes, and what takes less; before it starts."""
+    rows = len(np.unique(X, axis=0))
+    if rows <= _MANY:
+        return
+    minutes = rows**3 / _SPEED / 60
+    note(
+        f"note: an exact model of {rows} distinct rows takes {3 * 8 * rows**2 / 2**30:.1f} GiB of memory or "
+        f"more, and {math.ceil(minutes)} minute(s) or more on one core; Ctrl-C stops it, for nothing. "
+        "--inducing 500 takes far less of both, and so does a model that is learned, without --kernel."
+    )
+
+
+_MANY = 5000
+_SPEED = 1e10  # of the cube of the rows, in a second, roughly
 
 
 def _note_people(data: Path, inputs: list[str], output: str) -> None:
@@ -372,10 +418,17 @@ def _point(value: Any) -> str:
 
 def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
     """How much noise, in all and at some of the test points."""
-    summary = words.noise_summary(plan.noise_std, plan.gp.limits)
+    summary = words.noise_summary(plan.noise_std, bounds_of(plan))
     model = None if isinstance(plan, StagedPlan) else inducing_words(plan.gp)
-    errors = words.noise_lines(words.noise_summary(plan.expected_error, plan.gp.limits))
-    rows = [[f"in {output}'s unit", "expected error", "std of the privacy noise", "of the bounds' width"]]
+    errors = words.noise_lines(words.noise_summary(plan.expected_error, bounds_of(plan)))
+    rows = [
+        [
+            unit_words(outcome_of(plan), output),
+            "expected error",
+            "std of the privacy noise",
+            "of the bounds' width",
+        ]
+    ]
     each = zip(errors, words.noise_lines(summary), strict=True)
     rows += [[name, error, noise, share] for (name, error, _), (_, noise, share) in each]
     through = "" if model is None else f" through {model}"
@@ -390,11 +443,18 @@ def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
         some += [[shown[i], *(f"{one[i]:.4g}" for one in numbers)] for i in order]
         text += f"\n\n{table(some)}"
     if isinstance(plan, StagedPlan):
-        text += (
-            "\n\nThis is a forecast, with nothing known but bounds: the median over what might be true. "
-            f"In {plan.stages}\nstages the release learns where outcomes lie and how they scatter: the less, "
-            "the less noise there will be."
-        )
+        if outcome_of(plan) in CHANCES:
+            text += (
+                "\n\nThis is a careful forecast, with nothing known of the probabilities. In "
+                f"{plan.stages} stages the release learns the model,\nand where probabilities are far from "
+                "1/2 there will be less noise."
+            )
+        else:
+            text += (
+                "\n\nThis is a forecast, with nothing known but bounds: the median over what might be true. "
+                f"In {plan.stages}\nstages the release learns where outcomes lie and how they scatter: the "
+                "less, the less noise there will be."
+            )
         if isinstance(plan, RowsPlan):
             text += (
                 "\nRows are taken to be spread evenly over the box: where they are few, there will be more "

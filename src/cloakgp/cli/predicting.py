@@ -13,6 +13,7 @@ from cloakgp.cli.exits import Answer, command, note
 from cloakgp.errors import InputError
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.workflow import boxes, points, releases, tables
+from cloakgp.workflow.outcomes import named_predictions
 from cloakgp.workflow.table_cells import as_numbers, read_points
 
 
@@ -35,7 +36,9 @@ def predict(
     """Predict at new points from a release: free, and without the data.
 
     Writes the inputs with the denoised mean, its std (of the model and of the privacy noise together), and
-    an interval. For a function that does not show its inputs: its value, and the std of its noise.
+    an interval. For yes/no outcomes, the probabilities of no and of yes, and the interval of the latter; for
+    several classes, of each; for counts, their rate. For a function that does not show its inputs: its
+    value, and the std of its noise.
 
     \b
       cloakgp predict heights.cloak points.csv -o out.csv
@@ -45,7 +48,7 @@ def predict(
     options.check_writable(out, reads=[release_file, where])
     release = releases.load(release_file)
     names, X, shown = _points(release, where, options.optional_names(inputs))
-    found = releases.predictions(release, X, level, include_noise)
+    found = named_predictions(release, releases.predictions(release, X, level, include_noise))
     taken = [name for name in names if name in found]
     if taken:
         raise ValueError(

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from typer.core import TyperCommand
 
 from cloakgp.cli import options
 from cloakgp.cli.exits import note
@@ -18,17 +17,6 @@ from cloakgp.errors import InputError
 from cloakgp.rows import file_cells
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes
-
-_WORDS = {"box": 3, "levels": 2, "season": 2}
-
-
-class PlanCommand(TyperCommand):
-    """A command with options of several words each that may be repeated, which typer has no type for."""
-
-    def __init__(self, *arguments: Any, **given: Any) -> None:
-        super().__init__(*arguments, **given)
-        for parameter in self.params:
-            parameter.nargs = _WORDS.get(str(parameter.name), parameter.nargs)
 
 
 def _as_typed(words: Any) -> Any:

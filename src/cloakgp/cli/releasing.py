@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from cloakgp.cli import options
+from cloakgp.cli import options, picture_options
 from cloakgp.cli.exits import Answer, command, note, working
 from cloakgp.cli.paying import confirm, open_account
-from cloakgp.cli.planning import opened_inputs
 from cloakgp.errors import InputError, Refused
 from cloakgp.files import atomic
+from cloakgp.files.labels import NONE
 from cloakgp.ledger.charge import Account
 from cloakgp.plans.opening import AnyRelease, encode_release
 from cloakgp.plans.predictions import Plan
@@ -23,8 +23,9 @@ from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.workflow import private_step, releases, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids
-from cloakgp.workflow.learned_settings import AnySettings
+from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs
+from cloakgp.workflow.learned_settings import AnySettings, PublicSettings
+from cloakgp.workflow.outcomes import bounds_of
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
@@ -44,6 +45,10 @@ def release(
     missing: options.Missing = options.MissingWord.error,
     again: options.Again = None,
     dask: options.Dask = None,
+    title: picture_options.Title = None,
+    units: picture_options.Units = None,
+    source: picture_options.Source = None,
+    date: picture_options.Date = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing release file.")] = False,
     yes: options.Yes = False,
     as_json: options.Json = False,
@@ -58,12 +63,15 @@ def release(
     nothing; a release in stages goes on where it stopped. So a second, different release from one plan must
     be asked for: --again 2.
 
+    Title, units, source and date are kept in the file, for its pictures and reports; anybody may read them.
+
     \b
       cloakgp release plan.json data.csv --ledger sqlite:///budget.db --dataset kung -o heights.cloak
       cloakgp release plan.json data.csv --no-ledger --yes -o heights.cloak
       cloakgp release plan.json trips.parquet --dask tcp://10.0.0.5:8786 \\
           --ledger sqlite:///budget.db --dataset riders -o trips.cloak
     """
+    NONE.changed(title=title, units=units, source=source, date=date)  # refused before anything is spent
     stored = PlanFile.read(plan_file)
     settings = stored.settings
     check_cluster(dask, isinstance(settings, Settings) and settings.may_stream)
@@ -87,12 +95,14 @@ def release(
         column, form = (str(data), settings.output, missing.value, account), _form(settings, data)
         with working("releasing"):
             if isinstance(plan, RowsPlan):
-                made = private_step.release_rows(plan, *column[:2], settings.people, *column[2:], form)
+                of_people = (*column[:2], settings.people, *column[2:])
+                made = private_step.release_rows(plan, *of_people, form)
             elif dask is None:
                 made = private_step.release(plan, *column, form)
             else:
                 assert isinstance(plan, Plan)  # checked before: no other kind goes to a cluster
                 made = private_step.release_on_cluster(plan, *column)
+    made = made.labelled(title=title, units=units, source=source, date=date)
     _save(made, out, overwrite or known is None)
     return _answer(made, out, account, known is not None)
 
@@ -102,11 +112,24 @@ def _planned(stored: PlanFile, plan_file: Path, data: Path, dask: bool) -> Plan 
     settings = stored.settings
     if isinstance(settings, RowSettings):
         return _again(stored, settings.plan, stored.kept(plan_file))
-    X = opened_inputs(settings, data, dask)
+    X = _inputs(settings, data, dask)
     people = open_ids(data, settings.people, settings.reading)
     own = complete_rows(X, people, settings.missing_inputs)
     stored.check_inputs(own[0], data.name, own[1])
     return _again(stored, partial(settings.plan, X, people), stored.kept(plan_file, *own))
+
+
+def _inputs(settings: PublicSettings, data: Path, dask: bool) -> Any:
+    """The inputs of a table as settings say; with NaN where rows are to be left out."""
+    return open_inputs(
+        data,
+        settings.inputs,
+        settings.may_stream,
+        dask,
+        settings.columns,
+        settings.reading,
+        settings.missing_inputs,
+    )
 
 
 def _form(settings: AnySettings, data: Path) -> Format | None:
@@ -135,7 +158,7 @@ def _answer(release: AnyRelease, out: Path, account: Account, known: bool) -> An
         "release": str(out),
         "spent": not known,
         "certificate": release.certificate.to_dict(),
-        "noise_std": words.noise_summary(releases.noise_of(release), release.plan.gp.limits),
+        "noise_std": words.noise_summary(releases.noise_of(release), bounds_of(release.plan)),
         "model_check": None if fit is None else {**vars(fit), "words": fit.words},
         "ledger": None,
     }

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from cloakgp.calibration import default_delta
 from cloakgp.checks import FloatArray
-from cloakgp.cli import options
+from cloakgp.cli import options, table_options
 from cloakgp.cli.exits import Answer, command, note, pairs, working
 from cloakgp.cli.paying import confirm, open_account
 from cloakgp.errors import InputError
@@ -18,12 +20,15 @@ from cloakgp.files import atomic, container
 from cloakgp.kernels.words import parse
 from cloakgp.ledger.charge import Account
 from cloakgp.model.gp import GP
+from cloakgp.rows.columns import Columns
+from cloakgp.rows.formats import is_parquet
 from cloakgp.rows.people import as_people
-from cloakgp.selection import Selection, SelectionPlan, plan_selection
+from cloakgp.selection import WORKING, Selection, SelectionPlan, plan_selection, working_bytes
 from cloakgp.workflow import points, private_step, tables
-from cloakgp.workflow.inputs import check_columns, open_ids
+from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs, protected
 from cloakgp.workflow.settings import check_output
 from cloakgp.workflow.spending import request_name
+from cloakgp.workflow.table_cells import find_columns, is_coded
 
 
 @command
@@ -60,6 +65,11 @@ def select(
     why: options.Why = "",
     who: options.Who = None,
     missing: options.Missing = options.MissingWord.error,
+    categories: table_options.Categories = None,
+    season: table_options.NoSeason = None,
+    missing_inputs: table_options.MissingInputs = table_options.MissingInputsWord.error,
+    decimal: table_options.Decimal = None,
+    encoding: table_options.Encoding = None,
     again: options.Again = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the plan of the selection; read and spend nothing.")
@@ -71,12 +81,12 @@ def select(
     """Choose a kernel and a noise variance privately: reads the output column, and spends.
 
     Every kernel is combined with every noise variance. Only the choice comes out. Select first and release
-    afterwards; then the two together cost least.
+    afterwards; then the two together cost least. Texts and dates among the inputs become numbers as for plan.
 
     \b
       cloakgp select data.csv --inputs age --output height --bounds 58 158 \\
           --kernel "EQ(5, variance=660)" --kernel "EQ(25, variance=660)" --noise 50 --noise 200 \\
-          --epsilon 0.3 --then-at grid:50 --then-epsilon 0.9 --then-delta 0.01 \\
+          --epsilon 0.3 --then-at grid:50 --then-epsilon 0.9 \\
           --ledger sqlite:///budget.db --dataset kung
     """
     columns = options.names(inputs)
@@ -86,11 +96,21 @@ def select(
     check_columns(data, columns, output, dask=False, people=people)
     at = [] if then_at is None else [then_at]
     options.check_writable(out, reads=[data, *at, *options.ledger_file(ledger)])
+    if season:
+        raise InputError(
+            "--season is for a model that is learned, by cloakgp plan. Here kernels are named: give one with "
+            'a period as a candidate, such as "Periodic(lengthscale=1, period=7, active_dims=[1])".'
+        )
     kernels = [parse(words) for words in kernel]
     candidates = [GP(model, variance, bounds, mean) for model in kernels for variance in noise]
-    form = tables.reading(data, columns)
-    X, ids = tables.read_columns(data, columns, form), open_ids(data, people, form)
-    plan_for = _plan_for(then_at, then_epsilon, then_delta, then_design, columns, X)
+    form = None if is_parquet(data) else tables.reading(data, columns, decimal, encoding)
+    listed = options.optional_names(categories) or []
+    found = find_columns(data, columns, output, people, listed, form)
+    X = open_inputs(data, columns, False, False, found, form, missing_inputs.value)
+    ids = open_ids(data, people, form)
+    own = complete_rows(X, ids, missing_inputs.value)
+    _say_what_it_takes(len(own[0]), len(candidates))
+    plan_for = _plan_for(then_at, then_epsilon, then_delta, then_design, found, *own)
     specs = [model.to_spec() for model in kernels]  # however they were written
     asked = [bounds, folds, loss, loss_clip, candidates[0].mean, specs, noise, epsilon]
     counted = None if plan_for is None else [container.digest(plan_for[0]), *plan_for[1:]]
@@ -98,6 +118,9 @@ def select(
     shared: dict[str, Any] = {"people": ids, "within": 1.0 if within is None else within}
     if ids is not None:
         who_asks |= {"people": as_people(ids, len(X)).digest, "within": shared["within"]}
+    if is_coded(found):
+        who_asks["columns"] = found.words()
+    shared |= {"columns": found, "missing_inputs": missing_inputs.value}
     request = request_name("select", again, asked=[asked, counted], **who_asks)
     account = Account() if dry_run else open_account(ledger, dataset, no_ledger, why, who, request, again)
     # With one thread, as in Settings.plan: a paid answer is fetched again by the very same plan only.
@@ -122,23 +145,40 @@ def select(
     return _answer(plan, chosen, out, spent=known is None)
 
 
+def _say_what_it_takes(n_rows: int, n_candidates: int) -> None:
+    """For many rows, before any work is done; too many are refused by the plan."""
+    if n_rows <= MANY or working_bytes(n_rows) > WORKING:
+        return
+    minutes = n_candidates * _STEPS * n_rows**3 / _SPEED / 60
+    note(
+        f"{n_candidates} models of {n_rows} rows: this takes {working_bytes(n_rows) / 2**30:.1f} GiB of "
+        f"memory or more, and some {math.ceil(minutes)} minute(s) on one core; Ctrl-C stops it, for nothing. "
+        "cloakgp plan without --kernel learns the model in the release itself, and is quicker for many rows."
+    )
+
+
+MANY = 3000
+_STEPS, _SPEED = 4.0, 2e10  # for the cube of the rows; in a second, roughly
+
+
 def _plan_for(
     at: str | None,
     epsilon: float | None,
     delta: float | None,
     design: str,
-    columns: list[str],
+    columns: Columns,
     X: FloatArray,
+    people: Any,
 ) -> tuple[FloatArray, float, float, str] | None:
     if at is None and epsilon is None and delta is None:
-        note(
-            "The noise of the release to follow is not counted; "
-            "--then-at, --then-epsilon and --then-delta count it."
-        )
+        note("The noise of the release to follow is not counted; --then-at and --then-epsilon count it.")
         return None
-    if at is None or epsilon is None or delta is None:
-        raise InputError("--then-at, --then-epsilon and --then-delta go together.")
-    return points.resolve(at, columns, X), epsilon, delta, design
+    if at is None or epsilon is None:
+        raise InputError("--then-at and --then-epsilon go together; --then-delta may go with them.")
+    if delta is None:
+        delta = default_delta(protected(X, people, "error"))
+        note(f"The release to follow is taken to have the default delta, {delta:g}.")
+    return points.resolve(at, columns.names, X, columns), epsilon, delta, design
 
 
 def _answer(plan: SelectionPlan, chosen: Selection, out: Path | None, spent: bool) -> Answer:

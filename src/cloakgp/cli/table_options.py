@@ -12,6 +12,7 @@ import typer
 from cloakgp.cli import options
 from cloakgp.cli.exits import note
 from cloakgp.errors import InputError
+from cloakgp.model.outcome import COUNT, REAL, YES_NO
 from cloakgp.rows.formats import Format
 
 
@@ -20,6 +21,14 @@ class MissingInputsWord(StrEnum):
 
     error = "error"
     drop = "drop"
+
+
+class OutcomeWord(StrEnum):
+    """What outcomes are."""
+
+    real = REAL
+    yes_no = YES_NO
+    counts = COUNT
 
 
 class EncodingWord(StrEnum):
@@ -59,6 +68,25 @@ Season = Annotated[
         metavar="COLUMN PERIODS",
         parser=_as_typed,
         show_default=False,
+    ),
+]
+NoSeason = Annotated[
+    list[str] | None,
+    typer.Option("--season", hidden=True, metavar="COLUMN PERIODS", parser=_as_typed, show_default=False),
+]
+Outcome = Annotated[
+    OutcomeWord,
+    typer.Option(
+        "--outcome",
+        help="What outcomes are: yes/no (also true/false, 1/0) is told as a probability, count as a rate.",
+    ),
+]
+Classes = Annotated[
+    str | None,
+    typer.Option(
+        "--classes",
+        help="What outcomes may be, as the output column has it: no,yes in this order, or car,bus,train.",
+        metavar="A,B,...",
     ),
 ]
 MissingInputs = Annotated[

@@ -15,7 +15,7 @@ import numpy as np
 
 from cloakgp import checks
 from cloakgp.errors import Message, Phrase
-from cloakgp.files import staged_schema
+from cloakgp.files import labels, staged_schema
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.kernels.base import Kernel
 from cloakgp.kernels.specs import from_spec
@@ -238,7 +238,8 @@ def _check_kernel(spec: Any) -> None:
 
 def _check_ledger(ledger: Any, words: Any) -> None:
     """Where the release stands in a ledger, and what the custodian calls things."""
-    if not isinstance(words, dict) or set(words) != ({"dataset"} if ledger is not None else set()):
+    paid = {"dataset"} if ledger is not None else set()
+    if not isinstance(words, dict) or set(words) - set(labels.NAMES) != paid:
         raise ReleaseFileError(f"release file: {CUSTODIANS_WORDS} lacks a key or has one too many.")
     if not all(map(_is_short, words.values())) or len(json.dumps(words)) > LONGEST_WORDS:
         raise ReleaseFileError(f"release file: {CUSTODIANS_WORDS} must be short printable words.")

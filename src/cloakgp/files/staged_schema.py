@@ -16,7 +16,7 @@ from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.measurements.staged_certificate import FIELDS, StagedCertificate
 from cloakgp.model.hyperprior import FAMILIES, MOST_SEASONS, n_parts
 from cloakgp.model.inducing import MOST_INDUCING
-from cloakgp.model.outcome import LINKS, YES_NO
+from cloakgp.model.outcome import CHANCES, CLASSES, LINKS, MOST_CLASSES, YES_NO, as_classes
 from cloakgp.rows.grid import MOST_CELLS
 
 STAGED = "staged"
@@ -182,10 +182,13 @@ def _check_certificate(manifest: dict[str, Any]) -> None:
 def _check_model(manifest: dict[str, Any]) -> None:
     model, kappa = manifest["model"], manifest["kappa"]
     known = {"kernel", "noise", "mean", "bounds"}
-    good = isinstance(model, dict) and set(model) - {"outcome"} in ({"prior", "bounds"}, known)
+    good = isinstance(model, dict) and set(model) - {"outcome", "classes"} in ({"prior", "bounds"}, known)
     _expect(good, "the model lacks a key")
     _expect(_numbers(model["bounds"], 2) and model["bounds"][0] < model["bounds"][1], "bounds make no sense")
     _check_outcome(model)
+    _expect(
+        len(manifest["given"]) == 0 or n_curves(model) == 1, "nothing can be given where there are classes"
+    )
     good = kappa is None or (type(kappa) is float and 0 < kappa < WIDEST)
     _expect(good, f"kappa must be above 0 and below {WIDEST:g}")
     if "prior" not in model:
@@ -211,13 +214,25 @@ def _check_model(manifest: dict[str, Any]) -> None:
 
 
 def _check_outcome(model: dict[str, Any]) -> None:
-    """Real outcomes are not named; others are, and have bounds of their own."""
-    if "outcome" not in model:
+    """Real outcomes are not named; others are, and have bounds and classes of their own."""
+    outcome, classes = model.get("outcome"), model.get("classes", [])
+    _expect(outcome is None or (type(outcome) is str and outcome in LINKS), "its outcome makes no sense")
+    try:
+        named = list(as_classes(classes)) if isinstance(classes, list) else None
+    except ValueError:
+        named = None
+    most = {YES_NO: (0, 2), CLASSES: range(3, MOST_CLASSES + 1)}.get(outcome, (0,))  # type: ignore[arg-type]
+    _expect(named == classes and len(classes) in most, "its classes make no sense")
+    if outcome is None:
         return
     low, high = model["bounds"]
-    _expect(type(model["outcome"]) is str and model["outcome"] in LINKS, "its outcome makes no sense")
-    good = (low, high) == (0.0, 1.0) if model["outcome"] == YES_NO else low >= 0
+    good = (low, high) == (0.0, 1.0) if outcome in CHANCES else low >= 0
     _expect(good, "bounds are not such as its outcome has")
+
+
+def n_curves(model: dict[str, Any]) -> int:
+    """How many functions there are: one for each of several classes."""
+    return len(model["classes"]) if model.get("outcome") == CLASSES else 1
 
 
 def _check_seasons(prior: dict[str, Any]) -> None:
@@ -335,7 +350,13 @@ def _check_arrays(manifest: dict[str, Any], arrays: dict[str, Array], answered: 
         _expect(bool((arrays["rows_each"] >= 1).all()), "everybody in a cell must have a row")
     for number, words in enumerate(manifest["stages"]):
         q = len(arrays[f"matrix_{number}"])
-        each = {"matrix": (q, U), "shift": (q,), "extra": (q, q), "z": (q + (words["spread"] is not None),)}
+        curves = 1 if "grid" in manifest and number == 0 else n_curves(manifest["model"])  # counts have none
+        each = {
+            "matrix": (q, U),
+            "shift": (q,),
+            "extra": (q, q),
+            "z": (curves * q + (words["spread"] is not None),),
+        }
         each |= dict.fromkeys(("lower", "upper", "slope", "centre", "counts"), (U,))
         shapes |= {f"{name}_{number}": shape for name, shape in each.items()}
     for name, array in arrays.items():

@@ -10,6 +10,10 @@ rounding error can add to what one row of y can change (Mironov 2012; Casacubert
 Bounds may differ from row to row: row i has a window [lo_i, lo_i + d_i]. Then d_i goes into its column,
 rint(2^a B_i d_i / d) with d the widest, and y_int is an integer in [0, 2^b] as before, whatever y is: nothing
 else changes.
+
+Where an outcome is one of several classes, y_int is a column of integers for each class, with 2^b for the
+class that an outcome is and 0 for the others, and all of them are multiplied by the same B_int: lemma 22 of
+``docs/proofs.md``.
 """
 
 from __future__ import annotations
@@ -198,10 +202,12 @@ class Measurement(Measured):
     groups: Groups | None = None
     part: Part | None = None
     people: People | None = None
+    classes: int = 1
+    """How many columns of integers an outcome has: one for each class, where it is one of several."""
 
     @property
     def n_measurements(self) -> int:
-        return len(self.matrix)
+        return self.classes * len(self.matrix)
 
     @property
     def n_rows(self) -> int:
@@ -259,15 +265,20 @@ class Measurement(Measured):
 
     def sensitivity(self) -> int:
         """How far one row of y, or all of one person's, can move the measurements: in steps, rounded up."""
+        several = self.classes > 1
         if self.people is None:
             squared = 4**self.y_bits * largest_squared_norm(self.matrix)
         else:
-            squared = 4**self.y_bits * largest_squared_move(self.matrix, self.labels, self.people)
+            squared = 4**self.y_bits * largest_squared_move(
+                self.matrix, self.labels, self.people, signs=not several
+            )
+        # Lemma 22: an outcome that changes leaves the sums of one class and enters those of another.
+        squared *= 2 if several else 1
         root = math.isqrt(squared)
         return max(root if root**2 == squared else root + 1, self.declared)
 
     def check(self) -> None:
-        if self.matrix.dtype != np.int64:
+        if self.matrix.dtype != np.int64 or self.classes < 1:
             raise AssertionError("measurement is not on a fine enough integer lattice")
         # Counts decide whether a sum can wrap. Without labels, which a file may lack, no y can be measured.
         labels = np.empty(0, dtype=np.intp) if self.groups is None else self.groups.labels
@@ -302,15 +313,16 @@ def to_integers(
     hide_inputs: bool = False,
     part: Part | None = None,
     people: People | None = None,
+    classes: int = 1,
 ) -> Measurement:
     """Quantise measurements B, whose columns have norm at most 1, and scale the noise to the integers.
 
     Where rows have bounds of their own, B is for outcomes in units of these, times the widest's width.
 
     `groups` says which rows of y each column is for, if it is for more than one, and `people` whose rows they
-    are, if the promise is to people: then the columns of one person together are about that long. With
-    `full_scale` the noise is that for columns of norm 1, however short B's are. With `hide_inputs` the
-    lattice does not depend on B either.
+    are, if the promise is to people: then the columns of one person together are about that long. Of
+    `classes` an outcome is one, if it is one of several. With `full_scale` the noise is that for columns of
+    norm 1, however short B's are. With `hide_inputs` the lattice does not depend on B either.
     """
     q = len(B)
     counts = np.ones(B.shape[1]) if groups is None else groups.counts.astype(np.float64)
@@ -318,12 +330,13 @@ def to_integers(
     rows = float(n_rows) if hide_inputs else float((np.abs(B) @ counts).max())
     # Bits such that row sums of |B_int| y_int and 64 sigma stay below 2^61, a bit under the limit.
     reach = 1.0 if people is None else _longest_together(B, groups, people)
+    reach *= math.sqrt(2) if classes > 1 else 1.0
     total = math.floor(61 - math.log2(rows + NOISE_SCALES * reach / mu))
     y_bits = min(Y_BITS, total * 4 // 9)
     matrix_bits = min(MATRIX_BITS, total - y_bits)
     declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
     matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
-    fixed = (*bounds, epsilon, delta, declared, groups, part, people)
+    fixed = (*bounds, epsilon, delta, declared, groups, part, people, classes)
     sensitivity = Measurement(matrix, y_bits, matrix_bits, 1, *fixed).sensitivity()
     sigma = integer_float_at_least(Fraction(sensitivity) / Fraction(mu))
     if sigma < SIGMA_FLOOR:

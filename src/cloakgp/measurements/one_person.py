@@ -8,6 +8,9 @@ up or down, so the measurements move by at most 2^b times the root of
 The first is what is used for up to `FEW` columns, where it is found by trying; the second up to `MANY`, equal
 to the first wherever flipping rows makes all inner products positive, as for one person's neighbouring ages;
 the third beyond, each norm rounded up to an integer. Lemma 19 of ``docs/proofs.md``.
+
+Where outcomes are one of several classes, a row moves the sums of two classes, and v is no bound for what a
+person moves: the second is, twice (lemma 22).
 """
 
 from __future__ import annotations
@@ -53,13 +56,16 @@ def owned(labels: Labels, people: People) -> Iterator[Owned]:
         yield Owned(own[:, :d].astype(np.intp), own[:, d:])
 
 
-def largest_squared_move(matrix: IntArray, labels: Labels, people: People) -> int:
-    """The largest v of anyone, exactly: of columns `labels` of a matrix, one for each row."""
+def largest_squared_move(matrix: IntArray, labels: Labels, people: People, signs: bool = True) -> int:
+    """The largest v of anyone, exactly: of columns `labels` of a matrix, one for each row.
+
+    Without `signs`, the largest sum of absolute inner products in its place, however few the columns.
+    """
     if matrix.size == 0:
         return 0
     largest = 0
     near: list[tuple[float, Labels, IntArray]] = []  # about v, of who may have the largest
-    bar = 0.0
+    bar, few = 0.0, FEW if signs else 0
     for columns, counts in owned(labels, people):
         d = columns.shape[1]
         if d > MANY:
@@ -67,19 +73,20 @@ def largest_squared_move(matrix: IntArray, labels: Labels, people: People) -> in
             continue
         step = max(1, _ENTRIES // (d * max(len(matrix), d)))
         for rows in (slice(i, i + step) for i in range(0, len(columns), step)):
-            about = _about(matrix, columns[rows], counts[rows])
+            about = _about(matrix, columns[rows], counts[rows], few)
             bar = max(bar, float(about.max()))
             some = np.flatnonzero(about >= bar * (1 - _NEAR))
             near += [(float(about[i]), columns[rows][i], counts[rows][i]) for i in some]
-    candidates = (_exactly(matrix, *own) for value, *own in near if value >= bar * (1 - _NEAR))
+    best = [(columns, counts) for value, columns, counts in near if value >= bar * (1 - _NEAR)]
+    candidates = (_exactly(matrix, columns, counts, few) for columns, counts in best)
     return max(largest, *candidates, 0)
 
 
-def _about(matrix: IntArray, columns: Labels, counts: IntArray) -> NDArray[np.float64]:
+def _about(matrix: IntArray, columns: Labels, counts: IntArray, few: int) -> NDArray[np.float64]:
     """(n,) v of each person, in floating point."""
     own = np.moveaxis(matrix[:, columns], 0, 1).astype(np.float64) * counts[:, None, :]  # (n, q, d)
     gram = np.swapaxes(own, 1, 2) @ own
-    if columns.shape[1] > FEW:
+    if columns.shape[1] > few:
         return np.asarray(np.abs(gram).sum(axis=(1, 2)))
     return np.asarray(_over_signs(gram).max(axis=1))
 
@@ -97,13 +104,13 @@ def _signs(d: int) -> NDArray[np.float64]:
     return np.asarray(1.0 - 2.0 * (bits[:, np.r_[d - 1, : d - 1]] & 1), dtype=np.float64)
 
 
-def _exactly(matrix: IntArray, columns: Labels, counts: IntArray) -> int:
+def _exactly(matrix: IntArray, columns: Labels, counts: IntArray, few: int) -> int:
     """A person's v."""
     own = matrix[:, columns]
     gram = exact_gram(own)
     m = counts.tolist()
     weighted = [[a * b * g for b, g in zip(m, row, strict=True)] for a, row in zip(m, gram, strict=True)]
-    if len(m) > FEW:
+    if len(m) > few:
         return sum(abs(entry) for row in weighted for entry in row)
     about = _over_signs(np.array(weighted, dtype=np.float64)[None])[0]
     best = np.flatnonzero(about >= about.max() * (1 - _NEAR))

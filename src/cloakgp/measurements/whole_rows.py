@@ -6,15 +6,18 @@ Row i is in cell c(i), and u_i is its outcome, centred in the cell's window, an 
 
 Replacing a row by any other moves the sums by at most 2^b max |b_c|, wherever the row goes, and the counts
 by at most the largest distance of two columns. Where people have up to k rows, each k times that, and the
-zero column is one of them for the counts. No number here, the room for sums included, depends on how many
-rows a cell really has: ``docs/proofs.md``, theorems 20 and 21.
+zero column is one of them for the counts. Of several classes u_i is a number for each, less about 1/K of
+2^b. No number here, the room for sums included, depends on how many rows a cell really has:
+``docs/proofs.md``, theorems 20 and 21, lemma 23.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from operator import sub
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -42,7 +45,9 @@ MOST_PAIRED = 5000
 """Cells up to which all pairs of columns are compared; beyond, twice the longest column is taken."""
 _COUNT_BITS = 40
 _MOST_COUNTED = 2**42
-"""Entries of a matrix of counts are below; floats hold them, and so distances are what they are taken for."""
+"""Entries of a matrix whose columns are compared are below: twice 21 bits."""
+_MOST_SUMMED = 2**11
+_HALF, _MASK = 21, 2**21 - 1
 _BLOCK = 512  # columns that are compared with all at once
 
 
@@ -118,9 +123,25 @@ class RowSums(Measurement):
         """Nothing: outcomes are counted from the middle of their windows."""
         return np.zeros(len(self.matrix), dtype=np.int64)
 
+    @property
+    def share(self) -> int:
+        """What is taken from a row's integer for each class, so that they add up to about 0."""
+        return (1 << self.y_bits) // self.classes
+
+    @property
+    def origin(self) -> Limits:
+        """The outcome whose integer is 0: the middle of the window, or the share of each class."""
+        part = 0.5 if self.classes == 1 else math.ldexp(self.share, -self.y_bits)
+        return self.lower + (self.upper - self.lower) * part
+
     def sensitivity(self) -> int:
         """How far one row, or one person's rows, can move the sums, in lattice steps, rounded up."""
-        return _root_up((self.population.each << self.y_bits) ** 2 * largest_squared_norm(self.matrix))
+        squared = 4**self.y_bits * largest_squared_norm(self.matrix)
+        if self.classes > 1:
+            # Lemma 23: a row changes its class, or keeps it and goes to a cell with an opposite column.
+            own = 4**self.y_bits - self.share * (2 ** (self.y_bits + 1) - self.classes * self.share)
+            squared = max(2 * squared, own * furthest_squared(self.matrix, origin=False))
+        return _root_up(self.population.each**2 * squared)
 
     def largest_sum(self) -> int:
         """Largest absolute value that a sum can take, wherever rows are."""
@@ -133,6 +154,9 @@ class RowSums(Measurement):
             raise AssertionError("columns are not for the grid's cells")
         if self.y_bits < 1 and not isinstance(self, Counts):
             raise AssertionError("outcomes have no middle to be counted from")
+        distances = self.classes > 1 or isinstance(self, Counts)
+        if distances and _largest(self.matrix) >= _MOST_COUNTED:
+            raise AssertionError("a column is too long for exact distances")
         super().check()
 
 
@@ -146,10 +170,8 @@ class Counts(RowSums):
         return _root_up(self.population.each**2 * squared)
 
     def check(self) -> None:
-        if self.y_bits != 0 or (self.lower, self.upper) != (0.0, 1.0):
+        if self.y_bits != 0 or (self.lower, self.upper) != (0.0, 1.0) or self.classes != 1:
             raise AssertionError("a row does not count as one")
-        if _largest(self.matrix) >= _MOST_COUNTED:
-            raise AssertionError("a column is too long for exact distances")
         super().check()
 
 
@@ -202,12 +224,13 @@ def make_sums(
     delta: float,
     mu: float,
     part: Part,
+    classes: int = 1,
 ) -> RowSums:
-    """Sums on a fine lattice, with noise for this mu.
+    """Sums on a fine lattice, with noise for this mu; of several `classes`, those of each.
 
     B has columns of norm at most 1, for outcomes in units of their windows, times the widest's width.
     """
-    total = _room(population, 1 / mu)
+    total = _room(population, _reach(classes) / mu)
     y_bits = min(Y_BITS, total * 4 // 9)
     matrix_bits = min(MATRIX_BITS, total - y_bits)
     return _with_noise(
@@ -224,6 +247,7 @@ def make_sums(
             population=population,
             grid=grid,
             estimated=estimated,
+            classes=classes,
         ),
         mu,
     )
@@ -270,10 +294,15 @@ def equal_columns(bits: int, n: int) -> IntArray:
     return frozen(np.full((1, n), 2**bits, dtype=np.int64))
 
 
-def has_room(population: Population, mu: float) -> bool:
+def has_room(population: Population, mu: float, classes: int = 1) -> bool:
     """Whether integers have room for sums with this mu, whatever their matrix will be."""
-    bits = min(_room(population, 1 / mu), Y_BITS + MATRIX_BITS)
+    bits = min(_room(population, _reach(classes) / mu), Y_BITS + MATRIX_BITS)
     return bits >= 20 and 2.0 ** (bits - 1) * population.each / mu >= SIGMA_FLOOR
+
+
+def _reach(classes: int) -> float:
+    """How far one row can move sums at most, for columns of norm 1 and outcomes in [0, 1]."""
+    return 1.0 if classes == 1 else 2.0
 
 
 def _room(population: Population, scale: float) -> int:
@@ -306,34 +335,40 @@ def furthest_squared(matrix: IntArray, origin: bool) -> int:
         matrix = np.column_stack([matrix, np.zeros(len(matrix), dtype=np.int64)])
     if matrix.shape[1] > MOST_PAIRED:
         return 4 * largest_squared_norm(matrix)
-    real = matrix.astype(np.float64)
-    real = real - real.mean(axis=1, keepdims=True)  # distances stay, and rounding errors become smaller
-    norms = np.einsum("ij,ij->j", real, real)
-    blocks = [slice(start, start + _BLOCK) for start in range(0, real.shape[1], _BLOCK)]
-    largest = max(float(_apart(real, norms, some).max()) for some in blocks)
-    # Errors of a squared distance are below (q + 10) 2^-52 of the largest norm squared, which is no more than
-    # the largest distance squared: pairs within a far wider band are compared in exact integers.
-    found = 0
-    for some in blocks:
-        one, other = np.nonzero(_apart(real, norms, some) >= largest * (1 - 1e-9))
-        if len(one):
-            found = max(found, *squared_norms(matrix[:, one + some.start] - matrix[:, other]))
-    return found
+    if len(matrix) > _MOST_SUMMED or _largest(matrix) >= _MOST_COUNTED:  # only a file can hold such
+        columns = matrix.T.tolist()
+        return max(_squared_norm(map(sub, one, other)) for one in columns for other in columns)
+    # An entry is h 2^21 + l, with |h| and l at most 2^21: sums of up to 2^11 products of two such are
+    # integers below 2^53, which floating point adds up exactly, in whatever order.
+    high, low = ((matrix >> _HALF).astype(np.float64), (matrix & _MASK).astype(np.float64))
+    blocks = [slice(start, start + _BLOCK) for start in range(0, matrix.shape[1], _BLOCK)]
+    return max(_furthest_of(high, low, some) for some in blocks)
 
 
-def _apart(real: FloatArray, norms: FloatArray, some: slice) -> FloatArray:
-    """(n, M) squared distances of some columns from all."""
-    apart: FloatArray = norms[some, None] + norms - 2 * real[:, some].T @ real
-    return apart
+def _furthest_of(high: FloatArray, low: FloatArray, some: slice) -> int:
+    """Largest squared distance of some columns from all, with differences h 2^21 + l."""
+    hh, ll = _products(high, high, some), _products(low, low, some)
+    hl = _products(high, low, some) + _products(low, high, some)
+    # Carried over, so that the largest is the one whose digits are.
+    hl += ll >> _HALF
+    hh += hl >> _HALF
+    digits = hh.ravel(), (hl & _MASK).ravel(), (ll & _MASK).ravel()
+    first = int(digits[0].max())
+    rest = digits[0] == first
+    second = int(digits[1][rest].max())
+    third = int(digits[2][rest & (digits[1] == second)].max())
+    return (first << 2 * _HALF) + (second << _HALF) + third
 
 
-def squared_norms(columns: IntArray) -> list[int]:
-    """Squared norm of each column, exactly: of fewer than 2^10 entries below 2^42 their halves' sums fit."""
-    if len(columns) >= 2**10 or _largest(columns) >= 2**42:  # only a file can hold such
-        return [sum(entry**2 for entry in column) for column in columns.T.tolist()]
-    high, low = columns >> 16, columns & 0xFFFF
-    sums = ((a * b).sum(axis=0).tolist() for a, b in ((high, high), (high, low), (low, low)))
-    return [(hh << 32) + (hl << 17) + ll for hh, hl, ll in zip(*sums, strict=True)]
+def _products(one: FloatArray, other: FloatArray, some: slice) -> IntArray:
+    """(n, M) <x - x', y - y'> for some columns with all."""
+    whole = np.einsum("ij,ij->j", one, other).astype(np.int64)
+    between = (one[:, some].T @ other).astype(np.int64) + (other[:, some].T @ one).astype(np.int64)
+    return np.asarray(whole[some, None] + whole - between)
+
+
+def _squared_norm(column: Iterable[int]) -> int:
+    return sum(entry**2 for entry in column)
 
 
 def _largest(matrix: IntArray) -> int:

@@ -12,7 +12,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.gp import check_bounds
 from cloakgp.model.hyperprior import PERIODS, Hyperprior
 from cloakgp.model.inducing import check_inducing
-from cloakgp.model.outcome import LINKS, REAL, as_outcome, bounds_for
+from cloakgp.model.outcome import LINKS, REAL, Label, as_outcome, bounds_for
 from cloakgp.rows.columns import DATE, Columns
 from cloakgp.rows.inputs import as_inputs
 from cloakgp.rows.sources import as_source
@@ -41,6 +41,10 @@ class AutoGP:
         What outcomes are. For yes/no (True and False, or 1 and 0) the model is of a probability, for counts
         (0, 1, 2, ...) of a rate: predictions and their intervals stay within what these can be. See
         ``docs/outcomes.md``.
+    classes : two or more values, optional
+        What outcomes may be, public, instead of `outcome`: texts, whole numbers or truth values, such as
+        ("no", "yes"), which is yes/no by other names, or ("car", "bus", "train"). The model is of each
+        class's probability. An outcome that is none of them is missing.
     kernels : names out of {"EQ", "Matern32", "Matern52"}, optional
         Families of the smooth part; "EQ" if absent.
     prior : Hyperprior, optional
@@ -72,12 +76,14 @@ class AutoGP:
     inducing: int | FloatArray | None
     seasons: tuple[tuple[str | int, str | float], ...]
     outcome: str
+    classes: tuple[Label, ...]
 
     def __init__(
         self,
         bounds: Any = None,
         *,
         outcome: str = REAL,
+        classes: Any = None,
         kernels: Any = None,
         prior: Hyperprior | None = None,
         categories: Any = None,
@@ -89,7 +95,8 @@ class AutoGP:
             raise ArgumentTypeError("prior", "must be a cloakgp.Hyperprior", type(prior).__name__)
         if prior is not None and kernels is not None:
             raise ArgumentError("kernels", "must be left out where prior is given, which names them too")
-        bounds = check_bounds(bounds_for(as_outcome(outcome), bounds))
+        outcome, named = as_outcome(outcome, classes)
+        bounds = check_bounds(bounds_for(outcome, bounds))
         prior = _prior(prior, kernels, outcome, bounds)
         if categories is not None:
             prior = replace(prior, categories=categories)
@@ -102,6 +109,7 @@ class AutoGP:
             "inducing": check_inducing(inducing),
             "seasons": _pairs(seasons),
             "outcome": outcome,
+            "classes": named,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -222,7 +230,9 @@ class AutoGP:
 
     def __repr__(self) -> str:
         shown = f"bounds={self.bounds}, kernels={self.prior.kernels}"
-        if self.outcome != REAL:
+        if self.classes:
+            shown += f", classes={self.classes}"
+        elif self.outcome != REAL:
             shown += f", outcome={self.outcome!r}"
         if self.prior.categories:
             shown += f", categories={self.prior.categories}"

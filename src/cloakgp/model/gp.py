@@ -14,7 +14,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.model.inducing import APPROXIMATIONS, check_inducing, choose_inducing
 from cloakgp.model.levels import check_levels, with_places
-from cloakgp.model.outcome import REAL, as_outcome, bounds_for, check_options, of_outcome
+from cloakgp.model.outcome import REAL, Label, as_outcome, bounds_for, check_options, of_outcome
 from cloakgp.model.windows import (
     Given,
     Middle,
@@ -80,6 +80,9 @@ class GP:
         What outcomes are. For yes/no, `kernel` and `mean` are of f with Pr[yes] = Phi(f), and `noise` and
         `bounds` are left out; for counts, of f with rate exp(f), and `noise` is the variance of a count over
         its rate, 1 if absent. See ``docs/outcomes.md``.
+    classes : two or more values, optional
+        What outcomes may be, public, instead of `outcome`; see :class:`cloakgp.AutoGP`. `kernel` and `mean`
+        are then of each class's f.
     noise_function : callable, optional
         With one `noise` per row: the function of X that gives the variance elsewhere, if there is one. Where
         `noise` is a function, that.
@@ -100,6 +103,7 @@ class GP:
     downweight: str | None
     noise_function: Callable[[FloatArray], Any] | None
     outcome: str
+    classes: tuple[Label, ...]
 
     def __init__(
         self,
@@ -112,8 +116,10 @@ class GP:
         downweight: str | None = None,
         noise_function: Callable[[FloatArray], Any] | None = None,
         outcome: str = REAL,
+        classes: Any = None,
     ) -> None:
-        low, high = as_bounds(bounds_for(as_outcome(outcome), bounds))
+        outcome, named = as_outcome(outcome, classes)
+        low, high = as_bounds(bounds_for(outcome, bounds))
         noise, mean = of_outcome(outcome, noise, mean, (low, high))
         if mean is not None:
             mean = as_given(mean, "mean")
@@ -131,6 +137,7 @@ class GP:
             "downweight": _downweight(downweight),
             "noise_function": _noise_function(noise_function, noise),
             "outcome": outcome,
+            "classes": named,
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)

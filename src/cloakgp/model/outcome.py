@@ -1,8 +1,9 @@
-"""What an outcome is: a real number, yes or no, or a count; and how it hangs on a function f without bounds.
+"""What an outcome is: a real number, yes or no, a count, or one of several classes; and how it hangs on f.
 
 A Gaussian process may take any value. A probability may not, nor may a rate; so where outcomes are yes or no
-the model is of f with Pr[yes] = Phi(f), and where they are counts, of f with rate exp(f). What is measured of
-outcomes is the same sums as ever: only the reader's model of them differs.
+the model is of f with Pr[yes] = Phi(f), and where they are counts, of f with rate exp(f). Of several classes
+each is yes or no, with an f of its own. What is measured of outcomes is the same sums as ever: only the
+reader's model of them differs.
 """
 
 from __future__ import annotations
@@ -17,7 +18,14 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 
-REAL, YES_NO, COUNT = "real", "yes/no", "count"
+REAL, YES_NO, COUNT, CLASSES = "real", "yes/no", "count", "classes"
+CHANCES = (YES_NO, CLASSES)
+"""Those that are zeros and ones."""
+NO_YES = (False, True)
+"""The two classes of yes/no outcomes, if nobody names others."""
+MOST_CLASSES = 100
+Label = str | bool | int | float
+"""What a class may be called."""
 _FAR = 3.5  # Phi of it is as good as 1
 _RANGE = 1000.0  # a rate this many times below the upper bound is as good as 0
 
@@ -86,6 +94,12 @@ class YesNo:
         return np.asarray(no + (yes - no) * mean)
 
 
+class OneOf(YesNo):
+    """The same of each of several classes: is it this one? The f's know nothing of each other."""
+
+    name = CLASSES
+
+
 class Count:
     """y has mean exp(f), which is no larger than the upper bound, and variance `noise` times that.
 
@@ -142,23 +156,56 @@ class _Gamma:
         )
 
 
-LINKS: dict[str, Link] = {YES_NO: YesNo(), COUNT: Count()}
-OUTCOMES = (REAL, *LINKS)
+LINKS: dict[str, Link] = {YES_NO: YesNo(), COUNT: Count(), CLASSES: OneOf()}
+OUTCOMES = (REAL, YES_NO, COUNT)
 
 
-def as_outcome(outcome: Any) -> str:
-    """The word for what outcomes are."""
-    return checks.choice(outcome, "outcome", OUTCOMES)
+def as_outcome(outcome: Any, classes: Any = None) -> tuple[str, tuple[Label, ...]]:
+    """The word for what outcomes are, and the classes that they are of, if these are named.
+
+    Two classes are no and yes, in this order: one number tells which.
+    """
+    named = () if classes is None else as_classes(classes)
+    found = {0: outcome, 2: YES_NO}.get(len(named), CLASSES)
+    if not named:
+        return checks.choice(outcome, "outcome", OUTCOMES), ()
+    if outcome not in (REAL, found):
+        raise ArgumentError("outcome", "must be left out where classes are named", repr(outcome))
+    return found, named
+
+
+def as_classes(classes: Any) -> tuple[Label, ...]:
+    """Public names of classes: two or more, all different; an empty tuple is none."""
+    remedy = (
+        'Such as ("no", "yes"), or ("red", "green", "blue"): all that outcomes may be, from public knowledge.'
+    )
+    try:
+        named = tuple(one.item() if isinstance(one, np.generic) else one for one in classes)
+        fine = not isinstance(classes, str) and all(_is_label(one) for one in named)
+    except TypeError:
+        named, fine = (), False
+    if not fine or len(named) == 1 or len(named) > MOST_CLASSES or len(set(named)) < len(named):
+        expected = f"must be 2 to {MOST_CLASSES} different values: texts, whole numbers or truth values"
+        raise ArgumentError("classes", expected, repr(classes)[:100], remedy)
+    return named
+
+
+def _is_label(one: Any) -> bool:
+    return type(one) in (str, bool, int) or (type(one) is float and math.isfinite(one))
+
+
+def _named(outcome: str) -> str:
+    return CLASSES if outcome == CLASSES else f"{outcome} outcomes"
 
 
 def bounds_for(outcome: str, bounds: Any) -> Any:
     """Bounds that go with an outcome: (0, 1) for yes and no, and no others."""
-    if outcome == YES_NO:
+    if outcome in CHANCES:
         if bounds is None:
             return (0.0, 1.0)
         if tuple(np.ravel(np.asarray(bounds, dtype=object))) != (0, 1):
-            remedy = "Leave them out. Outcomes are True and False, or 1 and 0."
-            raise ArgumentError("bounds", "must be (0, 1) for yes/no outcomes", repr(bounds), remedy)
+            remedy = "Leave them out. Outcomes are True and False, 1 and 0, or one of the classes."
+            raise ArgumentError("bounds", f"must be (0, 1) for {_named(outcome)}", repr(bounds), remedy)
         return (0.0, 1.0)
     if outcome == COUNT:
         from cloakgp.model.windows import check_bounds
@@ -174,9 +221,9 @@ def of_outcome(outcome: str, noise: Any, mean: Any, bounds: tuple[Any, Any]) -> 
     """A known model's noise and mean: of f, where outcomes are yes or no, or counts."""
     if outcome not in LINKS:
         return noise, mean
-    if noise is not None and outcome == YES_NO:
+    if outcome in CHANCES and not (noise is None or (isinstance(noise, float) and noise == 1.0)):
         remedy = "The scatter of an outcome follows from its probability."
-        raise ArgumentError("noise", "must be left out for yes/no outcomes", repr(noise), remedy)
+        raise ArgumentError("noise", f"must be left out for {_named(outcome)}", repr(noise), remedy)
     noise = 1.0 if noise is None else checks.positive(noise, "noise", "It is the variance over the mean.")
     if mean is None:
         low, high = LINKS[outcome].latent(bounds)
@@ -197,4 +244,4 @@ def check_options(outcome: str, **given: Any) -> None:
     for name, value in given.items():
         if value not in allowed[name]:
             remedy = "Such a release is made for its denoised predictions, as those in stages are."
-            raise ArgumentError(name, f"must be left out for {outcome} outcomes", repr(value), remedy)
+            raise ArgumentError(name, f"must be left out for {_named(outcome)}", repr(value), remedy)

@@ -1,7 +1,8 @@
 """The exact GP on torch tensors, on a GPU for instance: the extra ``torch``.
 
 The Gram matrix is the one large thing (80 GB for 100,000 rows). It is filled a strip of rows at a
-time, only below the diagonal, and overwritten by its own Cholesky factor, so memory holds it once.
+time, only below the diagonal, and overwritten by its own Cholesky factor, so memory holds it once. A design
+that multiplies with it gets it back when the factor has done its work.
 Nothing private comes here: a plan needs no y.
 """
 
@@ -61,13 +62,29 @@ class TorchExactGP:
         self.posterior_variance = (prior - self.explained_variance).clamp(min=0.0)
 
     def times_covariance(self, B: Tensor) -> Tensor:
-        """B (Kff + S); Kff is computed again, since its factor took its place."""
+        """B (Kff + S)."""
         product = B * self._noise
         for rows in _blocks(self.n_rows):
-            before, corner = self._strip(rows)
+            kept = self._covariance
+            before, corner = (
+                self._strip(rows) if kept is None else (kept[rows, : rows.start], kept[rows, rows])
+            )
             product[:, : rows.start] += B[:, rows] @ before
             product[:, rows] += B[:, : rows.start] @ before.T + B[:, rows] @ corner
         return product
+
+    @cached_property
+    def _covariance(self) -> Tensor | None:
+        """Kff up to its diagonal, where its factor was; None where there is no room for it.
+
+        Designs that multiply with it do so a hundred times: its kernel's values are computed once.
+        """
+        try:
+            kept = torch.empty((self.n_rows, self.n_rows), dtype=torch.float64, device=self._X.device)
+        except torch.OutOfMemoryError:
+            return None
+        self._fill(kept)
+        return kept
 
     def columns(self, rows: slice | Rows) -> Tensor:
         """Columns of C that belong to these rows of X."""
@@ -82,12 +99,16 @@ class TorchExactGP:
         """The Cholesky factor with the smallest jitter, from none upwards, that works."""
         gram = torch.empty((self.n_rows, self.n_rows), dtype=torch.float64, device=self._X.device)
         for jitter in jitters(self.scale):
-            for rows in _blocks(self.n_rows):
-                gram[rows, : rows.start], gram[rows, rows] = self._strip(rows)
+            self._fill(gram)
             gram.diagonal().add_(self._noise + jitter)
             if cholesky_in_place(gram):
                 return gram, jitter
         raise ValueError(NOT_PSD)
+
+    def _fill(self, gram: Tensor) -> None:
+        """Kff up to its diagonal; what is above the blocks there is left as it was."""
+        for rows in _blocks(self.n_rows):
+            gram[rows, : rows.start], gram[rows, rows] = self._strip(rows)
 
     def _strip(self, rows: slice) -> tuple[Tensor, Tensor]:
         """Kff of these rows and those before them, and of these rows among themselves."""

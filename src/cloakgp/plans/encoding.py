@@ -12,6 +12,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import container, schema, signing
 from cloakgp.files.container import Array, ReleaseFileError
+from cloakgp.files.labels import NONE, Labels
 from cloakgp.files.reading import plan_digest, read, read_plan
 from cloakgp.files.schema import DENSE, DTYPES, FACTORED, FORMAT, PER_ROW, SCHEMA, WITHHELD
 from cloakgp.kernels import Kernel, as_kernel
@@ -57,16 +58,27 @@ class Encodable(Protocol):
         ...
 
 
-def encode(plan: Encodable, z: IntArray, receipt: Receipt | None = None, sign_with: Any = None) -> bytes:
+def encode(
+    plan: Encodable,
+    z: IntArray,
+    receipt: Receipt | None = None,
+    sign_with: Any = None,
+    labels: Labels = NONE,
+) -> bytes:
     """The bytes of a release file."""
     manifest, arrays = _described(plan)
     manifest["ledger"] = None if receipt is None else {"entry": receipt.entry, "head": receipt.head}
-    manifest[schema.CUSTODIANS_WORDS] = {} if receipt is None else {"dataset": receipt.dataset}
+    manifest[schema.CUSTODIANS_WORDS] = custodians_words(receipt, labels)
     arrays["z"] = np.asarray(z, dtype=DTYPES["z"][0])
     signature = None
     if sign_with is not None:
         signature = signing.sign(container.sealed(manifest, arrays)["sha256"], sign_with)
     return container.pack(manifest, arrays, signature)
+
+
+def custodians_words(receipt: Receipt | None, labels: Labels) -> dict[str, str]:
+    """All words that the custodian chose."""
+    return labels.words() | ({} if receipt is None else {"dataset": receipt.dataset})
 
 
 def encode_plan(plan: Encodable) -> bytes:
@@ -149,6 +161,11 @@ class Contents:
     def z(self) -> IntArray:
         """The noisy measurements."""
         return self.arrays["z"]
+
+    @property
+    def labels(self) -> Labels:
+        """Title, units, source and date, as far as the custodian gave them."""
+        return Labels.from_words(self.manifest[schema.CUSTODIANS_WORDS])
 
     @property
     def within(self) -> float | None:

@@ -13,12 +13,13 @@ from cloakgp.accounting import Gaussian
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.files import atomic, schema
 from cloakgp.files.container import ReleaseFileError
+from cloakgp.files.labels import NONE, Labelled, Labels
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.unit import check_unit
 from cloakgp.model.prior_draws import draw_prior
-from cloakgp.plans import encoding
+from cloakgp.plans import encoding, showing
 from cloakgp.plans.base import PlanBase
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
@@ -206,6 +207,18 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         values: FloatArray = self.rkhs_sensitivity * self.measurement.noise_scale * rest
         return values
 
+    def to_frame(self, X: Any = None, *, backend: str = "pandas") -> Any:
+        """Inputs as a table with the std of the privacy noise there: those given, or the function's points.
+
+        `backend` is "pandas", "polars" or "pyarrow"; it must be installed.
+        """
+        X = self.points if X is None else as_points(X, "X", self.points.shape[1], self.columns)
+        return showing.frame(self.columns, X, {"noise_std": self.noise_at(X)}, backend)
+
+    def _repr_html_(self) -> str:
+        facts = showing.facts(self.certificate, self.columns, noise_std=self.noise_at(self.points))
+        return showing.page("Plan of a whole function", facts | {"bound": self.certificate.bound}, False)
+
     def __repr__(self) -> str:
         c = self.certificate
         return (
@@ -215,7 +228,7 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FunctionRelease(Remodelled):
+class FunctionRelease(Remodelled, Labelled):
     """A function that may be published whole. Made by :meth:`FunctionPlan.release`."""
 
     plan: FunctionPlan
@@ -223,6 +236,8 @@ class FunctionRelease(Remodelled):
     """(q,) noisy integer measurements: all that y left behind."""
     receipt: Receipt | None = None
     """Where the release stands in the ledger that paid for it."""
+    labels: Labels = NONE
+    """Title, units, source and date, for pictures and reports: see :meth:`labelled`."""
 
     def query(self, X: Any, *, return_std: bool = False) -> Any:
         """The released function at `X`, with the std of its privacy noise if asked.
@@ -272,9 +287,29 @@ class FunctionRelease(Remodelled):
         """(n, len(X)) draws of f from its posterior, by public randomness; free."""
         return self.posterior.sample(X, n, seed)
 
+    def to_frame(self, X: Any = None, *, backend: str = "pandas") -> Any:
+        """Inputs as a table with the released function there and the std of its privacy noise.
+
+        Parameters
+        ----------
+        X : table or (n, D) array, optional
+            Where it is asked, free; at its own points if absent.
+        backend : {"pandas", "polars", "pyarrow"}
+            Whose table it is; it must be installed.
+        """
+        columns, points = self.plan.columns, self.plan.points
+        X = points if X is None else as_points(X, "X", points.shape[1], columns)
+        values, std = self.released_at(X)
+        return showing.frame(columns, X, {"released": values, "noise_std": std}, backend)
+
+    def _repr_html_(self) -> str:
+        noise = self.plan.noise_at(self.plan.points)
+        facts = showing.facts(self.certificate, self.plan.columns, noise_std=noise)
+        return showing.page("Release of a whole function", facts, self.certificate.insecure)
+
     def save(self, path: str | os.PathLike[str], *, sign_with: Any = None) -> None:
         """Write the release file, as for :meth:`Release.save`."""
-        atomic.write(path, encoding.encode(self.plan, self.z, self.receipt, sign_with))
+        atomic.write(path, encoding.encode(self.plan, self.z, self.receipt, sign_with, self.labels))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> FunctionRelease:
@@ -282,7 +317,7 @@ class FunctionRelease(Remodelled):
         contents = encoding.read_contents(path, kernel)
         if contents.kind != FunctionPlan.kind:
             raise ReleaseFileError("path: this file holds predictions; read it with Release.load.")
-        return cls(FunctionPlan.from_contents(contents), contents.z, contents.receipt)
+        return cls(FunctionPlan.from_contents(contents), contents.z, contents.receipt, contents.labels)
 
     def __repr__(self) -> str:
         c = self.certificate

@@ -11,7 +11,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.measurements.unit import OUTCOME, Unit
-from cloakgp.model.outcome import REAL
+from cloakgp.model.outcome import NO_YES, REAL, YES_NO, Label
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
@@ -27,6 +27,7 @@ def taken(
     unit: Unit = OUTCOME,
     partition: str = "",
     outcome: str = REAL,
+    classes: tuple[Label, ...] = (),
 ) -> tuple[Given, ...]:
     """What each release promised and answered; or an error that says why it cannot be taken into account."""
     if isinstance(releases, (Release, StagedRelease, FunctionRelease)) or not isinstance(releases, Iterable):
@@ -50,6 +51,12 @@ def taken(
         own = release.plan.rule.outcome if isinstance(release, StagedRelease) else outcome
         if own != outcome:  # what its windows do to outcomes is told in units of another f
             raise ArgumentError(name, f"must be of {outcome} outcomes, as the plan is", own)
+        if (
+            isinstance(release, StagedRelease)
+            and outcome == YES_NO
+            and release.classes != (classes or NO_YES)
+        ):
+            raise ArgumentError(name, f"must be of {classes or NO_YES}, as the plan is", f"{release.classes}")
         if release.plan.partition != partition:
             raise ArgumentError(name, "must be of the same people, with the same rows each; its are others")
         if release.plan.X is None or not np.array_equal(np.asarray(release.plan.X), np.asarray(X)):

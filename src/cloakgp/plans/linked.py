@@ -12,10 +12,13 @@ from dataclasses import replace
 import numpy as np
 
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate
-from cloakgp.plans.stages import Rule, Stage
+from cloakgp.plans.stages import Rule, Stage, Walk
+from cloakgp.posterior.classes import ClassState, apart
 from cloakgp.posterior.conditioning import Line, Posterior
+from cloakgp.posterior.mixture import Reading, State
 from cloakgp.rows.chunks import one_blas_thread
 
 
@@ -25,8 +28,8 @@ def linked_posteriors(
     settings: tuple[Candidate, ...],
     weights: FloatArray,
     models: Sequence[GP],
-) -> tuple[Posterior, ...]:
-    """Each model, given what all stages measured."""
+) -> list[tuple[Posterior, ...]]:
+    """Each model, given what all stages measured; of each class, where outcomes are one of several."""
     assert rule.link is not None
     walk = rule.walk()
     for stage in own:
@@ -34,21 +37,40 @@ def linked_posteriors(
     with one_blas_thread():
         state = walk.mixture.settled(walk.readings, settings, weights, walk.state)
         readings = walk.readings(state)
+    stages = rule.all_stages(own)
+    if not isinstance(state, ClassState):
+        released = [(stage.plan.measurement, stage.z) for stage in stages]
+        return [_posteriors(walk, state, readings, released, models)]
+    found = []
+    for place, (one, told) in enumerate(zip(state.each, apart(readings), strict=True)):
+        # Of one class alone, what was measured is as of yes and no.
+        released = [(replace(stage.plan.measurement, classes=1), stage.curves[place]) for stage in stages]
+        found.append(_posteriors(walk, one, told, released, models))
+    return found
+
+
+def _posteriors(
+    walk: Walk,
+    state: State,
+    readings: Sequence[Reading],
+    released: list[tuple[Measurement, IntArray]],
+    models: Sequence[GP],
+) -> tuple[Posterior, ...]:
+    """Each model, given measurements that are lines about a state of what is known."""
+    rule = walk.rule
     # In units of the noise, at inputs themselves: what an outcome would tell of f.
     whole = walk.stage(*rule.bounds, 1.0, state)
     assert whole.own is not None
     each = whole.own / state.noise / whole.clip.slope**2
-    stages = rule.all_stages(own)
-    released = [(stage.plan.measurement, stage.z) for stage in stages]
     found = []
     for model in models:
         lines = []
-        for stage, reading in zip(stages, readings, strict=True):
-            m, rows, slope = stage.plan.measurement, reading.rows, reading.slope
+        for (m, z), reading in zip(released, readings, strict=True):
+            rows, slope = reading.rows, reading.slope
             assert reading.own is not None
             assert isinstance(model.noise, float)
             edge = m.lower + (m.upper - m.lower) / 2
-            value = (stage.z - m.midpoint).astype(np.float64) * m.step
+            value = (z - m.midpoint).astype(np.float64) * m.step
             shift = value + rows @ (m.counts * (edge - slope * rule.middle)) - reading.value
             apart = model.noise * state.scatter * (reading.own - slope**2 * each)
             extra = reading.covariance - m.noise_scale**2 * np.eye(len(rows)) + (rows * apart) @ rows.T

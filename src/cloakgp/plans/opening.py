@@ -72,15 +72,15 @@ def release_of(
         return (RowsRelease if "grid" in manifest else StagedRelease).from_contents(manifest, arrays, kernel)
     found = contents_of(manifest, arrays, kernel, mean)
     if found.kind == FunctionPlan.kind:
-        return FunctionRelease(FunctionPlan.from_contents(found), found.z, found.receipt)
-    return Release(Plan.from_contents(found), found.z, found.receipt)
+        return FunctionRelease(FunctionPlan.from_contents(found), found.z, found.receipt, found.labels)
+    return Release(Plan.from_contents(found), found.z, found.receipt, found.labels)
 
 
 def encode_release(release: AnyRelease) -> bytes:
     """The bytes of a release's file, of whatever kind."""
     if isinstance(release, StagedRelease):
         return staged_encoding.encode(release)
-    return encoding.encode(release.plan, release.z, release.receipt)
+    return encoding.encode(release.plan, release.z, release.receipt, labels=release.labels)
 
 
 def encode_plan(plan: AnyPlan) -> bytes:

@@ -112,14 +112,14 @@ def _largest_rest(gp: GP, pilot: Inputs) -> float:
     return largest
 
 
-def _columns(planner: Planner, features: Features, rows: Inputs) -> tuple[FloatArray, FloatArray]:
+def _columns(planner: Planner, features: Features, inputs: Inputs) -> tuple[FloatArray, FloatArray]:
     """phi / D of some rows, for outcomes in units as in :attr:`Planner.scaled`; and their information."""
     function = partial(_features, features, planner.gp.approximation)
-    parts = list(sweep(function, rows.X, rows.noise))
+    parts = list(sweep(function, inputs.X, inputs.noise))
     own, gram = np.hstack([part[0] for part in parts]), np.sum([part[1] for part in parts], axis=0)
-    if rows.windows is not None:
-        own *= (rows.windows[:, 1] - rows.windows[:, 0]) / planner.widest
-    own *= planner.rows_by_noise(rows.variances)
+    if inputs.windows is not None:
+        own *= (inputs.windows[:, 1] - inputs.windows[:, 0]) / planner.widest
+    own *= planner.rows_by_noise(inputs.variances)
     return own, gram
 
 

@@ -17,9 +17,9 @@ from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
 from cloakgp.files.schema import is_custom
 from cloakgp.measurements.certificate import certify
-from cloakgp.measurements.lattice import Limits, to_integers
+from cloakgp.measurements.lattice import Limits, Measurement, to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
-from cloakgp.model.arrays import on_host
+from cloakgp.model.arrays import column_dots, like, on_host
 from cloakgp.model.build import OnDevice, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks
@@ -29,6 +29,7 @@ from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.preview import Preview, preview
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
+from cloakgp.progress import Progress
 from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.people import as_people, as_within, for_people
@@ -212,9 +213,15 @@ class Planner:
     ) -> Plan:
         if self.in_passes(design):
             return plan_streamed(self, epsilon, delta, design, calibration, gap)
-        gp, smoother = self.gp, self.smoother
-        solution = self._solution(design, gap, (self.widest / expected_mu) ** 2)
-        parts = [on_host(solution.columns(self.scaled, block)) for block in blocks(len(self.inputs))]
+        pieces = list(blocks(len(self.inputs)))
+        with Progress("model, design, measurements", 2 + len(pieces)) as progress:
+            gp, smoother = self.gp, self.smoother
+            progress.advance()
+            solution, parts = self._solution(design, gap, (self.widest / expected_mu) ** 2), []
+            progress.advance()
+            for block in pieces:
+                parts.append(on_host(solution.columns(self.scaled, block)))
+                progress.advance()
         B, solution = np.hstack(parts), solution.on_host()
         if self.rows_of_each is not None:
             B = B / self.rows_of_each
@@ -250,7 +257,7 @@ class Planner:
             bias=largest_bias(gp, smoother, measurement, reconstruction),
             unbiased=solution.unbiased,
         )
-        return Plan(
+        plan = Plan(
             gp=gp,
             X=self.X,
             X_star=self.X_star,
@@ -264,6 +271,18 @@ class Planner:
             columns=self.columns,
             rows=self.rows,
         )
+        if self.device is not None:  # where the kernel's matrix is still at hand
+            plan.__dict__["expected_error"] = self._expected_error(measurement)
+        return plan
+
+    def _expected_error(self, measurement: Measurement) -> FloatArray:
+        """The plan's, by the smoother and where that is."""
+        smoother = self.smoother
+        B = like(smoother.cross, measurement.real_matrix())
+        gain = denoising_gain(smoother, B, measurement.noise_scale**2)
+        left = smoother.posterior_variance + smoother.explained_variance
+        left = on_host(left - column_dots(gain.T, B @ smoother.cross))
+        return frozen(np.sqrt(np.maximum(left, 0.0)))
 
     def compare(
         self,

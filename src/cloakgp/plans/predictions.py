@@ -18,6 +18,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError
 from cloakgp.files import atomic, schema
 from cloakgp.files.container import ReleaseFileError
+from cloakgp.files.labels import NONE, Labelled, Labels
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
@@ -252,7 +253,7 @@ class Plan(PlanBase["Release"]):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Remodelled):
+class Release(Remodelled, Labelled):
     """Predictions that may be published. Made by :meth:`Plan.release`, or :meth:`load`.
 
     It holds the public plan and the noisy measurements `z`, and nothing else that depends on y:
@@ -264,6 +265,8 @@ class Release(Remodelled):
     """(q,) noisy integer measurements: all that y left behind."""
     receipt: Receipt | None = None
     """Where the release stands in the ledger that paid for it."""
+    labels: Labels = NONE
+    """Title, units, source and date, for pictures and reports: see :meth:`labelled`."""
 
     @property
     def X_star(self) -> FloatArray:
@@ -376,7 +379,7 @@ class Release(Remodelled):
             From the `cryptography` package (extra ``sign``). The signature lets a reader check
             that the custodian made this file: see :func:`cloakgp.verify`.
         """
-        atomic.write(path, encoding.encode(self.plan, self.z, self.receipt, sign_with))
+        atomic.write(path, encoding.encode(self.plan, self.z, self.receipt, sign_with, self.labels))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, kernel: Any = None, mean: Any = None) -> Release:
@@ -397,7 +400,7 @@ class Release(Remodelled):
             raise ReleaseFileError(
                 "path: this file holds a whole function; read it with FunctionRelease.load, or cloakgp.load."
             )
-        return cls(Plan.from_contents(contents), contents.z, contents.receipt)
+        return cls(Plan.from_contents(contents), contents.z, contents.receipt, contents.labels)
 
     def to_frame(self, *, level: float = 0.95, backend: str = "pandas") -> Any:
         """The test points as a table: the denoised prediction, its std and interval, and what was released.

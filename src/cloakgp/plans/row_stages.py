@@ -117,6 +117,7 @@ def _described_stage(
     if number == 0:
         return StagePlan(Counts(matrix=arrays["matrix"], lower=0.0, upper=1.0, **kept), None, None)
     kept["estimated"] = arrays["counts"]
+    kept["classes"] = rule.n_curves
     measurement = RowSums(matrix=arrays["matrix"], lower=arrays["lower"], upper=arrays["upper"], **kept)
     line, spread = Line(arrays["slope"], arrays["shift"], arrays["extra"]), None
     if words["spread"] is not None:
@@ -126,7 +127,7 @@ def _described_stage(
             upper=rule.bounds[1],
             centre=arrays["centre"],
             limit=words["spread"]["limit"],
-            **{**kept, **lattice_of(words["spread"]), "part": Part(shares[1], promise.most)},
+            **{**kept, **lattice_of(words["spread"]), "part": Part(shares[1], promise.most), "classes": 1},
         )
     return StagePlan(measurement, spread, line)
 
@@ -150,6 +151,8 @@ class RowWalk(Walk):
     def stage(self, lower: Any, upper: Any, mu: float, state: State | None = None) -> staging.Stage:
         stage = super().stage(lower, upper, mu, state)
         stage.errors = None if self.density is None else self.density.errors
+        if self.rule.n_curves > 1:
+            stage.origin = np.full(len(stage.origin), 1 / self.rule.n_curves)  # as near as integers allow
         return stage
 
     def next_stage(self, number: int) -> StagePlan:
@@ -165,7 +168,7 @@ class RowWalk(Walk):
         windows = self.windows()
         stage = self.stage(*windows, mu / population.each)
         B = stage.rows() * (stage.window[1] - stage.window[0])
-        m = make_sums(B, windows, rule.counts, rule.grid, population, *kept, mu, part)
+        m = make_sums(B, windows, rule.counts, rule.grid, population, *kept, mu, part, rule.n_curves)
         line = self.line(stage, m)
         if not spread_share:
             return StagePlan(m, None, line)

@@ -15,6 +15,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.measurements.staged_certificate import certify_stages
 from cloakgp.measurements.whole_rows import Population, has_room
 from cloakgp.model.hyperprior import Hyperprior, Known
+from cloakgp.model.outcome import CLASSES
 from cloakgp.plans.reconstruction import relative_weights
 from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.staged_planner import MOST_COLUMNS, most_numbers
@@ -52,7 +53,7 @@ def make_rows_plan(
         raise ArgumentError("grid", f"must have at most {MOST_COLUMNS} inputs", str(len(grid.axes)))
     prior = replace(model.prior_for(grid.columns, len(grid.axes)), categories=grid.columns.categories)
     asked = epsilon, delta, weights, max_rows
-    return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages, model.outcome)
+    return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages, model)
 
 
 def make_known_rows_plan(
@@ -74,7 +75,7 @@ def make_known_rows_plan(
         remedy = "Noise of each row, and downweight, which looks at X, would tell of private inputs."
         raise ArgumentError("gp", "must have one noise variance, and no downweight", remedy=remedy)
     asked = epsilon, delta, weights, max_rows
-    return _planned(Known(gp), bounds, gp.inducing, grid, n, X_star, *asked, None, gp.outcome)
+    return _planned(Known(gp), bounds, gp.inducing, grid, n, X_star, *asked, None, gp)
 
 
 def _check_grid(grid: Any) -> None:
@@ -96,8 +97,10 @@ def _planned(
     weights: Any,
     max_rows: int | None,
     stages: int | None,
-    outcome: str,
+    model: AutoGP | GP,
 ) -> RowsPlan:
+    outcome, classes = model.outcome, model.classes
+    curves = len(classes) if outcome == CLASSES else 1
     population = _population(n, max_rows)
     epsilon, delta = calibrate.promise(epsilon, delta, population.size)
     if stages is not None and stages < 2:
@@ -108,11 +111,11 @@ def _planned(
     remedy = "To ignore a test point, leave it out of X_star."
     weights = relative_weights(checks.vector(weights, "weights", len(points), positive=True, remedy=remedy))
     shares, kappa = _schedule(stages, outcome)
-    most = most_row_numbers(len(points), len(grid), len(shares))
+    most = most_row_numbers(len(points), len(grid), len(shares), curves)
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
     for share in shares[1:]:
         for part in (share, share * (1 - staging.SCALE_SHARE), share * staging.SCALE_SHARE):
-            if not has_room(population, mu * math.sqrt(part)):
+            if not has_room(population, mu * math.sqrt(part), curves):
                 raise ValueError(
                     f"epsilon={epsilon:g} with up to {population.most} rows leaves too few bits for exact "
                     "noise; use a smaller epsilon, or a larger one if it is tiny."
@@ -129,6 +132,7 @@ def _planned(
         grid=grid,
         population=population,
         outcome=outcome,
+        classes=classes,
         columns=grid.columns,
     )
     with one_blas_thread():
@@ -157,6 +161,6 @@ def _schedule(stages: int | None, outcome: str) -> staging.Schedule:
     return staging.Schedule((COUNT_SHARE, *((1 - COUNT_SHARE) * share for share in shares)), kappa)
 
 
-def most_row_numbers(test_points: int, cells: int, stages: int) -> int:
-    """At most how many numbers are released, whatever the designs will be."""
-    return most_numbers(MOST_WANTED, cells, 1) + most_numbers(test_points, cells, stages - 1)
+def most_row_numbers(test_points: int, cells: int, stages: int, curves: int = 1) -> int:
+    """At most how many numbers are released, whatever the designs will be; `curves` are classes."""
+    return most_numbers(MOST_WANTED, cells, 1) + most_numbers(test_points, cells, stages - 1, curves)

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -19,8 +19,17 @@ BACKENDS = ("pandas", "polars", "pyarrow")
 def interval(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatArray]:
     """A prediction, its std, and the two ends between which f lies with this probability."""
     level = checks.number(level, "level", above=0.0, below=1.0, remedy="0.95 is common.")
-    half = norm.ppf(0.5 + level / 2) * std
+    half = ndtri(0.5 + level / 2) * std
     return {"prediction": mean, "std": std, "lower": mean - half, "upper": mean + half}
+
+
+def by_class(classes: Any, chances: FloatArray, **more: FloatArray) -> dict[str, FloatArray]:
+    """Each class's probability by its name, and what else there is beside it: columns of (n, K) arrays."""
+    found = {}
+    for place, name in enumerate(classes):
+        found[f"{name}"] = chances[:, place]
+        found |= {f"{name} {what}": values[:, place] for what, values in more.items()}
+    return found
 
 
 def frame(columns: Columns | None, X: FloatArray, numbers: dict[str, FloatArray], backend: Any) -> Any:
@@ -59,15 +68,17 @@ def page(title: str, facts: dict[str, str], insecure: bool) -> str:
 
 
 def facts(
-    certificate: Any, columns: Columns | None, X_star: FloatArray, **more: FloatArray
+    certificate: Any, columns: Columns | None, X_star: FloatArray | None = None, **more: FloatArray
 ) -> dict[str, str]:
     """What is promised, to whom, and the size of what matters: from the least to the most."""
+    delta = getattr(certificate, "delta", 0.0)  # a selection has none
     found = {
-        "promise": f"({certificate.epsilon:g}, {certificate.delta:g})-differential privacy",
+        "promise": f"({certificate.epsilon:g}, {delta:g})-differential privacy",
         "unit": certificate.unit,
         "rows": f"{certificate.n_rows:,}",
-        "test points": f"{len(X_star):,}",
     }
+    if X_star is not None:
+        found["test points"] = f"{len(X_star):,}"
     if columns is not None:
         found["inputs"] = ", ".join(columns.names)
     sizes = {name.replace("_", " "): values for name, values in more.items()}

@@ -6,6 +6,7 @@ from what was answered so far (:mod:`cloakgp.plans.stages`), put on record, and 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from cloakgp.accounting import Gaussian
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import atomic, container, reading, schema
+from cloakgp.files.labels import NONE, Labelled, Labels
 from cloakgp.ledger.charge import Account, Receipt
 from cloakgp.ledger.charging import as_ledger, paid, staged
 from cloakgp.ledger.records import check_number
@@ -30,17 +32,18 @@ from cloakgp.measurements.unit import check_unit
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting
-from cloakgp.model.outcome import YES_NO
+from cloakgp.model.outcome import CHANCES, NO_YES, YES_NO, Label
 from cloakgp.plans import showing
 from cloakgp.plans import staged_encoding as encoding
 from cloakgp.plans.linked import linked_posteriors
 from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk
 from cloakgp.posterior import staging
+from cloakgp.posterior.classes import ClassLearned
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.forecast import forecast, linked_forecast
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import State
-from cloakgp.posterior.model_check import ModelCheck, check_mixture
+from cloakgp.posterior.model_check import ModelCheck, check_mixtures
 from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
@@ -122,15 +125,15 @@ class StagedPlan:
         """(P,) variances of f(X*): after all stages, and if y were known."""
         rule, m, line = self.rule, self.first.measurement, self.first.line
         assert m.part is not None
-        if rule.link is not None:
+        if rule.link is not None or (isinstance(rule.prior, Hyperprior) and not rule.given):
             walk, mu = rule.walk(self.start), rule.promise.mu
             with one_blas_thread():
-                return linked_forecast(walk.mixture, self.start, walk.stage(*rule.bounds, mu))
-        if isinstance(rule.prior, Hyperprior) and not rule.given:
-            walk, mu = rule.walk(self.start), rule.promise.mu
-            with one_blas_thread():
-                rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
-                return forecast(walk.mixture, rows, mu, self.shares, rule.kappa)
+                whole = walk.stage(*rule.bounds, mu)
+                rows = whole.rows() * (rule.bounds[1] - rule.bounds[0])
+                schedule = rows, whole.mu, self.shares, rule.kappa
+                if rule.link is not None:
+                    return linked_forecast(walk.mixture, self.start, *schedule)
+                return forecast(walk.mixture, *schedule)
         # Something is known already: the next stage's error, if it had all of the promise.
         rows, rest = m.real_matrix(), m.noise_scale**2 * m.part.share * np.eye(m.n_measurements)
         if line is None:
@@ -141,8 +144,7 @@ class StagedPlan:
     def expected_error(self) -> FloatArray:
         """(P,) std of what will be unknown of f(X*): a forecast, from the plan alone.
 
-        Of probabilities or rates, where outcomes are yes or no, or counts, and rather too large: as if the
-        first stage had all of the promise, and models were not learned.
+        Of probabilities or rates, where outcomes are yes or no, or counts.
 
         Where nothing is known but bounds, it is the median over models that might be true: about half of all
         data sets do better, and those of a wilder curve or noisier outcomes worse.
@@ -337,8 +339,10 @@ class StagedPlan:
             raise ValueError(f"y must be given: no stage of this release was answered yet.{told}")
         insecure = entry is None and testing.insecure_generator() is not None
         made = replace(self, certificate=replace(self.certificate, insecure=insecure))
-        learned = walk.state.settings, frozen(walk.state.weights)
-        return self.made(made, tuple(stages), *learned, receipt)
+        settings, weights = walk.state.settings, walk.state.weights
+        if not settings:  # nothing could be learned from the first answers
+            settings, weights = walk.mixture.believed()
+        return self.made(made, tuple(stages), settings, frozen(weights), receipt)
 
     def _stage_plan(self, walk: Walk, number: int, record: StageRecord | None) -> StagePlan:
         """As it is on record; made from what was answered so far, if it is not."""
@@ -368,12 +372,13 @@ class StagedPlan:
     def _check_usable(self, y: Any, missing: str) -> None:
         from cloakgp.private.room import check_usable
 
-        check_usable(self.first.measurement, y, missing, self.rows)
+        check_usable(self.first.measurement, y, missing, self.rows, self.rule.classes)
 
     def _measure_stage(self, plan: StagePlan, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        return np.concatenate([measure(part, y, missing, self.rows) for part in plan.parts])
+        given = missing, self.rows, self.rule.classes
+        return np.concatenate([measure(part, y, *given) for part in plan.parts])
 
     def to_frame(self, *, backend: str = "pandas") -> Any:
         """The test points as a table, with the error to be expected there and its parts.
@@ -399,7 +404,7 @@ class StagedPlan:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StagedRelease:
+class StagedRelease(Labelled):
     """Predictions that may be published, and the model that was learned. Made by :meth:`StagedPlan.release`.
 
     It holds the public plan, each stage's noisy integers, and what follows from them: printed, pickled or
@@ -417,6 +422,8 @@ class StagedRelease:
     """Their weights."""
     receipt: Receipt | None = None
     """Where the release stands in the ledger that paid for it: at the last stage's answer."""
+    labels: Labels = NONE
+    """Title, units, source and date, for pictures and reports: see :meth:`labelled`."""
 
     @cached_property
     def learned(self) -> Learned:
@@ -488,7 +495,7 @@ class StagedRelease:
         """Predictions of f anywhere: free, deterministic, and without y.
 
         The mixture over what was learned; arguments as for :meth:`Release.predict`. `include_noise` adds the
-        scatter of a single outcome, as it was learned.
+        scatter of a single outcome, as it was learned. Of several classes, (n, K) probabilities.
         """
         return self.learned.predict(
             X, return_std=return_std, return_cov=return_cov, include_noise=include_noise
@@ -507,11 +514,17 @@ class StagedRelease:
         return self.learned.interval(X, level, include_noise=include_noise)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """(n, 2) probabilities of no and of yes at `X`, for yes/no outcomes."""
-        if self.plan.rule.outcome != YES_NO:
-            raise ValueError("predict_proba: this release is not of yes/no outcomes; use predict.")
-        yes = self.predict(X)
-        return np.column_stack([1 - yes, yes])
+        """(n, K) probabilities of the classes at `X`; for yes/no outcomes, of no and of yes."""
+        if self.plan.rule.outcome not in CHANCES:
+            raise ValueError("predict_proba: this release is not of yes/no outcomes or classes; use predict.")
+        found: FloatArray = self.predict(X)
+        return np.column_stack([1 - found, found]) if found.ndim == 1 else found
+
+    @property
+    def classes(self) -> tuple[Label, ...]:
+        """The classes, in the order of their probabilities; False and True for yes/no without names."""
+        rule = self.plan.rule
+        return rule.classes or (NO_YES if rule.outcome == YES_NO else ())
 
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f from its posterior, by public randomness; free.
@@ -529,6 +542,10 @@ class StagedRelease:
         rule = self.rule
         if gp.outcome != rule.outcome:
             raise ArgumentError("gp", f"must be of {rule.outcome} outcomes, as the release is", gp.outcome)
+        if gp.classes and gp.classes != rule.classes:
+            raise ArgumentError(
+                "gp", f"must have the classes of the release, {rule.classes}", f"{gp.classes}"
+            )
         gp = gp.for_columns(rule.columns)
         if rule.link is not None:
             known = replace(rule, prior=Known(gp.with_inducing(rule.inputs.X)))
@@ -537,7 +554,7 @@ class StagedRelease:
 
     def check_model(self) -> ModelCheck:
         """Whether what was learned fits what was released; free. See :meth:`Release.check_model`."""
-        return check_mixture(self.learned.posteriors, self.learned.weights)
+        return check_mixtures(self.learned.curves, self.learned.weights)
 
     def evidence(self, gp: GP) -> float:
         """How well a model explains what was released: see :meth:`Release.evidence`.
@@ -545,8 +562,8 @@ class StagedRelease:
         What was measured of the noise level is not counted.
         """
         found = self.remodel(gp)
-        posterior = found.posteriors[0] if isinstance(found, Learned) else found
-        return float(posterior.log_evidence)
+        best = [own[0] for own in found.curves] if isinstance(found, Learned) else [found]
+        return math.fsum(float(posterior.log_evidence) for posterior in best)
 
     def learn(self, prior: Hyperprior | None = None) -> Learned:
         """What was learned; or, with another hyperprior, what would have been learned with it. Free."""
@@ -557,7 +574,8 @@ class StagedRelease:
             columns = self.plan.columns
             prior = Hyperprior(categories=() if columns is None else columns.categories)
         if self.rule.link is not None:
-            prior = AutoGP(self.rule.bounds, outcome=self.rule.outcome, prior=prior).prior
+            named = self.rule.classes or None
+            prior = AutoGP(self.rule.bounds, outcome=self.rule.outcome, classes=named, prior=prior).prior
         walk = replace(self.plan.rule, prior=prior).walk()
         for stage in self.stages:
             walk.take(stage)
@@ -585,6 +603,8 @@ class StagedRelease:
     def to_frame(self, *, level: float = 0.95, backend: str = "pandas") -> Any:
         """The test points as a table: the prediction with its std and interval, and the privacy noise's part.
 
+        Of several classes, each one's probability with its interval, and the privacy noise's part.
+
         Parameters
         ----------
         level : float
@@ -593,7 +613,12 @@ class StagedRelease:
             Whose table it is; it must be installed.
         """
         mean, std = self.predict(self.X_star, return_std=True)
-        numbers = showing.interval(mean, std, level) | {"noise_std": self.noise_std}
+        if mean.ndim > 1:
+            low, high = np.moveaxis(self.interval(self.X_star, level), 2, 0)
+            more = {"std": std, "lower": low, "upper": high, "noise_std": self.noise_std}
+            numbers = showing.by_class(self.classes, mean, **more)
+        else:
+            numbers = showing.interval(mean, std, level) | {"noise_std": self.noise_std}
         return showing.frame(self.plan.columns, self.X_star, numbers, backend)
 
     def _repr_html_(self) -> str:
@@ -630,6 +655,11 @@ def learned_from(
 ) -> Learned:
     """The mixture of these models, each conditioned on all stages, those of earlier releases included."""
     stages = rule.all_stages(own)
+    if not stages:
+        raise ValueError(
+            "this release holds how many rows there are, and nothing of their outcomes: no such stage was "
+            "answered. See density; or answer the others, which are paid for: recover(ledger, entry, X, y)."
+        )
     inducing = () if rule.support is None else (rule.support, "fitc")
     models = [GP(one.kernel, one.noise, rule.latent, rule.middle, *inducing) for one in settings]
     with np.errstate(divide="ignore"):
@@ -637,8 +667,13 @@ def learned_from(
     if rule.link is None:
         posteriors = tuple(conditioned(model, rule, stages) for model in models)
         return Learned(settings, weights, odds, posteriors, rule.columns)
-    posteriors = linked_posteriors(rule, own, settings, weights, models)
-    return LinkedLearned(settings, weights, odds, posteriors, rule.columns, rule.link)
+    found = linked_posteriors(rule, own, settings, weights, models)
+    each = tuple(
+        LinkedLearned(settings, weights, odds, posteriors, rule.columns, rule.link) for posteriors in found
+    )
+    if len(each) == 1:
+        return each[0]
+    return ClassLearned(settings, weights, odds, each[0].posteriors, rule.columns, rule.link, each)
 
 
 def conditioned(gp: GP, rule: Rule, stages: Sequence[Stage]) -> Posterior:

@@ -10,6 +10,7 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.files import container, reading, schema, signing
 from cloakgp.files.container import Array, ReleaseFileError
+from cloakgp.files.labels import Labels
 from cloakgp.files.schema import FORMAT, SCHEMA
 from cloakgp.files.staged_schema import STAGE_ARRAYS, STAGED
 from cloakgp.ledger.charge import Receipt
@@ -18,8 +19,8 @@ from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.measurements.whole_rows import Population
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting, Setting
-from cloakgp.model.outcome import REAL, YES_NO
-from cloakgp.plans.encoding import LARGEST_INPUTS, given_kernel
+from cloakgp.model.outcome import CHANCES, REAL
+from cloakgp.plans.encoding import LARGEST_INPUTS, custodians_words, given_kernel
 from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.stages import Given, Promise, Rule, Stage, StagePlan
 from cloakgp.rows.cells import Cells, fill_cells
@@ -36,7 +37,7 @@ def encode(release: StagedRelease, sign_with: Any = None) -> bytes:
     receipt = release.receipt
     manifest, arrays = _described(release.plan)
     manifest["ledger"] = None if receipt is None else {"entry": receipt.entry, "head": receipt.head}
-    manifest[schema.CUSTODIANS_WORDS] = {} if receipt is None else {"dataset": receipt.dataset}
+    manifest[schema.CUSTODIANS_WORDS] = custodians_words(receipt, release.labels)
     manifest["learned"] = [
         {**_setting_words(setting), "weight": weight}
         for setting, weight in zip(release.settings, release.weights.tolist(), strict=True)
@@ -127,6 +128,8 @@ def _model_words(rule: Rule) -> dict[str, Any]:
     words: dict[str, Any] = {"bounds": list(rule.bounds)}
     if rule.outcome != REAL:  # real ones' files are as they were before there were others
         words["outcome"] = rule.outcome
+    if rule.classes:
+        words["classes"] = list(rule.classes)
     if isinstance(rule.prior, Known):
         gp = rule.prior.gp
         return {"kernel": gp.kernel.to_spec(), "noise": gp.noise, "mean": gp.level, **words}
@@ -190,7 +193,7 @@ def plan_parts(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any =
         rows=rows,
         **settings,
     )
-    return rule, stages.plan(rule.promise, rule.bounds, 0), certificate
+    return rule, stages.plan(rule.promise, rule.bounds, 0, rule.n_curves), certificate
 
 
 def _settings(
@@ -211,6 +214,7 @@ def _settings(
         "kappa": manifest["kappa"],
         "version": manifest["rule"],
         "outcome": manifest["model"].get("outcome", REAL),
+        "classes": tuple(manifest["model"].get("classes", ())),
     }
 
 
@@ -262,8 +266,9 @@ def _prior(words: dict[str, Any], kernel: Any) -> Hyperprior | Known:
         return Hyperprior(**{name: tuple(value) for name, value in words["prior"].items()})
     given = given_kernel(words["kernel"], kernel)
     outcome = words.get("outcome", REAL)
-    noise = None if outcome == YES_NO else words["noise"]
-    return Known(GP(given, noise, words["bounds"], words["mean"], outcome=outcome))
+    noise = None if outcome in CHANCES else words["noise"]
+    named: Any = {"outcome": outcome, "classes": words.get("classes")}
+    return Known(GP(given, noise, words["bounds"], words["mean"], **named))
 
 
 class _Stages:
@@ -274,7 +279,7 @@ class _Stages:
         self._people = _people(arrays)
         self._unknown = schema.PEOPLE in manifest and self._people is None
 
-    def plan(self, promise: Promise, bounds: tuple[float, float], number: int) -> StagePlan:
+    def plan(self, promise: Promise, bounds: tuple[float, float], number: int, classes: int = 1) -> StagePlan:
         """The next one's plan: number `number` of its own promise."""
         at = self._next
         own = _own(self._arrays, at)
@@ -287,6 +292,7 @@ class _Stages:
             number,
             self._people,
             unknown=self._unknown,
+            classes=classes,
         )
         self._next += 1
         return plan
@@ -297,7 +303,7 @@ class _Stages:
         return answer
 
 
-ReleaseParts = tuple[tuple[Stage, ...], tuple[Candidate, ...], FloatArray, Receipt | None]
+ReleaseParts = tuple[tuple[Stage, ...], tuple[Candidate, ...], FloatArray, Receipt | None, Labels]
 """What a release has that its plan has not."""
 
 
@@ -323,4 +329,5 @@ def release_parts(manifest: dict[str, Any], arrays: dict[str, Array], rule: Rule
     receipt = None
     if manifest["ledger"] is not None:
         receipt = Receipt(manifest[schema.CUSTODIANS_WORDS]["dataset"], **manifest["ledger"])
-    return own, tuple(settings), np.array(weights), receipt
+    labels = Labels.from_words(manifest[schema.CUSTODIANS_WORDS])
+    return own, tuple(settings), np.array(weights), receipt, labels

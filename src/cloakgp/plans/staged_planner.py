@@ -19,6 +19,7 @@ from cloakgp.measurements.staged_certificate import certify_stages
 from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.cover import cover
 from cloakgp.model.hyperprior import Hyperprior, Known
+from cloakgp.model.outcome import CLASSES, Label
 from cloakgp.plans.given import taken
 from cloakgp.plans.reconstruction import relative_weights
 from cloakgp.plans.staged import StagedPlan
@@ -77,6 +78,7 @@ def make_staged_plan(
         kappa,
         within,
         model.outcome,
+        model.classes,
     )
 
 
@@ -115,6 +117,7 @@ def make_given_plan(
         windows,
         within,
         gp.outcome,
+        gp.classes,
     )
 
 
@@ -132,6 +135,7 @@ def _planned(
     kappa: float | None,
     within: float,
     outcome: str,
+    classes: tuple[Label, ...],
 ) -> StagedPlan:
     X, people, columns = table.X, table.people, table.columns
     categories = prior.category_columns(X.shape[1])
@@ -152,12 +156,18 @@ def _planned(
     if inputs is None or len(inputs) > MOST_CELLS:
         cells = make_cells(X, shared, categories)
         inputs = cells.inputs
-    most = most_numbers(len(X_star), len(inputs), len(shares))
+    curves = len(classes) if outcome == CLASSES else 1
+    most = most_numbers(len(X_star), len(inputs), len(shares), curves)
     mu = calibrate.calibrate(epsilon, delta, n_measurements=most)
     unit = OUTCOME if shared is None else PERSON
     partition = "" if shared is None else shared.digest
-    _check_headroom(len(X), mu, shares, epsilon, 1 if shared is None else shared.most_rows)
-    earlier = taken(given, X, inputs.groups, unit, partition, outcome)
+    moved = (1 if shared is None else shared.most_rows) * (1.0 if curves == 1 else math.sqrt(2))
+    _check_headroom(len(X), mu, shares, epsilon, moved)
+    if curves > 1 and tuple(given):
+        raise ArgumentError(
+            "given", "must be left out for classes", remedy="Plan without, and pay for all of it."
+        )
+    earlier = taken(given, X, inputs.groups, unit, partition, outcome, classes)
     in_all = sum(len(one.stages) for one in earlier) + len(shares)
     if in_all > MOST_IN_ALL:
         raise ArgumentError(
@@ -180,6 +190,7 @@ def _planned(
         within=within,
         partition=partition,
         outcome=outcome,
+        classes=classes,
         columns=columns,
         rows=table.rows,
     )
@@ -192,17 +203,18 @@ def _planned(
     return plan
 
 
-def most_numbers(test_points: int, inputs: int, stages: int) -> int:
-    """At most how many numbers are released, whatever the designs will be."""
-    return (min(test_points, inputs) + _SPARE) * stages
+def most_numbers(test_points: int, inputs: int, stages: int, curves: int = 1) -> int:
+    """At most how many numbers are released, whatever the designs will be; `curves` are classes."""
+    return (min(test_points, inputs) + _SPARE) * stages * curves
 
 
 def _check_headroom(
-    n_rows: int, mu: float, shares: tuple[float, ...], epsilon: float, most_rows: int
+    n_rows: int, mu: float, shares: tuple[float, ...], epsilon: float, most_rows: float
 ) -> None:
     """Raise unless every stage's integers have room, whatever its matrix: nothing may fail once paid for.
 
-    A person with k rows moves a stage's numbers by k columns at most, and by a k-th of one at least.
+    A person with k rows moves a stage's numbers by k columns at most, and by a k-th of one at least; of
+    several classes, by the root of 2 times that.
     """
     for number, share in enumerate(shares):
         parts = [share * (1 - staging.SCALE_SHARE), share * staging.SCALE_SHARE] if number else [share]

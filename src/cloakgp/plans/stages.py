@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,9 @@ from cloakgp.measurements.lattice import IntArray, Limits, Measurement, Part, to
 from cloakgp.measurements.spread import Spread, make_spread
 from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.model.hyperprior import Hyperprior, Known
-from cloakgp.model.outcome import LINKS, REAL
+from cloakgp.model.outcome import CLASSES, LINKS, REAL, Label
 from cloakgp.posterior import staging
+from cloakgp.posterior.classes import ClassMixture, ClassState, together
 from cloakgp.posterior.conditioning import Line
 from cloakgp.posterior.linking import Linked
 from cloakgp.posterior.mixture import Mixture, Reading, SpreadReading, State
@@ -99,6 +101,7 @@ class StagePlan:
         people: People | None = None,
         *,
         unknown: bool = False,
+        classes: int = 1,
     ) -> StagePlan:
         """What :meth:`described` gave; whatever it says, the private room checks the integers.
 
@@ -117,6 +120,7 @@ class StagePlan:
             upper=arrays.get("upper", high),
             part=Part(shares[0], promise.most),
             declared=words["sensitivity_steps"] if unknown else 0,
+            classes=classes,
             **lattice_of(words),
             **kept,
         )
@@ -162,6 +166,11 @@ class Stage:
     def z(self) -> IntArray:
         """(q,) noisy measurements."""
         return self.answer[: self.plan.measurement.n_measurements]
+
+    @property
+    def curves(self) -> IntArray:
+        """(K, q) those of each class, where outcomes are one of several; else one row."""
+        return self.z.reshape(self.plan.measurement.classes, -1)
 
     @property
     def lower(self) -> float | FloatArray:
@@ -286,6 +295,13 @@ class Rule:
     """Which rows of the table count."""
     outcome: str = REAL
     """What outcomes are."""
+    classes: tuple[Label, ...] = ()
+    """Of which classes, if these are named."""
+
+    @property
+    def n_curves(self) -> int:
+        """How many functions there are: one for each of several classes."""
+        return len(self.classes) if self.outcome == CLASSES else 1
 
     @cached_property
     def link(self) -> Linked | None:
@@ -313,7 +329,7 @@ class Rule:
         """What a stage's plan describes itself as."""
         kept = self.promise, self.bounds, self.inputs.groups, number, self.people
         unknown = bool(self.partition) and self.people is None
-        return StagePlan.from_described(words, arrays, *kept, unknown=unknown)
+        return StagePlan.from_described(words, arrays, *kept, unknown=unknown, classes=self.n_curves)
 
     @property
     def middle(self) -> float:
@@ -369,20 +385,30 @@ class Walk:
         rule, inputs = self.rule, self.rule.inputs
         width = rule.latent[1] - rule.latent[0]
         given = rule.X_star, width, rule.support, rule.factor, rule.rows_each, rule.link
+        if rule.n_curves > 1:
+            return ClassMixture(rule.n_curves, rule.prior, inputs.X, inputs.counts, *given)
         return Mixture(rule.prior, inputs.X, inputs.counts, *given)
 
     def readings(self, state: State) -> list[Reading]:
         """What all stages that were answered say of f, about a state of what is known."""
         if self.rule.link is None:
             return [stage.reading(self.rule.middle) for stage in self.taken]
-        return [self._linked(state, stage) for stage in self.taken]
+        if not isinstance(state, ClassState):
+            return [self._linked(state, stage.plan.measurement, stage.z) for stage in self.taken]
+        return [
+            together(
+                [self._linked(*own) for own in zip(state.each, repeat(stage.plan.measurement), stage.curves)]
+            )
+            for stage in self.taken
+        ]
 
-    def _linked(self, state: State, answered: Stage) -> Reading:
-        m, same = answered.plan.measurement, np.ones(len(self.mixture.counts))
+    def _linked(self, state: State, m: Measurement, z: IntArray) -> Reading:
+        same = np.ones(len(self.mixture.counts))
         stage = self.stage(m.lower * same, m.upper * same, 1.0, state)
         rows = m.real_matrix()
-        value = (answered.z - m.midpoint).astype(np.float64) * m.step
-        value = value + rows @ (m.counts * (m.lower + (m.upper - m.lower) / 2))
+        value = (z - m.midpoint).astype(np.float64) * m.step
+        origin = m.origin if isinstance(m, RowSums) else m.lower + (m.upper - m.lower) / 2
+        value = value + rows @ (m.counts * origin)
         return stage.reading(rows, value, m.noise_scale**2 * np.eye(len(rows)))
 
     @property
@@ -408,6 +434,8 @@ class Walk:
         middle, same = self._from, np.ones(len(self.mixture.counts))
         window = (lower - middle) * same, (upper - middle) * same
         state = self.state if state is None else state
+        # A label that changes moves the sums of two classes: lemma 22.
+        mu = mu / math.sqrt(2) if self.rule.n_curves > 1 else mu
         return staging.Stage(state, window, self._centred, mu, self.rule.weights, self.rule.link)
 
     def line(self, stage: staging.Stage, m: Measurement) -> Line:
@@ -432,7 +460,8 @@ class Walk:
         stage = self.stage(*limits, mu)
         B = stage.rows() * (stage.window[1] - stage.window[0])
         kept, part = (promise.epsilon, promise.delta), Part(share, promise.most)
-        m = to_integers(B, limits, *kept, mu, groups=groups, part=part, people=rule.people)
+        more: Any = {"part": part, "people": rule.people, "classes": rule.n_curves}
+        m = to_integers(B, limits, *kept, mu, groups=groups, **more)
         line = self.line(stage, m) if narrow else None
         if not spread_share:
             return StagePlan(m, None, line)

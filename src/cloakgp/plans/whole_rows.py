@@ -53,10 +53,12 @@ class RowsPlan(StagedPlan):
         rule = self.rule
         walk, mu = rule.walk(self.start), rule.promise.mu / rule.population.each
         with one_blas_thread():
+            whole = walk.stage(*rule.bounds, mu)
+            rows = whole.rows() * (rule.bounds[1] - rule.bounds[0])
+            schedule = rows, whole.mu, self.shares[1:], rule.kappa
             if rule.link is not None:
-                return linked_forecast(walk.mixture, self.start, walk.stage(*rule.bounds, mu))
-            rows = walk.stage(*rule.bounds, mu).rows() * (rule.bounds[1] - rule.bounds[0])
-            return forecast(walk.mixture, rows, mu, self.shares[1:], rule.kappa)
+                return linked_forecast(walk.mixture, self.start, *schedule)
+            return forecast(walk.mixture, *schedule)
 
     def release(  # type: ignore[override]
         self,
@@ -84,7 +86,8 @@ class RowsPlan(StagedPlan):
             as the plan allows, spread evenly over the cells that they are in.
         missing : {"error", "midpoint"}
             What to do if something is missing or a level unknown: refuse, or protect that, too. Then such a
-            row counts in one fixed cell, if it is an input, with the middle of the window as its outcome.
+            row counts in one fixed cell, if it is an input, with the middle of the window as its outcome; of
+            several classes, for all alike.
         ledger, dataset, why, request
             Who pays: see :meth:`Plan.release`.
         """

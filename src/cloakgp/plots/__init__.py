@@ -9,10 +9,12 @@ from cloakgp.plots.curves import plot_function, plot_noise_samples, plot_plan, p
 from cloakgp.plots.density import plot_density
 from cloakgp.plots.labels import axis_label, inducing_words, plan_of, response, title
 from cloakgp.plots.learned import learned_settings, plot_learned
-from cloakgp.plots.maps import FADED, plot_map, plot_noise_map
+from cloakgp.plots.maps import plot_map, plot_noise_map
 from cloakgp.plots.page import INSECURE, NOT_FOR_RELEASE, darken
-from cloakgp.plots.predicted import Predicted
+from cloakgp.plots.places import plane
+from cloakgp.plots.predicted import FADED, Predicted
 from cloakgp.plots.shown_inputs import some_inputs
+from cloakgp.plots.slices import plot_slices, slices_of
 from cloakgp.plots.stages import plot_stages
 from cloakgp.plots.surface import NEAR_PRIOR, Surface, View, is_unknown, surface_of
 
@@ -30,6 +32,7 @@ __all__ = [
     "is_unknown",
     "learned_settings",
     "plan_of",
+    "plane",
     "plot_density",
     "plot_function",
     "plot_learned",
@@ -38,8 +41,10 @@ __all__ = [
     "plot_noise_samples",
     "plot_plan",
     "plot_release",
+    "plot_slices",
     "plot_stages",
     "response",
+    "slices_of",
     "some_inputs",
     "surface_of",
     "title",

@@ -9,13 +9,25 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentTypeError
+from cloakgp.files.labels import NONE, Labels
 from cloakgp.plans.functions import FunctionPlan, FunctionRelease
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
-from cloakgp.plots.labels import axis_label, plan_of, response
-from cloakgp.plots.page import BLACK, BLUE, GREEN, GREY, ORANGE, finish, new_axes
-from cloakgp.plots.predicted import TWO_SIDED_95, Predicted, expect_columns, in_order
+from cloakgp.plots.axes import dates_across, name_levels, readable_up
+from cloakgp.plots.bands import draw_band
+from cloakgp.plots.labels import (
+    axis_label,
+    classes_of,
+    levels_of,
+    outcome_of,
+    plan_of,
+    predicted_words,
+    response,
+)
+from cloakgp.plots.levels import draw_levels
+from cloakgp.plots.page import BLACK, BLUE, GREEN, GREY, ORANGE, check_style, darken, finish, new_axes
+from cloakgp.plots.predicted import Predicted, denoised_at, expect_columns, expect_one_curve, in_order
 from cloakgp.plots.private_data import draw_private
 from cloakgp.plots.shown_inputs import draw_rug
 from cloakgp.rows.inputs import as_points
@@ -48,6 +60,7 @@ def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
     -------
     matplotlib Axes
     """
+    expect_one_curve(plan)
     x, order = in_order(plan)
     ax = new_axes(ax)
     label = "privacy noise, forecast" if isinstance(plan, StagedPlan) else "privacy noise"
@@ -59,48 +72,76 @@ def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
 
 
 def plot_release(
-    release: Release | StagedRelease, ax: Axes | None = None, private_data: Any = None, denoised: bool = True
+    release: Release | StagedRelease,
+    ax: Axes | None = None,
+    private_data: Any = None,
+    denoised: bool = True,
+    *,
+    released: bool = False,
+    privacy: bool = False,
+    style: str = "light",
+    title: str | None = None,
+    units: str | None = None,
+    source: str | None = None,
+    date: str | None = None,
 ) -> Axes:
-    """Draw released predictions, with the std of the privacy noise around them.
+    """Draw a release: the denoised prediction, and the band in which the truth lies with probability 95 %.
 
-    The solid line is the released mean. The dashed lines are one std of the privacy noise away from
-    it, the dotted ones a quarter. The dash-dotted line is the denoised prediction, and the shaded
-    band where the GP itself lies with probability 95 %, given the release and if the model is
-    right. The ticks at the bottom are the training inputs, which are public. All of it may be
-    published, unless `private_data` is given.
-
-    Of a release in stages, what is released is the denoised prediction: solid, with its band, and dashed one
-    std of what privacy adds.
+    The band counts the GP's own uncertainty and the privacy noise together, if the model is right. For yes/no
+    outcomes it is about the probability of a yes, for counts about their rate; of several classes each has a
+    curve and a band. The ticks at the bottom are
+    the training inputs, where these are public. A category has a dot and a bar for each level. All of it
+    may be published, unless `private_data` is given.
 
     Parameters
     ----------
     release : Release or StagedRelease
-        With inputs of one column; for two see :func:`plot_map` and :func:`plot_noise_map`.
+        With inputs of one column; for two see :func:`plot_map`.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if absent.
     private_data : (X, y), optional
         For the custodian's eyes only: also draw these private points. The picture is then marked
         NOT FOR RELEASE, and the figure object holds y.
     denoised : bool
-        Whether to draw the denoised prediction and its band.
+        False for what was released as it came out, with its noise, and nothing else.
+    released : bool
+        Also draw the released mean, which is the GP's own mean plus privacy noise.
+    privacy : bool
+        Also draw one std of the privacy noise, around what was released.
+    style : {"light", "dark"}
+        Dark changes the colours of all that is on the figure.
+    title, units, source, date : str, optional
+        Words for the picture; those of ``release.labels`` if absent. Units are of the outcomes, such as "cm";
+        with "£" an axis reads £420k.
 
     Returns
     -------
     matplotlib Axes
     """
+    check_style(style)
     x, order = in_order(release)
+    labels = release.labels.changed(title=title, units=units, source=source, date=date)
+    levels = levels_of(release.plan, 0)
+    if released or privacy or not denoised or private_data is not None:
+        expect_one_curve(release)
     ax = new_axes(ax)
-    label = "released mean" if release.unbiased else "released mean, denoised already"
-    steps: Sequence[Any] = _STEPS
-    if isinstance(release, StagedRelease):
-        label, steps = "prediction", _STEPS[:1]
-    _draw_bands(ax, x, release.mean[order], release.noise_std[order], label, steps)
-    if denoised:
+    if released or not denoised:
+        label = "released mean" if release.unbiased else "released mean, denoised already"
+        style_of: dict[str, Any] = {"marker": "x", "linestyle": ""} if levels else {}
+        ax.plot(x, release.mean[order], color=ORANGE, linewidth=1.4, zorder=3, label=label, **style_of)
+    if denoised and levels:
+        draw_levels(ax, release, levels)
+    elif denoised:
         _draw_denoised(ax, release, np.linspace(x[0], x[-1], 300))
+    if privacy or not denoised:
+        _draw_noise(ax, x, release.mean[order], release.noise_std[order])
     if private_data is not None:
         draw_private(ax, private_data, release.plan)
-    ax.set_ylabel(response(release.plan))
-    _finish_curve(ax, release.plan)
+    ax.set_ylabel(predicted_words(release.plan, labels.units))
+    _finish_curve(ax, release.plan, labels, below=bool(classes_of(release)))  # curves are everywhere
+    readable_up(ax, labels.units, outcome_of(release.plan))
+    if style == "dark":
+        darken(ax.get_figure(root=True))  # type: ignore[arg-type]
     return ax
 
 
@@ -191,14 +232,15 @@ def _draw_bands(
         ax.plot(x, mean - share * std, color=colour, linestyle=style, linewidth=1.2)
 
 
+def _draw_noise(ax: Axes, x: FloatArray, mean: FloatArray, std: FloatArray) -> None:
+    """One std of the privacy noise on either side."""
+    for sign, label in ((1, "±1 std of the privacy noise"), (-1, None)):
+        ax.plot(x, mean + sign * std, color=BLACK, linestyle="--", linewidth=1.2, label=label)
+
+
 def _draw_denoised(ax: Axes, release: Release | StagedRelease, x: FloatArray) -> None:
-    """The denoised prediction with its 95 % band; the band alone if the released mean is that."""
-    mean, std = release.predict(x, return_std=True)
-    low, high = mean - TWO_SIDED_95 * std, mean + TWO_SIDED_95 * std
-    if release.unbiased:
-        ax.plot(x, mean, color=GREEN, linestyle="-.", linewidth=1.8, zorder=2, label="denoised prediction")
-    label = "95 % band" if isinstance(release, StagedRelease) else "denoised, 95 % band"
-    ax.fill_between(x, low, high, color=GREEN, alpha=0.18, linewidth=0, label=label)
+    """The denoised prediction with its 95 % band."""
+    draw_band(ax, x, *denoised_at(release, x), classes_of(release))
 
 
 def _from_zero(ax: Axes, top: float) -> None:
@@ -207,7 +249,12 @@ def _from_zero(ax: Axes, top: float) -> None:
     ax.set_ylabel("std, in y's unit")
 
 
-def _finish_curve(ax: Axes, plan: AnyPlan) -> None:
+def _finish_curve(ax: Axes, plan: AnyPlan, labels: Labels = NONE, below: bool = False) -> None:
     ax.set_xlabel(axis_label(plan, 0))
-    draw_rug(ax, plan)
-    finish(ax, plan)
+    levels = levels_of(plan, 0)
+    if levels:
+        name_levels(ax, levels)
+    else:
+        draw_rug(ax, plan)
+    finish(ax, plan, labels, below=below)
+    dates_across(ax, plan, 0)

@@ -11,6 +11,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentTypeError
 from cloakgp.plans.whole_rows import RowsRelease
 from cloakgp.plots.page import BLUE, bare, finish_panels, new_figure
+from cloakgp.plots.places import plane
 from cloakgp.plots.predicted import TWO_SIDED_95
 from cloakgp.rows.grid import Axis
 
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
 
 
 def plot_density(
-    release: RowsRelease, figure: Figure | None = None, labels: Sequence[str] | None = None
+    release: RowsRelease,
+    figure: Figure | None = None,
+    labels: Sequence[str] | None = None,
+    *,
+    across: int | None = None,
 ) -> Figure:
     """Draw how many rows there are, where inputs are private: estimates, with their uncertainty.
 
@@ -36,6 +41,8 @@ def plot_density(
         Where to draw; a new one if absent.
     labels : names of the inputs, optional
         The grid's if absent.
+    across : int, optional
+        How many panels are beside each other.
 
     Returns
     -------
@@ -46,18 +53,28 @@ def plot_density(
     grid, density = release.plan.grid, release.density
     names = list(grid.names if labels is None else labels)
     if len(grid.axes) == 2 and not any(axis.category for axis in grid.axes):
-        figure = new_figure(figure, (8.6, 3.9))
-        east, north = (np.linspace(axis.low, axis.high, axis.cells + 1) for axis in grid.axes)
+        across = min(across or 2, 2)
+        figure = new_figure(figure, (4.3 * across, 3.9 * (3 - across)))
+        sides = plane(names, (0, 1))  # longitude goes across, whichever column it is
+        order = (sides.up, sides.across)
+        edges = [np.linspace(axis.low, axis.high, axis.cells + 1) for axis in grid.axes]
+        up, east = (edges[side] for side in order)
         drawn = ((density.counts, "rows in a cell, estimated"), (density.std, "std of the estimate"))
-        for ax, (values, words) in zip(figure.subplots(1, 2, sharex=True, sharey=True), drawn, strict=True):
-            mesh = ax.pcolormesh(east, north, values.reshape(grid.shape).T, cmap="Blues", vmin=0)
-            figure.colorbar(mesh, ax=ax, label=words)
-            ax.set(xlabel=names[0], ylabel=names[1])
+        panels = figure.subplots(3 - across, across, sharex=True, sharey=True)
+        for ax, (values, words) in zip(panels, drawn, strict=True):
+            shown = values.reshape(grid.shape).transpose(order)
+            mesh = ax.pcolormesh(east, up, shown, cmap="cividis", vmin=0)
+            bar = figure.colorbar(mesh, cax=ax.inset_axes((1.03, 0.0, 0.04, 1.0)), label=words)
+            bar.outline.set_visible(False)
+            ax.set(xlabel=names[sides.across], ylabel=names[sides.up])
+            aspect = sides.aspect(up[0], up[-1])
+            if aspect is not None:
+                ax.set_aspect(aspect)
     else:
-        across = min(len(names), 3)
+        across = min(len(names), across or 3)
         down = -(-len(names) // across)
         # A single one is as wide as the curve above it, so that places can be compared.
-        figure = new_figure(figure, (max(3.3 * across + 0.6, 7.0), 2.6 * down + 0.7))
+        figure = new_figure(figure, (3.3 * across + 0.6 if across > 1 or down > 1 else 7.0, 2.6 * down + 0.7))
         axes = figure.subplots(down, across, squeeze=False).ravel()
         for place, (ax, axis) in enumerate(zip(axes, grid.axes, strict=False)):
             _draw_counts(ax, axis, *density.along(grid, place))

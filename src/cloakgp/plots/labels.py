@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from cloakgp.files.labels import Labels
 from cloakgp.model.gp import GP
-from cloakgp.model.outcome import REAL
+from cloakgp.model.outcome import CLASSES, COUNT, REAL, YES_NO
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
+from cloakgp.plots.number_words import in_unit
 from cloakgp.rows.columns import Column, Columns
+
+NAMELESS = ("y", "outcome")
+"""What outcomes are called that have no name."""
 
 
 def plan_of(thing: Any) -> Any:
@@ -44,9 +49,49 @@ def response(plan: AnyPlan) -> str:
     return "y" if plan.columns is None or not plan.columns.response else plan.columns.response
 
 
+def predicted_words(plan: AnyPlan, units: str = "", name: str | None = None) -> str:
+    """What is predicted: a probability, a rate, or a value, with its unit."""
+    name, outcome = name or response(plan), outcome_of(plan)
+    if outcome == YES_NO:
+        return f"probability of {yes_word(plan, name)}"
+    if outcome == CLASSES:
+        return "probability" if name in NAMELESS else f"probability of each {name}"
+    return in_unit(f"rate of {name}" if outcome == COUNT else name, units)
+
+
+def numeric_inputs(plan: AnyPlan) -> list[int]:
+    """Which columns of X are numbers, and no categories, with names of their levels or without."""
+    width = int(plan.shown_inputs.shape[1])
+    coded = plan.rule.prior.category_columns(width) if isinstance(plan, StagedPlan) else ()
+    return [place for place in range(width) if place not in coded and not levels_of(plan, place)]
+
+
+def yes_word(plan: AnyPlan, name: str) -> str:
+    """What a yes is called: as its class is, or the outcome; or yes."""
+    classes = plan.rule.classes if isinstance(plan, StagedPlan) else ()
+    return str(classes[1]) if classes else "yes" if name in NAMELESS else name
+
+
+def classes_of(release: Any) -> tuple[Any, ...]:
+    """The classes of outcomes, where there are more than two."""
+    return tuple(release.classes) if outcome_of(release.plan) == CLASSES else ()
+
+
+def levels_of(plan: AnyPlan, place: int) -> tuple[Any, ...]:
+    """The levels of a column of X; none where it is no category."""
+    column = column_of(plan, place)
+    return () if column is None else column.levels
+
+
 def outcome_of(plan: AnyPlan) -> str:
     """What outcomes are: real numbers, yes or no, or counts."""
     return plan.rule.outcome if isinstance(plan, StagedPlan) else REAL
+
+
+def source_words(labels: Labels) -> str:
+    """Where the data are from, and of when."""
+    parts = [f"Source: {labels.source}" if labels.source else "", labels.date]
+    return ", ".join(part for part in parts if part)
 
 
 def inducing_words(gp: GP) -> str | None:

@@ -10,8 +10,9 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.hyperprior import FAMILIES, Hyperprior, Setting
+from cloakgp.model.outcome import CHANCES
 from cloakgp.plans.staged import StagedRelease
-from cloakgp.plots.labels import plan_of
+from cloakgp.plots.labels import outcome_of, plan_of
 from cloakgp.plots.page import BLUE, GREEN, GREY, ORANGE, finish_panels, new_figure
 from cloakgp.posterior.learning import Learned
 
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 _HEAVIEST = 1200.0  # area of a circle for all the weight
 
 
-def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | None = None) -> Figure:
+def plot_learned(
+    release_or_learned: StagedRelease | Learned, figure: Figure | None = None, *, across: int | None = None
+) -> Figure:
     """Draw which models were learned, by lengthscale and noise: one panel for each input column.
 
     A circle is a model, or several that differ only in their signal; its area is their weight. Of a release
@@ -34,6 +37,8 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
         Such as ``release.learn()`` gives.
     figure : matplotlib Figure, optional
         Where to draw; a new one if absent.
+    across : int, optional
+        How many panels are beside each other.
 
     Returns
     -------
@@ -50,28 +55,30 @@ def plot_learned(release_or_learned: StagedRelease | Learned, figure: Figure | N
         )
     numeric = settings[0].numeric
     columns = max(len(numeric), 1)
+    no_noise = outcome_of(plan_of(release_or_learned)) in CHANCES if release else False  # of its own
     table = plan_of(release_or_learned).columns
-    across = min(columns, 3)
+    across = min(columns, across or 3)
     down = -(-columns // across)
     figure = new_figure(figure, (3.6 * across + 1.4, 3.2 * down + 0.6))
     axes = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     for column, ax in enumerate(axes[:columns]):
-        _draw_weights(ax, settings, weights, column)
+        _draw_weights(ax, settings, weights, column, "signal" if no_noise else "noise")
         ax.set(xscale="log", yscale="log", xlabel="lengthscale" if numeric else "signal std")
         if columns > 1:
             place = numeric[column]
             ax.set_xlabel(f"lengthscale of {f'column {place + 1}' if table is None else table.names[place]}")
         if column % across == 0:
-            ax.set_ylabel("noise std, in y's unit")
+            ax.set_ylabel("signal std, in f's unit" if no_noise else "noise std, in y's unit")
         if release is not None:
             rule = release.plan.rule
             assert isinstance(rule.prior, Hyperprior)
-            width = rule.bounds[1] - rule.bounds[0]
+            width = rule.latent[1] - rule.latent[0]
             span, ends = width, rule.prior.signal
             if numeric:
                 span, ends = float(np.ptp(rule.inputs.X[:, numeric[column]])) or 1.0, rule.prior.lengthscale
             ax.set_xlim(*_around(span * end for end in ends))
-            ax.set_ylim(*_around(width * end for end in rule.prior.noise))
+            above = rule.prior.signal if no_noise else rule.prior.noise
+            ax.set_ylim(*_around(width * end for end in above))
         _plain_ticks(ax)
     for ax in axes[columns:]:
         ax.set_visible(False)
@@ -89,8 +96,10 @@ def learned_settings(release_or_learned: StagedRelease | Learned) -> list[Settin
     return [setting for setting in release_or_learned.settings if isinstance(setting, Setting)]
 
 
-def _draw_weights(ax: Axes, settings: Sequence[Setting], weights: FloatArray, column: int) -> None:
-    """Circles at (lengthscale, noise std), a colour for each family; of levels alone, (signal, noise)."""
+def _draw_weights(
+    ax: Axes, settings: Sequence[Setting], weights: FloatArray, column: int, above: str
+) -> None:
+    """Circles at (lengthscale, noise or signal), a colour for each family; of levels at (signal, noise)."""
     from matplotlib.colors import to_rgba
 
     for colour, family in zip((BLUE, ORANGE, GREEN), FAMILIES, strict=True):
@@ -98,7 +107,7 @@ def _draw_weights(ax: Axes, settings: Sequence[Setting], weights: FloatArray, co
         for setting, weight in zip(settings, weights.tolist(), strict=True):
             if setting.family == family:
                 across = setting.lengthscale[column] if setting.lengthscale else setting.signal**0.5
-                place = (across, setting.noise**0.5)
+                place = (across, float(getattr(setting, above)) ** 0.5)
                 found[place] = found.get(place, 0.0) + weight
         if found:
             places, area = np.array(list(found)), _HEAVIEST * np.array(list(found.values()))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from cloakgp.model.outcome import YES_NO
+from cloakgp.model.outcome import CHANCES
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _SIZES = ((1e9, "bn"), (1e6, "M"), (1e4, "k"))  # from where on a number is told in these
@@ -17,11 +17,12 @@ def nice_ticks(low: float, high: float, about: int = 5) -> list[float]:
     """About so many round numbers from `low` to `high`."""
     if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
         return [low]
-    rough = (high - low) / max(about, 1)
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * one for one in _STEPS if power * one >= rough * 0.999)
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [k * step for k in range(first, last + 1)]
+    power = 10.0 ** math.floor(math.log10((high - low) / max(about, 1)))
+    found = []
+    for step in (power * one for one in _STEPS):
+        first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+        found.append([k * step for k in range(first, last + 1)])
+    return min(found, key=lambda ticks: abs(len(ticks) - about))
 
 
 def tick_words(ticks: Sequence[float], unit: str = "", outcome: str = "") -> list[str]:
@@ -30,7 +31,7 @@ def tick_words(ticks: Sequence[float], unit: str = "", outcome: str = "") -> lis
     Other units are said once, on the axis: see :func:`in_unit`. Probabilities are percentages.
     """
     largest = max((abs(tick) for tick in ticks), default=0.0)
-    if outcome == YES_NO:
+    if outcome in CHANCES:
         return [f"{text} %" for text in _plain([100 * tick for tick in ticks])]
     size, word = next(((s, w) for s, w in _SIZES if largest >= s), (1.0, ""))
     if word == "k":
@@ -38,14 +39,16 @@ def tick_words(ticks: Sequence[float], unit: str = "", outcome: str = "") -> lis
     texts = _plain([tick / size for tick in ticks])
     if unit == "%":
         return [f"{text}{word} %" for text in texts]
-    return [_marked(f"{text}{word}", unit) for text in texts]
+    return [
+        _marked("0" if tick == 0 else f"{text}{word}", unit) for tick, text in zip(ticks, texts, strict=True)
+    ]
 
 
 def number_words(value: float, unit: str = "", outcome: str = "") -> str:
     """One number in a sentence, to three digits, with its unit: £420k, 172 cm, 35 %."""
     digits = value if value == 0 else round(value, 2 - math.floor(math.log10(abs(value))))
     (text,) = tick_words([digits], unit, outcome)
-    return text if outcome == YES_NO or not in_unit("", unit) else f"{text} {unit}"
+    return text if outcome in CHANCES or not in_unit("", unit) else f"{text} {unit}"
 
 
 def in_unit(name: str, unit: str) -> str:

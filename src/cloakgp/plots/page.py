@@ -5,20 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from cloakgp.errors import ArgumentError
-from cloakgp.plots.labels import title
+from cloakgp.files.labels import NONE, Labels
+from cloakgp.plots.labels import source_words, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from cloakgp.plans.opening import AnyPlan
-    from cloakgp.plans.staged import StagedRelease
+    from cloakgp.plans.opening import AnyPlan, AnyRelease
 
 INSECURE = "INSECURE: not private"
 NOT_FOR_RELEASE = "NOT FOR RELEASE: shows private data"
 
 # From Okabe & Ito's palette, told apart by colour-blind readers; the line styles differ too.
 BLUE, ORANGE, GREEN, BLACK, GREY = "#0072B2", "#D55E00", "#009E73", "#000000", "#6E6E6E"
+CLASS_COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", GREY)
+"""One for each class; beyond them they begin anew, with other dashes."""
 PAPER = "#FFFFFF"
 _DARK_PAPER = "#14181E"
 _ON_DARK = {  # the same colours where the paper is dark
@@ -32,6 +34,8 @@ _ON_DARK = {  # the same colours where the paper is dark
     "#B0B0B0": "#4A5361",
 }
 STYLES = ("light", "dark")
+_NARROW = 5.5  # inches, of a figure for telephones
+_BELOW = 34.0  # points from the axes to a legend below their name
 
 
 def new_axes(ax: Axes | None) -> Axes:
@@ -59,20 +63,43 @@ def bare(ax: Axes) -> None:
         ax.spines[side].set_visible(False)
 
 
-def finish(ax: Axes, plan: AnyPlan, **legend: Any) -> None:
-    """The legend, the promise, and the mark of insecure releases."""
-    ax.set_title(title(plan), loc="left", fontsize="medium")
+def finish(ax: Axes, plan: AnyPlan, labels: Labels = NONE, *, below: bool = False, **legend: Any) -> None:
+    """The legend, title and promise, source and date, and the mark of insecure releases."""
+    from matplotlib.transforms import ScaledTranslation
+
+    if labels.title:
+        ax.set_title(title(plan), loc="left", fontsize="small", color=GREY)
+        above = ax.annotate(labels.title, (0, 1), (0, 21), "axes fraction", "offset points")
+        above.set(weight="bold", fontsize="large")
+    else:
+        ax.set_title(title(plan), loc="left", fontsize="medium")
     bare(ax)
+    lowest: Any = ax.xaxis.label
     if ax.get_legend_handles_labels()[1]:
         # Clear of the axes' edges, where the ticks of the training inputs stand.
-        ax.legend(frameon=False, fontsize="small", **{"borderaxespad": 1.6, **legend})
+        place: dict[str, Any] = {"borderaxespad": 1.6, **legend}
+        if below:
+            figure: Any = ax.get_figure(root=True)
+            beside = 3 if figure.get_figwidth() > _NARROW else 2
+            place = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 0.0, "ncols": beside}
+            shift = ScaledTranslation(0, -_BELOW / 72, figure.dpi_scale_trans)
+            place["bbox_transform"] = ax.transAxes + shift
+        key = ax.legend(frameon=False, fontsize="small", **place)
+        lowest = key if below else lowest
+    said = source_words(labels)
+    if said:
+        at: Any = ("axes fraction", lowest)  # below that, wherever it comes to lie
+        note = ax.annotate(said, (1, 0), (0, -5), at, "offset points")
+        note.set(fontsize="x-small", color=GREY, ha="right", va="top")
     if plan.certificate.insecure:
         stamp(ax, 0.5, 0.5, INSECURE, fontsize=30, ha="center", va="center", rotation=15)
 
 
-def finish_panels(figure: Figure, release: StagedRelease, private: bool) -> None:
-    """The promise above several panels, and the marks of what must not be published."""
-    figure.suptitle(title(release.plan), x=0.01, ha="left", fontsize="medium")
+def finish_panels(figure: Figure, release: AnyRelease, private: bool) -> None:
+    """Title and promise above several panels, and the marks of what must not be published."""
+    lines = [release.labels.title, title(release.plan), source_words(release.labels)]
+    above = "\n".join(line for line in lines if line)
+    figure.suptitle(above, x=0.01, ha="left", fontsize="medium")
     marks = [INSECURE] * release.certificate.insecure + [NOT_FOR_RELEASE] * private
     if marks:
         words = "; ".join(marks)
@@ -110,6 +137,8 @@ def darken(figure: Figure) -> Figure:
     from matplotlib.text import Text
 
     for one in figure.findobj():
+        if isinstance(one, Collection) and one.get_array() is not None:
+            continue  # by a colour map, which is made for any paper
         if isinstance(one, Collection | Patch):
             one.set_facecolor(_each_on_dark(one.get_facecolor()))
             one.set_edgecolor(_each_on_dark(one.get_edgecolor()))
@@ -120,7 +149,8 @@ def darken(figure: Figure) -> Figure:
         elif isinstance(one, Text):
             one.set_color(_on_dark(one.get_color()))
     for ax in figure.axes:
-        ax.tick_params(which="both", colors=_ON_DARK[BLACK])
+        for one in (ax, *ax.child_axes):
+            one.tick_params(which="both", colors=_ON_DARK[BLACK])
     return figure
 
 

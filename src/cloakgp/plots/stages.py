@@ -23,6 +23,8 @@ def plot_stages(
     figure: Figure | None = None,
     private_data: Any = None,
     labels: tuple[str, str] | None = None,
+    *,
+    across: int | None = None,
 ) -> Figure:
     """Draw how a release in stages came about: windows that close in, one panel for each stage.
 
@@ -41,6 +43,8 @@ def plot_stages(
         As for :func:`plot_release`.
     labels : (str, str), optional
         Of the axes; the names of the columns if absent.
+    across : int, optional
+        How many panels are beside each other.
 
     Returns
     -------
@@ -52,7 +56,7 @@ def plot_stages(
     rule, n = release.plan.rule, len(release.stages) - counting
     labels = (axis_label(release.plan, 0), response(release.plan)) if labels is None else labels
     expect_columns(rule.X_star, 1, "plot_stages")
-    across = 2 if n == 4 else min(n, 3 if n <= 6 else 4)
+    across = min(n, across or (2 if n == 4 else 3 if n <= 6 else 4))
     down = -(-n // across)
     figure = new_figure(figure, (3.1 * across + 0.4, 2.4 * down + 0.9))
     axes = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()

@@ -17,28 +17,35 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.interpolate import RegularGridInterpolator
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
-from cloakgp.model.outcome import YES_NO
+from cloakgp.kernels.base import Constant, Kernel, Sum
+from cloakgp.model.outcome import CHANCES, YES_NO
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.plots.labels import columns_of, outcome_of, response
-from cloakgp.plots.number_words import in_unit, nice_ticks, tick_words
+from cloakgp.plots.labels import classes_of, columns_of, numeric_inputs, outcome_of, predicted_words
+from cloakgp.plots.number_words import nice_ticks, tick_words
 from cloakgp.plots.places import Plane, plane
 from cloakgp.plots.shown_inputs import public_inputs
+from cloakgp.posterior.classes import ClassLearned
 from cloakgp.posterior.outcomes import LinkedLearned
+from cloakgp.rows.chunks import spread_evenly
+from cloakgp.rows.columns import listed
 
 NEAR_PRIOR = 0.9
-"""Total std, as a share of the prior's, from which on nothing is known that was not known before.
+"""Total std, as a share of the prior's, from which on nothing is known but the level of all outcomes.
 
 At 0.9 a fifth of the prior variance is gone.
 """
 PREDICTION, UNCERTAINTY, PRIVACY = VIEWS = ("prediction", "uncertainty", "privacy")
 _COLOURS = {PREDICTION: "viridis", UNCERTAINTY: "magma", PRIVACY: "cividis"}  # uniform, and colour-blind safe
-_POINTS = 60  # along the longer side
+_POINTS = 48  # along the longer side
+_COARSE = 14  # of these for privacy's share, which takes longer to work out and is smoother
+_LEVEL = 200  # inputs at which the level of probabilities or rates is looked at
 _BEYOND = 0.02  # of the range, on each side of public inputs
 
 
@@ -81,7 +88,7 @@ class Surface:
     std: FloatArray
     """(m, n) of the prediction in total: GP and privacy together."""
     prior_std: FloatArray
-    """(m, n) what it was before anything was released."""
+    """(m, n) what it would be if nothing were known there but the level that all outcomes share."""
     privacy_share: FloatArray
     """(m, n) of the variance that is due to privacy, from 0 to 1."""
     unknown: NDArray[np.bool_]
@@ -104,9 +111,10 @@ def surface_of(
     *,
     coordinates: Sequence[str] | None = None,
     held: Mapping[str, Any] | None = None,
-    unit: str = "",
+    units: str = "",
     names: Sequence[str] | None = None,
     output: str | None = None,
+    of: Any = None,
     points: int = _POINTS,
 ) -> Surface:
     """The numbers of a surface over two inputs.
@@ -120,10 +128,12 @@ def surface_of(
         their names (lon, long, lng or longitude; lat or latitude; easting and northing), or the first two.
     held : mapping of names to values, optional
         Where the other inputs are held; at their medians or first levels if absent.
-    unit : str
+    units : str
         Of the outcomes: "£" for £420k on the colour bar.
     names, output : names of the inputs and of the outcome, optional
         As the release has them, if absent.
+    of : a class, optional
+        Whose probability is wanted, where outcomes are one of several classes; the first if absent.
     points : int
         Of the grid, along its longer side.
 
@@ -136,19 +146,20 @@ def surface_of(
     width = int(plan.shown_inputs.shape[1])
     if names is None:
         names = [f"x{place + 1}" for place in range(width)] if columns is None else columns.names
-    levels = [()] * width if columns is None else [one.levels for one in columns.inputs]
-    numeric = [place for place in range(width) if not levels[place]]
-    axes = plane(names, numeric, coordinates)
+    axes = plane(names, numeric_inputs(plan), coordinates)
     (west, east), (south, north) = (_range(release, place) for place in (axes.across, axes.up))
     aspect = axes.aspect(south, north)
     n, m = _sizes(points, (east - west, (north - south) * aspect) if aspect else None)
     across, up = np.linspace(west, east, n), np.linspace(south, north, m)
     middle, others = _held(release, names, axes, held or {})
-    where = np.tile(middle, (n * m, 1))
-    where[:, axes.across], where[:, axes.up] = (part.ravel() for part in np.meshgrid(across, up))
-    mean, std, privacy = _predicted(release, where)
-    prior = prior_std(release, where)
-    mean, std, prior, privacy = (part.reshape(m, n) for part in (mean, std, prior, privacy))
+    where = _over(middle, axes, across, up)
+    which = _class(release, of)
+    found = (*_predicted(release, where, which), prior_std(release, where, which))
+    mean, std, prior = (part.reshape(m, n) for part in found)
+    privacy = _privacy(release, middle, axes, (across, up), which)
+    words = predicted_words(plan, units, output)
+    if which is not None:
+        words = f"probability of {release.classes[which]}"  # type: ignore[union-attr]
     unknown = std >= NEAR_PRIOR * prior
     dots = public_inputs(plan)
     shown = None
@@ -169,40 +180,91 @@ def surface_of(
         unknown,
         shown,
         others,
-        _views((mean, std, privacy), unknown, output or response(plan), unit, outcome_of(plan)),
+        _views((mean, std, privacy), unknown, words, units, outcome_of(plan)),
     )
 
 
-def prior_std(release: AnyRelease, X: FloatArray) -> FloatArray:
-    """(n,) std at X of what is predicted, before anything was released: of the models that were learned."""
+def _class(release: AnyRelease, of: Any) -> int | None:
+    """The number of a class; None where outcomes are not of several."""
+    classes = classes_of(release)
+    if not classes:
+        if of is not None:
+            raise ArgumentError("of", "must be left out: outcomes are not one of several classes", repr(of))
+        return None
+    if of is not None and of not in classes:
+        raise ArgumentError("of", f"must be one of the classes, {listed(classes)}", repr(of))
+    return 0 if of is None else classes.index(of)
+
+
+def prior_std(release: AnyRelease, X: FloatArray, which: int | None = None) -> FloatArray:
+    """(n,) std at X of what is predicted if nothing were known there but the level that all outcomes share.
+
+    The level is soon known, and says nothing of one place rather than of another; so it does not count.
+    """
     if not isinstance(release, StagedRelease):
-        return np.sqrt(np.asarray(release.plan.gp.kernel.diag(X), dtype=np.float64))
+        return np.sqrt(_varying(release.plan.gp.kernel, X))
     learned = release.learned
-    each = np.array([np.asarray(one.gp.kernel.diag(X), dtype=np.float64) for one in learned.posteriors])
+    if isinstance(learned, ClassLearned):
+        learned = learned.each[which or 0]
+    each = np.array([_varying(one.gp.kernel, X) for one in learned.posteriors])
     if not isinstance(learned, LinkedLearned):
         return np.asarray(np.sqrt(learned.weights @ each))
-    means, variances, _ = learned.link.moments(np.zeros_like(each), each, learned.noise)
+    level = learned.latent.predict(spread_evenly(release.rule.inputs.X, _LEVEL)).mean() - learned.link.middle
+    means, variances, _ = learned.link.moments(np.full_like(each, level), each, learned.noise)
     apart = means - learned.weights @ means
     return np.asarray(np.sqrt(learned.weights @ (variances + apart**2)))
 
 
-def total_std(release: AnyRelease, X: FloatArray) -> FloatArray:
-    """(n,) std at X of the prediction: GP and privacy together."""
-    return _predicted(release, X)[1]
+def _varying(kernel: Kernel, X: FloatArray) -> FloatArray:
+    """(n,) prior variance, without that of a constant."""
+    parts = kernel.kernels if isinstance(kernel, Sum) else (kernel,)
+    differ = [part for part in parts if not isinstance(part, Constant)] or parts
+    return np.asarray(np.sum([np.asarray(part.diag(X), dtype=np.float64) for part in differ], axis=0))
 
 
 def is_unknown(release: AnyRelease, X: FloatArray) -> NDArray[np.bool_]:
     """(n,) whether nothing to speak of was learned at X: the total std is about the prior's."""
-    return np.asarray(total_std(release, X) >= NEAR_PRIOR * prior_std(release, X))
+    which = _class(release, None)
+    return np.asarray(_predicted(release, X, which)[1] >= NEAR_PRIOR * prior_std(release, X, which))
 
 
-def _predicted(release: AnyRelease, X: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Prediction, its total std, and privacy's share of the variance."""
-    if isinstance(release, FunctionRelease) and release.plan.hides_inputs:  # what the GP left is not known
-        mean, std = release.released_at(X)
-        return mean, std, np.ones(len(X))
-    mean, found = release.predict(X), release.uncertainty(X, include_noise=False)
-    return mean, found.total, np.clip((found.privacy / np.maximum(found.total, 1e-300)) ** 2, 0.0, 1.0)
+def _over(middle: FloatArray, axes: Plane, across: FloatArray, up: FloatArray) -> FloatArray:
+    """(m n, D) the points of a grid, row by row."""
+    where = np.tile(middle, (len(across) * len(up), 1))
+    where[:, axes.across], where[:, axes.up] = (part.ravel() for part in np.meshgrid(across, up))
+    return where
+
+
+def _hides_gp(release: AnyRelease) -> bool:
+    """Whether a function hides its inputs, and with them what the GP itself left unknown."""
+    return isinstance(release, FunctionRelease) and release.plan.hides_inputs
+
+
+def _predicted(release: AnyRelease, X: FloatArray, which: int | None) -> tuple[FloatArray, FloatArray]:
+    """Prediction and its total std."""
+    mean, std = release.released_at(X) if _hides_gp(release) else release.predict(X, return_std=True)
+    return (mean, std) if which is None else (mean[:, which], std[:, which])
+
+
+def _privacy(
+    release: AnyRelease,
+    middle: FloatArray,
+    axes: Plane,
+    sides: tuple[FloatArray, FloatArray],
+    which: int | None,
+) -> FloatArray:
+    """(m, n) privacy's share of the variance."""
+    across, up = sides
+    if _hides_gp(release):
+        return np.ones((len(up), len(across)))
+    coarse = [np.linspace(each[0], each[-1], min(len(each), _COARSE)) for each in (up, across)]
+    found = release.uncertainty(_over(middle, axes, coarse[1], coarse[0]), include_noise=False)
+    share = (found.privacy / np.maximum(found.total, 1e-300)) ** 2
+    share = share if which is None else share[:, which]
+    method: Any = "cubic" if min(map(len, coarse)) > 3 else "linear"
+    between = RegularGridInterpolator(coarse, share.reshape([len(each) for each in coarse]), method)
+    everywhere = np.stack(np.meshgrid(up, across, indexing="ij"), axis=-1)
+    return np.asarray(np.clip(between(everywhere), 0.0, 1.0))
 
 
 def _range(release: AnyRelease, place: int) -> tuple[float, float]:
@@ -263,16 +325,15 @@ def _label(columns: Any, names: Sequence[str], place: int) -> str:
 
 
 def _views(
-    parts: Sequence[FloatArray], unknown: NDArray[np.bool_], output: str, unit: str, outcome: str
+    parts: Sequence[FloatArray], unknown: NDArray[np.bool_], what: str, unit: str, outcome: str
 ) -> dict[str, View]:
     prediction, std, share = parts
     known = prediction[~unknown] if not unknown.all() else prediction.ravel()
-    what = f"probability of {output}" if outcome == YES_NO else in_unit(output, unit)
-    of_std = "std of the prediction, in points" if outcome == YES_NO else f"std of {in_unit(output, unit)}"
+    of_std = f"std of the {what}" if outcome in CHANCES else f"std of {what}"
     made = [
         (PREDICTION, prediction, *_ends(known), what, unit, outcome, True),
         (UNCERTAINTY, std, 0.0, float(std.max()), of_std, unit, outcome, False),
-        (PRIVACY, share, 0.0, 1.0, "share of the variance that privacy causes", "", YES_NO, False),
+        (PRIVACY, share, 0.0, 1.0, "privacy's share of the variance", "", YES_NO, False),
     ]
     views = {}
     for name, values, low, high, label, unit_of, outcome_of_it, hides in made:

@@ -8,6 +8,7 @@ are wrong by moves the sums of outcomes, so their covariance is handed on: :clas
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -18,17 +19,18 @@ from scipy.linalg import cho_factor, cho_solve
 
 from cloakgp import designs
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.model.given_smoother import FactoredGP
+from cloakgp.model.given_smoother import GivenGP
 from cloakgp.rows.grid import Grid
 
 MOST_WAVES = 160
-MOST_WANTED = 64
-"""Waves that counts are designed for, at most: the rest is too fine to be seen beside noise."""
+MOST_WANTED = 512
+"""Counts that are designed for, at most: of single cells, or of blocks of cells where there are more."""
 _LENGTHS = (1 / 20, 1 / 10, 1 / 5, 2 / 5)  # lengthscales, as shares of each range
 _SIZES = (0.5, 1.0, 2.0, 4.0)  # std of the smooth part, in mean counts
-_ROUGH = (0.03, 0.3)  # std of the rough part, in mean counts, beyond chance
+_ROUGH = (0.03, 0.3, 1.0)  # std of the rough part, in mean counts, beyond chance
 _LEVELS = 0.5  # of the smooth part's variance: how much levels of a category differ
 _FLOOR = 0.02  # least count, in mean counts: no cell is taken to be surely empty
+_NEGLIGIBLE = 1e-9  # weight of a setting that is looked at no more
 _FLAT = 1e-6  # relative variance with which a known total is known
 _GAP = 0.05
 
@@ -79,25 +81,37 @@ class DensityPrior:
             for weights, size, rough in product(self._waves[1], _SIZES, _ROUGH)
         ]
 
-    @property
-    def wanted(self) -> int:
-        """How many numbers a design is made for."""
-        return min(MOST_WANTED, len(self.grid))
-
     def design(self, noise: float) -> FloatArray:
-        """(q, M) what to measure of counts, with columns of norm 1 at most, for noise of this variance."""
-        settings = self.settings()
+        """(q, M) what to measure of counts, with columns of norm 1 at most, for noise of this variance.
+
+        What is wanted are the counts themselves; of blocks of cells, where there are many.
+        """
+        settings, blocks = self.settings(), _blocks(self.grid)
         v = np.mean([variances for variances, _ in settings], axis=0)
-        own = np.full(len(self.grid), np.mean([rough for _, rough in settings]))
-        order = np.argsort(-v, kind="stable")[: self.wanted]
-        order = order[v[order] > 0]
-        S = np.diag(v)
-        smoother = FactoredGP(self.factors, S, S[:, order], own, v[order])
-        solution = designs.solve("posterior", smoother, np.ones(len(order)), _GAP, noise)
+        own = float(np.mean([rough for _, rough in settings]))
+        summed = np.zeros((int(blocks.max()) + 1, len(v)))
+        np.add.at(summed, blocks, self.factors)
+        K = (summed * v) @ summed.T + np.diag(own * np.bincount(blocks))
+        smoother = GivenGP(K, K, np.diag(K))
+        solution = designs.solve("posterior", smoother, np.ones(len(K)), _GAP, noise)
         assert solution.matrix is not None
         B = np.asarray(solution.matrix)
-        rows: FloatArray = B / np.linalg.norm(B, axis=0).max()
+        rows: FloatArray = (B / np.linalg.norm(B, axis=0).max())[:, blocks]
         return rows
+
+
+def _blocks(grid: Grid) -> NDArray[np.intp]:
+    """(M,) which block each cell is in: one of its own, unless there are many; then neighbours share one."""
+    shape = list(grid.shape)
+    ranges = [place for place, axis in enumerate(grid.axes) if not axis.category]
+    while math.prod(shape) > MOST_WANTED and any(shape[place] > 1 for place in ranges):
+        largest = max(ranges, key=lambda place: shape[place])
+        shape[largest] = -(-shape[largest] // 2)
+    places = np.unravel_index(np.arange(len(grid)), grid.shape)
+    coarse = [place * new // old for place, new, old in zip(places, shape, grid.shape, strict=True)]
+    blocks = np.ravel_multi_index(coarse, shape)
+    n = math.prod(shape)
+    return np.asarray(blocks if n <= MOST_WANTED else blocks * MOST_WANTED // n)
 
 
 def _axis_waves(cells: int, category: bool) -> tuple[FloatArray, FloatArray]:
@@ -172,16 +186,22 @@ class CountErrors:
         own = np.einsum("ij,ij->i", self.G @ self.S, self.G) + self.rough
         return np.asarray(np.maximum(own, 0.0))
 
+    @cached_property
+    def _dense(self) -> FloatArray:
+        """(M, M) the covariance itself."""
+        return np.asarray(self.G @ self.S @ self.G.T + self.rough * np.eye(len(self.G)))
+
     def times(self, factors: FloatArray, rest: FloatArray) -> FloatArray:
         """(M, M) covariance of errors times numbers, of second moment factors factors' + diag(rest)."""
-        covariance = self.G @ self.S @ self.G.T
-        covariance[np.diag_indices_from(covariance)] += self.rough
-        covariance *= factors @ factors.T
+        covariance = self._dense * (factors @ factors.T)
         covariance[np.diag_indices_from(covariance)] += rest * self.variance
         return covariance
 
     def in_rows(self, rows: FloatArray, factors: FloatArray, rest: FloatArray) -> FloatArray:
         """(q, q) the same of sums of them."""
+        if len(self.G) <= self.G.shape[1]:
+            total = rows @ self.times(factors, rest) @ rows.T
+            return np.asarray((total + total.T) / 2)
         total = (rows * (rest * self.variance)) @ rows.T
         for factor in factors.T:
             moved = rows * factor
@@ -205,17 +225,21 @@ def estimate(prior: DensityPrior, rows: FloatArray, value: FloatArray, variance:
         factor = cho_factor((D + D.T) / 2, lower=True)
         alpha = cho_solve(factor, surprise)
         evidence = -surprise @ alpha / 2 - np.log(np.diag(factor[0])).sum()
-        T = np.vstack([v[:, None] * measured.T, rough * np.eye(len(rows))])
-        S = -T @ cho_solve(factor, T.T)
-        S[np.diag_indices(len(v))] += v
-        found.append((evidence, T @ alpha, S, rough))
-    weights = np.exp(np.array([one[0] for one in found]) - max(one[0] for one in found))
+        found.append((float(evidence), v, rough, factor, alpha))
+    best = max(one[0] for one in found)
+    found = [one for one in found if np.exp(one[0] - best) > _NEGLIGIBLE]
+    weights = np.exp(np.array([one[0] for one in found]) - best)
     weights /= weights.sum()
-    moved = np.array([one[1] for one in found])
-    mean = weights @ moved
-    S = np.einsum("s,sij->ij", weights, np.array([one[2] for one in found]))
-    S += (moved - mean).T @ ((moved - mean) * weights[:, None])
-    rough = float(weights @ [one[3] for one in found])
+    moved, S = [], np.zeros((len(prior.factors.T) + len(rows),) * 2)
+    for weight, (_, v, rough, factor, alpha) in zip(weights, found, strict=True):
+        T = np.vstack([v[:, None] * measured.T, rough * np.eye(len(rows))])
+        moved.append(T @ alpha)
+        S -= weight * (T @ cho_solve(factor, T.T))
+        S[np.diag_indices(len(v))] += weight * v
+    mean = weights @ np.array(moved)
+    apart = np.array(moved) - mean
+    S += apart.T @ (apart * weights[:, None])
+    rough = float(weights @ [one[2] for one in found])
     G = np.column_stack([prior.factors, rows.T])
     counts = np.maximum(prior.level + G @ mean, _FLOOR * prior.level)
     if prior.spread == 0:

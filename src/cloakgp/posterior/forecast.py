@@ -11,11 +11,13 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.model.given_smoother import FactoredGP, GivenGP
-from cloakgp.model.hyperprior import Candidate
+from cloakgp.model.hyperprior import Candidate, Hyperprior
 from cloakgp.posterior.mixture import Mixture, State
-from cloakgp.posterior.staging import Stage
+from cloakgp.progress import Progress
 
 _MODELS = 24  # that stand for all
+_DRAWN = 0  # the seed, for curves that might be
+_JITTER = 1e-8  # of the mean variance: so that curves can be drawn
 
 
 def forecast(
@@ -27,7 +29,11 @@ def forecast(
     """
     settings = mixture.settings
     chosen = [settings[i] for i in np.linspace(0, len(settings) - 1, _MODELS).astype(int)]
-    found = [_for_model(mixture, setting, rows, mu, shares, kappa) for setting in chosen]
+    found = []
+    with Progress("forecast", _MODELS) as progress:
+        for setting in chosen:
+            found.append(_for_model(mixture, setting, rows, mu, shares, kappa))
+            progress.advance()
     left, known = (np.median(np.array(each), axis=0) for each in zip(*found, strict=True))
     return left, np.minimum(known, left)
 
@@ -41,7 +47,7 @@ def _for_model(
     kappa: float | None,
 ) -> tuple[FloatArray, FloatArray]:
     support, n, m = mixture.support, mixture.counts, len(mixture.support.Z)
-    k = setting.signal * support.whole(setting) + setting.level
+    k = setting.signal * support.exactly(setting) + setting.level
     summed = rows * n
     G = summed if support.P is None else summed @ support.P
     H = G @ k[:m]
@@ -58,37 +64,93 @@ def _for_model(
             width = min(width, 2 * kappa * spread)
     star = np.diag(k)[m:]
     left = star - np.einsum("ij,ij->j", H[:, m:], np.linalg.solve(D, H[:, m:]))
-    return np.maximum(left, 0.0), _known(mixture, setting, k)
+    return np.maximum(left, 0.0), _known(mixture, n, mixture.scatter * setting.noise, k)
 
 
-def _known(mixture: Mixture, setting: Candidate, k: FloatArray) -> FloatArray:
-    """(P,) variance of f(X*) that y itself would leave."""
-    support, n, m = mixture.support, mixture.counts, len(mixture.support.Z)
+def _known(mixture: Mixture, n: FloatArray, own: FloatArray, k: FloatArray) -> FloatArray:
+    """(P,) variance of f(X*) that y itself would leave: sums of n f with noise of its `own`."""
+    support, m = mixture.support, len(mixture.support.Z)
     inner, cross, star = k[:m, :m], k[:m, m:], np.diag(k)[m:]
+    own = np.maximum(own, 1e-12 * own.max())
     if support.P is None:
         K = inner * n[:, None] * n
-        K[np.diag_indices_from(K)] += mixture.scatter * setting.noise
+        K[np.diag_indices_from(K)] += own
         exact = GivenGP(K, cross * n[:, None], star)
         return np.asarray(exact.posterior_variance)
-    own = mixture.scatter * setting.noise
     sparse = FactoredGP(support.P * n[:, None], inner, cross, own, star)
     return np.asarray(sparse.posterior_variance)
 
 
-def linked_forecast(mixture: Mixture, state: State, stage: Stage) -> tuple[FloatArray, FloatArray]:
-    """The same of probabilities or rates: by the best linear reconstruction, from what is known already."""
-    assert mixture.link is not None
-    mean, variance = state.at_test_points
-    none = np.full(len(mean), -np.inf), np.full(len(mean), np.inf)
-    line, scatter = mixture.link.linearise(mean, variance, state.noise, none)
-    before = line.slope**2 * variance + line.left - scatter
-    rows, n, P = stage.rows(), state.counts, state.support.P
-    summed = rows * (n * stage.clip.slope)
+def _root(k: FloatArray) -> FloatArray:
+    """R with RR' = k; or of the nearest covariance, where interpolation made k none at test points."""
+    try:
+        return np.linalg.cholesky(k + _JITTER * np.trace(k) / len(k) * np.eye(len(k)))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(k)
+        root: FloatArray = vectors * np.sqrt(np.maximum(values, 0.0))
+        return root
+
+
+def linked_forecast(
+    mixture: Mixture,
+    state: State,
+    rows: FloatArray,
+    mu: float,
+    shares: tuple[float, ...],
+    kappa: float | None,
+) -> tuple[FloatArray, FloatArray]:
+    """The same of probabilities or rates: where f is drawn decides how much outcomes tell of it, and scatter.
+
+    If something is known of f already, it is drawn from that; and what is told is then the mean over draws.
+    """
+    random, settings = np.random.default_rng(_DRAWN), mixture.settings
+    learned = isinstance(mixture.prior, Hyperprior) and not state.settings
+    found = []
+    for i in np.linspace(0, len(settings) - 1, _MODELS).astype(int):
+        if state.settings:
+            mean, k, noise = state.support_mean, state.support_covariance, state.noise
+        else:
+            k, noise = settings[i].signal * mixture.support.exactly(settings[i]), settings[i].noise
+            mean, k = np.zeros(len(k)), k + settings[i].level
+        f = mean + _root(k) @ random.normal(size=len(k))
+        found.append(_for_curve(mixture, f, k, noise, rows, mu, shares, kappa))
+    average = np.median if learned else np.mean
+    left, known = (average(np.array(each), axis=0) for each in zip(*found, strict=True))
+    return left, np.minimum(known, left)
+
+
+def _for_curve(
+    mixture: Mixture,
+    f: FloatArray,
+    k: FloatArray,
+    noise: float,
+    rows: FloatArray,
+    mu: float,
+    shares: tuple[float, ...],
+    kappa: float | None,
+) -> tuple[FloatArray, FloatArray]:
+    """(P,) variances of probabilities or rates where this f, at support and test points, is true."""
+    link, n, P, m = mixture.link, mixture.counts, mixture.support.P, len(mixture.support.Z)
+    assert link is not None
+    at = f[:m] if P is None else P @ f[:m]
+    none = np.full(len(at), -np.inf), np.full(len(at), np.inf)
+    line, own = link.linearise(at, np.zeros(len(at)), noise, none)  # as steep as it is just there
+    summed = rows * (n * line.slope)
     G = summed if P is None else summed @ P
-    D = G @ state.covariance @ G.T + state.rest * (rows * (state.scatter * stage.clip.slope**2)) @ rows.T
-    D += stage.extra(rows)
-    H = (G @ state.cross) * line.slope
-    told = np.einsum("ij,ij->j", H, np.linalg.solve(D + np.eye(len(rows)) / stage.mu**2, H))
-    known = line.slope**2 * (variance - stage.smoother().posterior_variance)
-    left = np.maximum(before - told, 0.0)
-    return left, np.clip(before - known, 0.0, left)
+    H = G @ k[:m]
+    fixed = H[:, :m] @ G.T + (rows * (mixture.scatter * own)) @ rows.T
+    at_rows = H[:, :m] if P is None else H[:, :m] @ P.T
+    inner = k[:m, :m]
+    before = np.diag(inner) if P is None else np.einsum("ij,ij->i", P @ inner, P)
+    width, precision = link.bounds[1] - link.bounds[0], 0.0
+    for share in shares:
+        precision += mu**2 * share / width**2
+        D = fixed + np.eye(len(rows)) / precision
+        if kappa is not None:
+            left = before - np.einsum("ij,ij->j", at_rows, np.linalg.solve(D, at_rows))
+            _, apart, scatter = link.moments(at, np.maximum(left, 0.0), noise)
+            width = min(width, 2 * kappa * float(np.sqrt(np.average(apart + scatter, weights=n))))
+    left = np.diag(k)[m:] - np.einsum("ij,ij->j", H[:, m:], np.linalg.solve(D, H[:, m:]))
+    known = _known(mixture, n * line.slope, mixture.scatter * own, k)
+    left, known = (link.moments(f[m:], np.maximum(one, 0.0), noise)[1] for one in (left, known))
+    return left, known

@@ -130,6 +130,11 @@ class Learned:
         return draws
 
     @property
+    def curves(self) -> tuple[tuple[Posterior, ...], ...]:
+        """The models' posteriors; of each class, where outcomes are one of several."""
+        return (self.posteriors,)
+
+    @property
     def noise(self) -> float:
         """Variance of a new outcome about f, as learned."""
         return float(self.weights @ [setting.noise for setting in self.settings])
@@ -144,19 +149,23 @@ class Learned:
         names = None if self.columns is None else self.columns.names
         parts = best.parts(names) if isinstance(best, Setting) else ()
         shares = f"  shares: {', '.join(parts)}" if parts else ""
-        lines = [f"weight  family    lengthscale                signal std  noise std{shares}"]
+        lines = [f"weight  family    lengthscale                signal std{self._noise_word()}{shares}"]
         for setting, weight in zip(self.settings[:_SHOWN], self.weights, strict=False):
             lengths = ", ".join(f"{length:.3g}" for length in setting.lengthscale)
             own = setting.form[2]
             shown = f"  {', '.join(f'{share:.2f}' for share in own)}" if own else ""
             lines.append(
                 f"{weight:6.3f}  {setting.family:<8}  {lengths:<25}  {setting.signal**0.5:10.3g}"
-                f"  {setting.noise**0.5:9.3g}{shown}"
+                f"{self._noise_word(setting)}{shown}"
             )
         if len(self.settings) > _SHOWN:
             rest = float(self.weights[_SHOWN:].sum())
             lines.append(f"{rest:6.3f}  {len(self.settings) - _SHOWN} more")
         return "\n".join(lines)
+
+    def _noise_word(self, setting: Candidate | None = None) -> str:
+        """A table's column of how outcomes scatter about f: its head, or a setting's entry."""
+        return "  noise std" if setting is None else f"  {setting.noise**0.5:9.3g}"
 
 
 def check_level(level: Any) -> float:

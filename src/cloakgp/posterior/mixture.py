@@ -129,6 +129,11 @@ class Mixture:
         known = (), np.empty(0), (), (), np.zeros(len(F)), F, noise, rest
         return State(self.counts, self.scatter, self.limits, self.support, *known)
 
+    def believed(self) -> tuple[tuple[Candidate, ...], FloatArray]:
+        """A few models that stand for all, with equal weights: what there is while nothing is learned."""
+        few = tuple(self.settings[:: max(1, len(self.settings) // _BROAD)])
+        return few, np.full(len(few), 1 / len(few))
+
     def fit(self, readings: Sequence[Reading], spreads: Sequence[SpreadReading] = ()) -> State:
         """What all readings together say; settings that they rule out are forgotten."""
         if isinstance(self.prior, Known):
@@ -192,7 +197,7 @@ class Mixture:
     ) -> State:
         """The fixed point for the models of a state, their weights included unless they are known."""
         broad = None if state.settings else state
-        faster = _Acceleration()
+        faster = self._acceleration()
         for _ in range(_PATIENCE if rounds is None else rounds):
             lines = readings(state)
             if broad is not None:
@@ -200,10 +205,13 @@ class Mixture:
             else:
                 weights = self._weights(state.settings, lines, spreads) if known is None else known
                 new = self.state(state.settings, weights, lines, spreads)
-            if np.max(np.abs(new.support_mean - state.support_mean)) <= _SETTLED * self.width:
+            if new.moved_from(state) <= _SETTLED * self.width:
                 return new
             state = faster.next(state, new)
         return state
+
+    def _acceleration(self) -> Acceleration:
+        return Acceleration()
 
     def _weights(
         self, settings: tuple[Candidate, ...], readings: Sequence[Reading], spreads: Sequence[SpreadReading]
@@ -260,9 +268,9 @@ class Mixture:
         known = kept, weights, *given, mean, (F + F.T) / 2, noise, rest
         return State(self.counts, self.scatter, self.limits, self.support, *known)
 
-    def _stacked(self, readings: Sequence[Reading]) -> _Stacked:
+    def _stacked(self, readings: Sequence[Reading]) -> Stacked:
         """All readings; where they are many, only in directions that may tell of f."""
-        data = _Stacked(self.counts, self.scatter, self.support, readings)
+        data = Stacked(self.counts, self.scatter, self.support, readings)
         if len(data.z) > _MANY:
             best = self.settings[0]
             data.reduce(self._broad, best.noise)
@@ -292,7 +300,7 @@ class Mixture:
         )
 
     def _evidence(
-        self, data: _Stacked, settings: Sequence[Candidate], spreads: Sequence[SpreadReading]
+        self, data: Stacked, settings: Sequence[Candidate], spreads: Sequence[SpreadReading]
     ) -> FloatArray:
         """Log density of the readings under each setting."""
         found = np.empty(len(settings))
@@ -400,6 +408,10 @@ class State:
         m = len(self.support.Z)
         return self.support_covariance[:m, m:]
 
+    def moved_from(self, other: State) -> float:
+        """How far f's mean is from another state's, at most."""
+        return float(np.max(np.abs(self.support_mean - other.support_mean)))
+
     @property
     def at_test_points(self) -> tuple[FloatArray, FloatArray]:
         """Mean and variance of f at X*."""
@@ -407,7 +419,7 @@ class State:
         return self.support_mean[m:], np.maximum(np.diag(self.support_covariance)[m:], 0.0)
 
 
-class _Stacked:
+class Stacked:
     """Readings of all stages as one linear Gaussian measurement of f at the support points."""
 
     def __init__(
@@ -441,7 +453,7 @@ class _Stacked:
         return np.asarray(variance * self.own + left_out * self.blurred + self.rest)
 
 
-class _Acceleration:
+class Acceleration:
     """Anderson's: the next guess at a fixed point from the last few, by what they were wrong by."""
 
     def __init__(self) -> None:

@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.special import logsumexp
-from scipy.stats import chi2
+from scipy.special import chdtr, chdtrc, logsumexp
 
 from cloakgp.checks import FloatArray
 from cloakgp.kernels import Constant, Kernel
@@ -105,6 +104,13 @@ def check_mixture(posteriors: tuple[Posterior, ...], weights: FloatArray) -> Mod
     return ModelCheck(p_value >= RARE, p_value, ratio, None, None)
 
 
+def check_mixtures(curves: tuple[tuple[Posterior, ...], ...], weights: FloatArray) -> ModelCheck:
+    """The same of several classes: the one that fits worst, its p-value times their number (Bonferroni)."""
+    worst = min((check_mixture(own, weights) for own in curves), key=lambda one: one.p_value)
+    p_value = min(1.0, len(curves) * worst.p_value)
+    return replace(worst, fits=p_value >= RARE, p_value=p_value)
+
+
 def residual_check(posterior: Posterior) -> tuple[float, float]:
     """The p-value of the residuals, and how large their squares are over what is expected."""
     surprise, covariance, noise = posterior.residuals
@@ -115,7 +121,7 @@ def residual_check(posterior: Posterior) -> tuple[float, float]:
     squares = (basis.T @ (scale * surprise)) ** 2
     seen = shares < 1 / (1 + _SIGNAL)
     parts = [squares[which] for which in (seen, ~seen) if which.any()]
-    each = [2 * min(chi2.cdf(part.sum(), len(part)), chi2.sf(part.sum(), len(part))) for part in parts]
+    each = [2 * min(float(law(len(part), part.sum())) for law in (chdtr, chdtrc)) for part in parts]
     return min(1.0, len(parts) * min(each)), float(parts[int(np.argmin(each))].mean())
 
 

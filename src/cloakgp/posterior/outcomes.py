@@ -13,6 +13,7 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
+from cloakgp.model.hyperprior import Candidate
 from cloakgp.posterior.conditioning import Uncertainty
 from cloakgp.posterior.learning import Learned, check_level
 from cloakgp.posterior.linking import Linked
@@ -45,11 +46,10 @@ class Laws:
         bounds = np.broadcast_to(-np.inf, len(mean)), np.broadcast_to(np.inf, len(mean))
         for weight, m, v, k in zip(weights, means, variances, priors, strict=True):
             precision = np.maximum(1 / v - 1 / k, 1e-12 / k)
-            line, scatter = link.linearise(m, v, 1.0, bounds)
-            bent = line.left - scatter
+            line, _ = link.linearise(m, v, 1.0, bounds)
             told = line.centre + line.slope * (m / v / precision - m)
+            # What the line leaves over is in it, and stays: without it intervals hold 93 of 95 %.
             noise = line.slope**2 / precision
-            noise = np.maximum(noise - bent, noise / 4)
             log = -((told[:, None] - self.rates) ** 2) / noise[:, None] - self.f**2 / k[:, None]
             density = np.exp((log - log.max(axis=1, keepdims=True)) / 2) * steps
             self.masses += weight * density / density.sum(axis=1, keepdims=True)
@@ -134,6 +134,13 @@ class LinkedLearned(Learned):
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of probabilities or rates, by public randomness."""
         return self.link.mean(super().sample(X, n, seed) - self.link.middle)
+
+    def _noise_word(self, setting: Candidate | None = None) -> str:
+        """How many times its mean an outcome's variance is; nothing where that follows from the mean."""
+        least, most = self.link.link.noise
+        if least == most:
+            return ""
+        return "  dispersion" if setting is None else f"  {setting.noise:10.3g}"
 
 
 def _noisy(include_noise: bool | float) -> bool:

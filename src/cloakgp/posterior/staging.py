@@ -9,7 +9,7 @@ import numpy as np
 from cloakgp import designs
 from cloakgp.checks import FloatArray
 from cloakgp.model.given_smoother import FactoredGP, GivenGP
-from cloakgp.model.outcome import COUNT, REAL, YES_NO
+from cloakgp.model.outcome import CLASSES, COUNT, REAL, YES_NO
 from cloakgp.model.smoothers import Smoother
 from cloakgp.posterior.clipping import Clipping, linearise
 from cloakgp.posterior.density import CountErrors
@@ -24,6 +24,7 @@ KAPPA = 1.5
 _SCHEDULES: dict[str, tuple[int, float, float | None]] = {
     REAL: (STAGES, GROWTH, KAPPA),
     YES_NO: (2, GROWTH, None),  # clipping two values gains nothing: stages shape the design only
+    CLASSES: (2, GROWTH, None),
     COUNT: (5, GROWTH, 3.0),
 }
 """Stages, growth of their shares, and kappa, for each kind of outcome."""
@@ -128,6 +129,8 @@ class Stage:
         self.unit: FloatArray = (window[1] - window[0]) * state.limits
         self.errors: CountErrors | None = None
         """Of the counts, where these are estimates."""
+        self.origin: FloatArray = (window[0] + window[1]) / 2
+        """(U,) what outcomes are counted from, where counts are estimates."""
 
     def smoother(self) -> Smoother:
         """Of the sums of clipped outcomes, each over its window's width and how many rows its person has."""
@@ -177,13 +180,13 @@ class Stage:
         return Reading(rows, clip.slope, value, covariance + extra, self.own / state.noise)
 
     def _clipped(self) -> tuple[FloatArray, FloatArray]:
-        """Second moment of a cell's clipped mean about the middle of its window: L L' + diag(rest)."""
+        """Second moment of a cell's clipped mean about what is 0 in sums: L L' + diag(rest)."""
         state, slope, P = self.state, self.clip.slope, self.state.support.P
         values, vectors = np.linalg.eigh(state.covariance)
         largest = vectors[:, -_DIRECTIONS:] * np.sqrt(np.maximum(values[-_DIRECTIONS:], 0.0))
         curves = slope[:, None] * (largest if P is None else P @ largest)
         rest = np.maximum(slope**2 * state.variance - np.einsum("ij,ij->i", curves, curves), 0.0)
-        offset = self.clip.centre - (self.window[0] + self.window[1]) / 2
+        offset = self.clip.centre - self.origin
         return np.column_stack([offset, curves]), rest
 
     def _bent(self, rows: FloatArray) -> FloatArray:

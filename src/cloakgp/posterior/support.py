@@ -92,10 +92,14 @@ class Support:
         """(m, m) the setting's smooth part with variance 1, among the support points."""
         return np.asarray(setting.shape(self.Z), dtype=np.float64)
 
+    def exactly(self, setting: Candidate) -> FloatArray:
+        """(m + P, m + P) the same among support and test points, by the setting's own kernel."""
+        return np.asarray(setting.shape(np.vstack([self.Z, self.X_star])), dtype=np.float64)
+
     def whole(self, setting: Candidate) -> FloatArray:
-        """(m + P, m + P) the same among support and test points."""
+        """The same by interpolation, which takes far test points, where it overshoots, for known."""
         if self.exact:
-            return np.asarray(setting.shape(np.vstack([self.Z, self.X_star])), dtype=np.float64)
+            return self.exactly(setting)
         inner = self.inner(setting)
         cross = inner @ self._star.T
         star = self._star @ cross

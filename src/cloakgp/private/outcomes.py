@@ -14,7 +14,7 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.measurements.lattice import IntArray, Lattice
 from cloakgp.rows.chunks import is_dask
-from cloakgp.rows.file_cells import read_numbers
+from cloakgp.rows.file_cells import read_answers, read_numbers, read_texts
 from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.on_dask import as_array
@@ -83,9 +83,18 @@ def kept(y: Any, n_rows: int) -> Any:
     return array
 
 
-def _vector(y: Any) -> Any:
+def column(values: Any, texts: bool = False) -> Any:
+    """As an array; what pandas has for a missing entry becomes None, which equals nothing."""
+    if texts and isinstance(values, PrivateColumn):
+        return read_texts(*values.source)
+    if hasattr(values, "iloc") and getattr(getattr(values, "dtype", None), "kind", "O") not in "biuf":
+        return _vector(values, values.to_numpy(dtype=object, na_value=None))
+    return _vector(values)  # masks stay what they are
+
+
+def _vector(y: Any, array: Any = None) -> Any:
     """y as an array; that of a table's only column is a vector."""
-    array = np.asanyarray(y)
+    array = np.asanyarray(y) if array is None else array
     return array[:, 0] if hasattr(y, "columns") and array.shape[1:] == (1,) else array
 
 
@@ -141,21 +150,25 @@ class PrivateColumn:
 class PrivateLabels:
     """Outcomes that are one of some public classes, as numbers from 0: unread until one of the doors asks.
 
-    What is none of them is missing. Every outcome is compared with every class, whatever it is.
+    What is none of them is missing. Every outcome is compared with every class, whatever it is. Without
+    classes, y is a column of a file that says yes or no, by words that are the same whatever it holds.
     """
 
-    __slots__ = ("_classes", "_y")
+    __slots__ = ("_classes", "_y", "index")
 
-    def __init__(self, y: Any, classes: tuple[Any, ...]) -> None:
+    def __init__(self, y: Any, classes: tuple[Any, ...] = ()) -> None:
         self._y, self._classes = y, classes
+        self.index = getattr(y, "index", None)  # labels of its rows, for own_rows
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
         """As float64, NaN where it is no class; called by :func:`kept` alone."""
-        labels = np.asarray(_vector(self._y)).astype(object)
-        numbers = np.full(labels.shape, np.nan)
+        if not self._classes:
+            return read_answers(*self._y.source)
+        labels = column(self._y, any(isinstance(one, str) for one in self._classes))
+        values, numbers = np.asarray(labels, dtype=object), np.full(labels.shape, np.nan)
         for number, one in enumerate(self._classes):
-            numbers[np.equal(labels, one, dtype=object).astype(bool)] = number
-        return numbers
+            numbers = np.where(np.equal(values, one, dtype=object).astype(bool), number, numbers)
+        return np.where(np.ma.getmaskarray(labels), np.nan, numbers)
 
     def __repr__(self) -> str:
         return "<PrivateLabels, unread>"

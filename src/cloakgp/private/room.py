@@ -7,9 +7,10 @@ ids come in with y, and all rules for y hold for them. For a selection, :func:`c
 public integer scores: the clipped losses of each candidate are summed, in integers, and OpenDP's noisy
 maximum picks one. Only its index leaves.
 
-Why that is private (``docs/proofs.md``, theorems 1, 17, 21, 22, lemma 11): ``y_int`` is in [0, 2^b] whatever
-y is, so one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm, and each score by at
-most the declared sensitivity, in exact integers; noise is scaled to that, and all else sees what is noisy.
+Why that is private (``docs/proofs.md``, theorems 1, 17, 20, 21, lemmas 11, 22, 23): ``y_int`` is in [0, 2^b]
+whatever y is, so one row moves ``matrix @ y_int`` by at most 2^b times the largest column norm (of several
+classes, up to twice that), and each score by at most the declared sensitivity, in exact integers; noise
+is scaled to that, and all else sees what is noisy.
 
 What else could leak, and why it does not: the work done does not depend on y's values (no branch,
 no early exit, no warning); errors say what was expected, never what was there. The one thing an
@@ -63,14 +64,18 @@ __all__ = [
 
 MISSING = ("error", "midpoint")
 STAYS = (
-    "y is a Dask array, and this needs single outcomes here: a selection compares rows, and where a chunk of "
-    "rows has one in a bin, its sum is that outcome. They are not fetched from a cluster unasked. Give "
-    "y.compute() if they may leave it. Nothing was spent."
+    "y is a Dask array, and this needs single outcomes here: a selection compares rows, labels are compared "
+    "with classes, and where a chunk of rows has one in a bin, its sum is that outcome. They are not fetched "
+    "from a cluster unasked. Give y.compute() if they may leave it. Nothing was spent."
 )
 
 
 def measure(
-    measurement: Measurement | FactoredMeasurement, y: Any, missing: str, rows: TableRows | None = None
+    measurement: Measurement | FactoredMeasurement,
+    y: Any,
+    missing: str,
+    rows: TableRows | None = None,
+    classes: tuple[Any, ...] = (),
 ) -> IntArray:
     """The noisy measurements of y, or of whole rows: the one private step.
 
@@ -89,15 +94,22 @@ def measure(
         counts in one fixed public cell, with its outcome in the middle.
     rows : TableRows, optional
         Public: which rows of y count, and their labels, if they have some. Others are refused.
+    classes : tuple
+        Public: if given, y is not numbers, but each one of these; what is none of them is missing. Of two, y
+        is the second or not. Of more, what is missing counts for none of them; in whole rows, for all alike.
     """
-    return add_noise(_times(measurement, y, missing, rows), measurement.sigma)
+    return add_noise(_times(measurement, y, missing, rows, classes), measurement.sigma)
 
 
 def check_usable(
-    measurement: Measurement | FactoredMeasurement, y: Any, missing: str, rows: TableRows | None = None
+    measurement: Measurement | FactoredMeasurement,
+    y: Any,
+    missing: str,
+    rows: TableRows | None = None,
+    classes: tuple[Any, ...] = (),
 ) -> None:
     """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
-    _times(measurement, y, missing, rows)
+    _times(measurement, y, missing, rows, classes)
 
 
 def choose(scores: Scores, y: Any, missing: str, rows: TableRows | None = None) -> int:
@@ -199,16 +211,28 @@ def _check_complete(complete: bool, missing: str, message: str = INCOMPLETE) -> 
 
 
 def _times(
-    m: Measurement | FactoredMeasurement | BinSums, y: Any, missing: str, rows: TableRows | None = None
+    m: Measurement | FactoredMeasurement | BinSums,
+    y: Any,
+    missing: str,
+    rows: TableRows | None = None,
+    classes: tuple[Any, ...] = (),
 ) -> IntArray:
     """The exact measurements, once their integers are found to keep the promise."""
     m.check()
     checks.choice(missing, "missing", MISSING)
+    if classes and is_dask(y):
+        raise ValueError(STAYS)
+    if classes and isinstance(m, RowSums):
+        y = PrivateRows(y.X, PrivateLabels(y.y, classes), y.people)
+    elif classes:
+        y = PrivateLabels(y, classes)
     y = own_rows(y, rows)
     if isinstance(m, FactoredMeasurement):
         return _times_recipe(m, y, missing)
     if isinstance(m, RowSums):
         return _times_rows(m, y, missing)
+    if isinstance(m, Measurement) and m.classes > 1:
+        return _times_classes(m, y, missing)
     return _times_matrix(m, y, missing)
 
 
@@ -220,17 +244,41 @@ def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:
     return np.asarray(matrix @ _sums(source, m.lattice, m.labels, matrix.shape[1], missing))
 
 
+def _times_classes(m: Measurement, y: Any, missing: str) -> IntArray:
+    """Columns times one-hot integers: 2^y_bits for the class whose number y is, 0 for all others.
+
+    What is no class's number is missing: 0 for all (lemma 22).
+    """
+    source: Any = kept(y, m.n_rows)
+    sums, complete = np.zeros((m.matrix.shape[1], m.classes), dtype=np.int64), True
+    for rows in chunks(m.n_rows):
+        one_hot = _one_hot(m, numeric(source[rows]))
+        np.add.at(sums, m.labels[rows], one_hot)
+        complete &= np.count_nonzero(one_hot) == len(one_hot)
+    _check_complete(complete, missing)
+    return np.asarray(m.matrix @ sums).T.ravel()  # of the first class, then of the next
+
+
+def _one_hot(m: Measurement, values: Any) -> IntArray:
+    return np.asarray(np.equal.outer(values, np.arange(m.classes)).astype(np.int64) << m.y_bits)
+
+
 def _times_rows(m: RowSums, table: Any, missing: str) -> IntArray:
-    """Each row's cell's column, times its outcome's integer or 1, summed exactly."""
-    (cells, known, counted, source), sums = rows_of(m, table), np.zeros(m.matrix.shape[1], dtype=np.int64)
-    complete = np.count_nonzero(known) == len(known)
+    """Each row's cell's column, times its outcome's integers or 1, summed exactly."""
+    (cells, known, counted, source), shape = rows_of(m, table), (m.matrix.shape[1], m.classes)
+    sums, complete = np.zeros(shape, dtype=np.int64), np.count_nonzero(known) == len(known)
     for rows in chunks(len(cells)):
         values = numeric(source[rows])
         complete &= np.count_nonzero(np.isfinite(values)) == len(values)
-        y_int = to_integers(np.where(known[rows], values, np.nan), m.lattice.at(cells[rows]))
-        np.add.at(sums, cells[rows], counted[rows] * (1 if isinstance(m, Counts) else y_int))
+        values = np.where(known[rows], values, np.nan)
+        if m.classes == 1:
+            y_int = to_integers(values, m.lattice.at(cells[rows]))[:, None]
+        else:  # one-hot, less what makes them add up to about 0; all 0 if missing: lemma 23
+            one_hot = _one_hot(m, values)
+            y_int = one_hot - m.share * (one_hot > 0).sum(axis=1, keepdims=True)
+        np.add.at(sums, cells[rows], counted[rows, None] * (1 if isinstance(m, Counts) else y_int))
     _check_complete(complete, missing, INCOMPLETE_ROWS)
-    return np.asarray(m.matrix @ sums)
+    return np.asarray(m.matrix @ sums).T.ravel()
 
 
 def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:

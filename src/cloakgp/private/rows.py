@@ -12,23 +12,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cloakgp.errors import OtherSize
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.whole_rows import RowSums
-from cloakgp.private.outcomes import PrivateColumn, kept, numeric
+from cloakgp.private.outcomes import PrivateColumn, column, kept, numeric
 from cloakgp.rows.chunks import chunks, is_dask
-from cloakgp.rows.file_cells import read_ids, read_texts
+from cloakgp.rows.file_cells import read_ids
 from cloakgp.rows.grid import Axis, Grid
 from cloakgp.rows.people import as_people
 
 EXPECTED_ROWS = (
     "X, y and people must be as the plan says: X a table with the grid's columns, or an array with as many, "
-    "of numbers for ranges and the grid's own levels; y one outcome per row; as many rows as it is for, or "
-    "ids of as many people, none missing: these numbers are public. Nothing was spent."
+    "of numbers for ranges and the grid's own levels; y one outcome per row; and ids of people, if it is for "
+    "them, and only then, none of them missing. Nothing was spent."
 )
 INCOMPLETE_ROWS = (
     "X and y must be complete: something is missing, infinite, or a level unknown to the grid. Do not drop "
     "such rows: that would leak. Use missing='midpoint', which protects missingness too. Nothing was spent."
 )
+_PLAN_AGAIN = "It is public: plan again with the right one. Nothing was spent."
 Cells = NDArray[np.intp]
 
 
@@ -47,7 +49,9 @@ def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], I
     n_rows, people = _tried(lambda: len(columns[0])), table.people
     _expect(all(column.shape == (n_rows,) for column in columns) and not is_dask(table.y))
     _expect((people is None) == (m.population.max_rows is None))
-    _expect(people is not None or n_rows == m.population.size)
+    size = m.population.size
+    if people is None and n_rows != size:
+        raise OtherSize(f"the plan is for {size} rows, and here is another number. {_PLAN_AGAIN}")
     source = _tried(lambda: kept(table.y, n_rows))
     parts = _tried(lambda: [_cells_of(m.grid, columns, rows) for rows in chunks(n_rows)])
     cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
@@ -55,7 +59,8 @@ def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], I
     if people is not None:
         ids = _tried(lambda: read_ids(*people.source) if isinstance(people, PrivateColumn) else people)
         labels = _tried(lambda: as_people(ids, n_rows).labels)
-        _expect(len(np.bincount(labels)) == m.population.size)
+        if len(np.bincount(labels)) != size:
+            raise OtherSize(f"the plan is for {size} people, and here is another number. {_PLAN_AGAIN}")
         counted = evenly_kept(labels, cells, m.population.each)
     return cells, known, counted, source
 
@@ -77,18 +82,9 @@ def _expect(fine: bool) -> None:
 
 def _columns_of(grid: Grid, X: Any) -> list[Any]:
     if isinstance(X, Mapping) or hasattr(X, "columns"):
-        return [_column(X[axis.name], axis) for axis in grid.axes]
-    array = _column(X).reshape(len(X), -1)
+        return [column(X[axis.name], axis.has_texts) for axis in grid.axes]
+    array = column(X).reshape(len(X), -1)
     return [array[:, place] for place in range(array.shape[1]) if array.shape[1] == len(grid.axes)]
-
-
-def _column(values: Any, axis: Axis | None = None) -> Any:
-    """As an array; what pandas has for a missing entry becomes None, which equals nothing."""
-    if isinstance(values, PrivateColumn) and axis is not None and axis.has_texts:
-        return read_texts(*values.source)
-    if hasattr(values, "to_numpy") and getattr(values.dtype, "kind", "O") not in "biuf":
-        return values.to_numpy(dtype=object, na_value=None)
-    return np.asanyarray(values)  # masks stay what they are
 
 
 def _cells_of(grid: Grid, columns: list[Any], rows: slice) -> tuple[Cells, NDArray[np.bool_]]:

@@ -42,6 +42,23 @@ def read_texts(path: PathLike, column: str, form: Format | None = None) -> Any:
     return np.asarray(_texts(cells).to_pylist(), dtype=object)
 
 
+YES = ("yes", "true", "1", "1.0", "y", "t")
+NO = ("no", "false", "0", "0.0", "n", "f")
+"""How answers are written, in small letters or large ones: whatever a column holds."""
+
+
+def read_answers(path: PathLike, column: str, form: Format | None = None) -> FloatArray:
+    """(rows,) 1 where a cell says yes, 0 where it says no, NaN where it says neither."""
+    import pyarrow
+    from pyarrow import compute
+
+    cells = _parquet(path, column) if is_parquet(path) else _csv(path, column, pyarrow.string(), form, [""])
+    places = compute.index_in(compute.utf8_lower(_texts(cells)), value_set=pyarrow.array([*NO, *YES]))
+    numbers = np.repeat([0.0, 1.0, np.nan], [len(NO), len(YES), 1])
+    found: FloatArray = numbers[places.fill_null(len(NO) + len(YES)).to_numpy(zero_copy_only=False)]
+    return found
+
+
 def read_ids(path: PathLike, column: str, form: Format | None = None) -> FloatArray:
     """(rows,) numbers, the same where a column's cells are the same id; NaN where one is missing.
 

@@ -21,7 +21,7 @@ from cloakgp.errors import InputError
 PARQUET = (".parquet", ".pq")
 _TEXT = (".csv", ".tsv", ".txt")
 _SHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")
-_SAVE_AS = (
+SAVE_AS = (
     "a spreadsheet is not read. Open it there and save the sheet as CSV: in Excel, File, Save As, CSV UTF-8 "
     "(.csv)."
 )
@@ -66,8 +66,8 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
     suffixes = [suffix.lower() for suffix in Path(path).suffixes]
     if suffixes and suffixes[-1] in PARQUET:
         return True
-    if suffixes and suffixes[-1] in _SHEETS:
-        raise InputError(f"{Path(path).name}: {_SAVE_AS}")
+    if is_spreadsheet(Path(path).name):
+        raise InputError(f"{Path(path).name}: {SAVE_AS}")
     if suffixes and suffixes[-1] == ".gz":
         suffixes.pop()
     if not suffixes or suffixes[-1] not in _TEXT:
@@ -75,6 +75,11 @@ def is_parquet(path: str | os.PathLike[str]) -> bool:
             f"{Path(path).name}: the name of a table must end in .csv, .tsv, .txt, .csv.gz, .parquet or .pq."
         )
     return False
+
+
+def is_spreadsheet(name: str) -> bool:
+    """Whether a file is one, by its name."""
+    return Path(name).suffix.lower() in _SHEETS
 
 
 def separator(path: str | os.PathLike[str]) -> str:
@@ -100,7 +105,7 @@ def header(path: str | os.PathLike[str]) -> tuple[list[str], Format]:
     if start is None:
         raise InputError(f"{name}: cannot be read.")
     if start[:4] in (b"PK\x03\x04", b"\xd0\xcf\x11\xe0"):
-        raise InputError(f"{name}: {_SAVE_AS}")
+        raise InputError(f"{name}: {SAVE_AS}")
     encoding = _encoding(start)
     # The first line and no more: what follows is data, and must not decide what is said here.
     line = start.decode(_CODECS[encoding], "replace").partition("\n")[0].lstrip("\ufeff").rstrip("\r")

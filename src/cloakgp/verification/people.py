@@ -46,8 +46,11 @@ def rows_of(people: IntArray) -> IntArray:
     return counts
 
 
-def longest_squared(matrix: IntArray, labels: IntArray, people: IntArray) -> int:
-    """The largest squared length of anyone's columns together, of columns that rows name by labels."""
+def longest_squared(matrix: IntArray, labels: IntArray, people: IntArray, signs: bool = True) -> int:
+    """The largest squared length of anyone's columns together, of columns that rows name by labels.
+
+    Without `signs`, as for classes (lemma 22), the largest sum of absolute inner products.
+    """
     order = np.lexsort((labels, people))
     own: dict[int, dict[int, int]] = defaultdict(dict)  # of each person: how often each column
     for person, column in zip(people[order].tolist(), labels[order].tolist(), strict=True):
@@ -67,7 +70,7 @@ def longest_squared(matrix: IntArray, labels: IntArray, people: IntArray) -> int
             part = some[start : start + step]
             grams = _grams(matrix, np.array([columns for columns, _ in part]), [n for _, n in part])
             sums = abs(grams).sum(axis=(1, 2)).tolist()
-            if size > _FEW:
+            if size > _FEW or not signs:
                 longest = max(longest, *sums)
             else:
                 to_try += zip(sums, grams, strict=True)

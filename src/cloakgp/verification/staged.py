@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cloakgp.calibration import calibrate
+from cloakgp.files.staged_schema import n_curves
 from cloakgp.measurements.staged_certificate import DESIGN
 from cloakgp.measurements.unit import PERSON_ROWS, ROW, Unit
 from cloakgp.plans.rows_planner import most_row_numbers
@@ -54,14 +55,16 @@ class Rows(NamedTuple):
     """(N,) whose row each is, if the promise is to people and they are known."""
     claimed: bool = False
     """Whether the promise is to people who are not known: then sensitivities are those that are claimed."""
+    classes: bool = False
+    """Whether outcomes are one of several classes: one that changes moves the sums of two (lemma 22)."""
 
     def sensitivity(self, matrix: IntArray, longest: int, words: dict[str, Any]) -> int:
         """In steps; `longest` is the largest squared norm of a column."""
         if self.claimed:
             return int(words["sensitivity_steps"])
         if self.people is not None and self.labels is not None:
-            longest = people.longest_squared(matrix, self.labels, self.people)
-        return guarantee.root_rounded_up(longest * 4 ** words["y_bits"])
+            longest = people.longest_squared(matrix, self.labels, self.people, signs=not self.classes)
+        return guarantee.root_rounded_up((2 if self.classes else 1) * longest * 4 ** words["y_bits"])
 
     def of_distances(self, words: dict[str, Any]) -> int:
         """Of each row an integer from 0 to 2^y_bits, times 2^matrix_bits."""
@@ -81,7 +84,9 @@ def check_guarantee(manifest: dict[str, Any], arrays: dict[str, Any], rows: Rows
     before = check_given(manifest, arrays, rows)
     own = range(before, len(manifest["stages"]))
     points, whole = len(arrays["X_star"]), "grid" in manifest
-    most = (most_row_numbers if whole else most_numbers)(points, len(rows.counts), len(shares))
+    curves = n_curves(manifest["model"])
+    rows = rows._replace(classes=curves > 1)
+    most = (most_row_numbers if whole else most_numbers)(points, len(rows.counts), len(shares), curves)
     wrong = claim["n_measurements"] != most or sum(len(arrays[f"z_{number}"]) for number in own) > most
     reasons.refuse(wrong, Reason.FIGURE, "n_measurements")
     if whole:
@@ -151,10 +156,10 @@ def _spent(
 
 
 def _row_lattices(manifest: dict[str, Any], arrays: dict[str, Any], number: int, where: str) -> list[Lattice]:
-    words = manifest["stages"][number]
+    words, matrix = manifest["stages"][number], arrays[f"matrix_{number}"]
+    near = int(matrix.min()) > -MOST_COUNTED and int(matrix.max()) < MOST_COUNTED
+    reasons.refuse(n_curves(manifest["model"]) > 1 and not near, Reason.RANGE, where)
     if number == 0:
-        matrix = arrays["matrix_0"]
-        near = int(matrix.min()) > -MOST_COUNTED and int(matrix.max()) < MOST_COUNTED
         counts = near and words["y_bits"] == 0 and 1 <= words["matrix_bits"] <= COUNT_BITS
         reasons.refuse(not counts, Reason.RANGE, where)
     else:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from cloakgp.files.staged_schema import n_curves
 from cloakgp.verification.guarantee import IntArray, root_rounded_up, squared_norms
 
 MOST_PAIRED = 5000
@@ -16,7 +17,7 @@ MOST_PAIRED = 5000
 _COLUMNS = 256
 COUNT_BITS = 40
 MOST_COUNTED = 2**42
-"""Entries of a matrix of counts must be below: as floats they, and differences of two, are exact."""
+"""Entries of a matrix whose columns are compared are below: as floats they, and differences, are exact."""
 
 Lattice = tuple[dict[str, Any], int, int]
 """A lattice's words, how far one unit can move it, and how large its sums can be; both in steps."""
@@ -33,7 +34,13 @@ def lattices(manifest: dict[str, Any], arrays: dict[str, Any], number: int) -> l
         return [(words, steps, largest)]
     bits = words["y_bits"]
     longest = max(max(squared_norms(block)) for block in _blocks(matrix))
-    found = [(words, root_rounded_up(each**2 * longest * 4**bits), largest * 2**bits)]
+    squared = longest * 4**bits
+    curves = n_curves(manifest["model"])
+    if curves > 1:  # lemma 23: of each class 2^b or 0, less the same for all
+        less = 2**bits // curves
+        own = (2**bits - less) ** 2 + (curves - 1) * less**2
+        squared = max(2 * squared, own * furthest(matrix, False))
+    found = [(words, root_rounded_up(each**2 * squared), largest * 2**bits)]
     spread = words["spread"]
     if spread is not None:
         steps = each * 2 ** (spread["y_bits"] + spread["matrix_bits"])
@@ -63,7 +70,12 @@ def furthest(matrix: IntArray, people: bool) -> int:
 
 
 def _exact(columns: IntArray) -> list[int]:
-    return [sum(entry * entry for entry in column) for column in columns.T.tolist()]
+    """Squared norms of columns with entries up to 2^43: h 2^22 + l, so that sums of 2^18 stay below 2^62."""
+    if len(columns) >= 2**18 or max(abs(int(columns.min())), abs(int(columns.max()))) > 2 * MOST_COUNTED:
+        return [sum(entry * entry for entry in column) for column in columns.T.tolist()]
+    h, low = columns >> 22, columns & (2**22 - 1)
+    sums = (np.einsum("ij,ij->j", a, b).tolist() for a, b in ((h, h), (h, low), (low, low)))
+    return [(hh << 44) + (hl << 23) + ll for hh, hl, ll in zip(*sums, strict=True)]
 
 
 def _blocks(matrix: IntArray) -> list[IntArray]:

@@ -84,6 +84,12 @@ def complete_rows(X: Any, people: Any, missing: str) -> tuple[Any, Any]:
     return X[kept], None if people is None else people[kept]
 
 
+def protected(X: Any, people: Any, missing: str) -> int:
+    """To how many a promise is made about the rows that count: people, if there are ids, else rows."""
+    X, people = complete_rows(X, people, missing)
+    return len(X) if people is None else len(np.unique(people))
+
+
 def open_ids(path: Path, column: str | None, form: Format | None = None) -> Any:
     """(rows,) whose row each is, as whole numbers; None if no column of people was named. Public."""
     return None if column is None else tables.read_ids(path, column, form)

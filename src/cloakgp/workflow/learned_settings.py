@@ -14,6 +14,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.outcome import REAL
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.staged_planner import points_covering
 from cloakgp.rows.columns import Columns
@@ -36,7 +37,8 @@ from cloakgp.workflow.settings import (
 class LearnedSettings:
     """Everything that decides a plan of :class:`cloakgp.AutoGP` but the data themselves; all of it public.
 
-    As :class:`Settings`; `at` is None for points that cover the inputs and their surroundings.
+    As :class:`Settings`; `at` is None for points that cover the inputs and their surroundings. `outcome` is
+    what outcomes are, and `classes` how they are written, if they are one of some: public.
     """
 
     inputs: tuple[str, ...]
@@ -54,6 +56,8 @@ class LearnedSettings:
     reading: Format | None = None
     missing_inputs: str = "error"
     seasons: Mapping[str | int, Any] | None = None
+    outcome: str = REAL
+    classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_output(self.inputs, self.output, self.people)
@@ -68,6 +72,8 @@ class LearnedSettings:
         """The model."""
         return AutoGP(
             self.bounds,
+            outcome=self.outcome,
+            classes=self.classes or None,
             kernels=self.kernels,
             stages=self.stages,
             inducing=self.inducing,

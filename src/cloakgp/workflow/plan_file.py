@@ -26,6 +26,7 @@ from cloakgp.plans.staged import StagedPlan
 from cloakgp.rows.people import as_people
 from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.learned_settings import AnySettings, settings_from
+from cloakgp.workflow.outcomes import bounds_of
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
 
@@ -102,7 +103,7 @@ class PlanFile:
         same = (
             plan.digest == self.plan_sha256
             and c.to_dict() == self.certificate
-            and (c.epsilon, c.delta, *plan.gp.limits) == (asked.epsilon, asked.delta, *asked.bounds)
+            and (c.epsilon, c.delta, *bounds_of(plan)) == (asked.epsilon, asked.delta, *asked.bounds)
             and (whole_rows or (len(plan.X), digest_of(plan.X)) == (self.rows, self.inputs_sha256))
             and plan.partition == self.partition
         )

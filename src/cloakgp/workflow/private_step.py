@@ -14,14 +14,16 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from cloakgp.errors import Message, Phrase, Refused
+from cloakgp.errors import Message, OtherSize, Phrase, Refused
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.charging import as_ledger
+from cloakgp.model.outcome import CHANCES, YES_NO
 from cloakgp.plans.opening import AnyPlan, AnyRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.private.room import PrivateColumn
+from cloakgp.plots.labels import outcome_of
+from cloakgp.private.room import PrivateColumn, PrivateLabels
 from cloakgp.rows.formats import Format
 from cloakgp.selection import Selection, SelectionPlan
 
@@ -33,10 +35,18 @@ UNUSABLE = Message(
     "private outcomes. Nothing was released, and nothing was spent.",
 )
 
+UNUSABLE_ANSWERS = Message(
+    "the output column cannot be used. It must have a class that the plan names in every row or, if it names "
+    "none, say yes or no: yes and no, true and false, 1 and 0. Missing values, and others, are allowed with ",
+    Phrase.MIDPOINT,
+    ", which protects them, too. More is not said, because it would tell about "
+    "private outcomes. Nothing was released, and nothing was spent.",
+)
+
 UNUSABLE_ROWS = Message(
-    "the table cannot be used. It must have as many rows as the plan was made for, or as many people where "
-    "all rows of one are protected, each with an id; a number for each input with a range, one of the "
-    "levels for others, and a number as its outcome. Missing and unknown ones are allowed with ",
+    "the table cannot be used. It must have an id in each row where all rows of a person are protected, a "
+    "number for each input with a range, one of the levels for others, and a number as its outcome, or what "
+    "the plan says. Missing and unknown ones are allowed with ",
     Phrase.MIDPOINT,
     ", which protects them, too. More is not said, because it would tell about private rows. Nothing was "
     "released, and nothing was spent.",
@@ -49,20 +59,45 @@ UNFINISHED = (
 )
 
 
+STOPPED = (
+    "stopped after it was paid for. What was answered is on record: run the same command again, and it goes "
+    "on where it stopped, for nothing."
+)
+STOPPED_UNCOUNTED = "stopped. Nothing was written: whatever was drawn is gone with this process."
+
+
 class UnusableOutput(Refused):
     """Something is wrong with the output column; what it is, is not said."""
 
 
 def release(
-    plan: AnyPlan, path: str, column: str, missing: str, account: Account, form: Format | None = None
+    plan: AnyPlan,
+    path: str,
+    column: str,
+    missing: str,
+    account: Account,
+    form: Format | None = None,
 ) -> AnyRelease:
     """The release of a plan, from a column of a file; `form` is how that is written, as public columns are.
 
+    Where the plan names classes, cells are compared with these; where it is of yes and no, with common words.
     A release in stages plans as it goes: with one thread, as in ``Settings.plan``.
     """
     threads = 1 if isinstance(plan, StagedPlan) else None
-    with _one_message(account), threadpool_limits(threads, user_api="blas"):
-        return plan.release(PrivateColumn(path, column, form), missing=missing, **_paid_by(account))
+    unusable = UNUSABLE_ANSWERS if outcome_of(plan) in CHANCES else UNUSABLE
+    with _one_message(account, unusable), threadpool_limits(threads, user_api="blas"):
+        return plan.release(
+            PrivateLabels(PrivateColumn(path, column, form))
+            if _in_common_words(plan)
+            else PrivateColumn(path, column, form),
+            missing=missing,
+            **_paid_by(account),
+        )
+
+
+def _in_common_words(plan: AnyPlan) -> bool:
+    """Whether outcomes are yes or no, and nobody said how that is written."""
+    return isinstance(plan, StagedPlan) and plan.rule.outcome == YES_NO and not plan.rule.classes
 
 
 def release_rows(
@@ -78,7 +113,9 @@ def release_rows(
     with _one_message(account, UNUSABLE_ROWS), threadpool_limits(1, user_api="blas"):
         return plan.release(
             {name: PrivateColumn(path, name, form) for name in plan.grid.names},
-            PrivateColumn(path, column, form),
+            PrivateLabels(PrivateColumn(path, column, form))
+            if _in_common_words(plan)
+            else PrivateColumn(path, column, form),
             people=None if people is None else PrivateColumn(path, people, form),
             missing=missing,
             **_paid_by(account),
@@ -118,12 +155,18 @@ def _one_message(account: Account, unusable: Message = UNUSABLE) -> Iterator[Non
     """
     try:
         yield
+    except KeyboardInterrupt:
+        if account.ledger is None:
+            raise KeyboardInterrupt(STOPPED_UNCOUNTED) from None
+        raise KeyboardInterrupt(*[STOPPED] * _is_paid(account)) from None
+    except OtherSize as error:  # which tells of the plan alone
+        failed = str(error)
     except (TypeError, ValueError):
-        failed = True
+        failed = unusable
     else:
-        failed = False
+        failed = ""
     if failed:
-        raise UnusableOutput(UNFINISHED if _is_paid(account) else unusable)
+        raise UnusableOutput(UNFINISHED if _is_paid(account) else failed)
 
 
 def _is_paid(account: Account) -> bool:

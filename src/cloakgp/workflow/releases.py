@@ -18,16 +18,20 @@ from cloakgp.errors import InputError
 from cloakgp.files import schema
 from cloakgp.files.container import MANIFEST, ReleaseFileError
 from cloakgp.measurements.recipes import FactoredMeasurement
+from cloakgp.model.outcome import REAL
 from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
+from cloakgp.plans.showing import by_class
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
+from cloakgp.plots.labels import outcome_of
 from cloakgp.posterior.model_check import ModelCheck
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes
 from cloakgp.workflow.inputs import is_small
+from cloakgp.workflow.outcomes import named_predictions
 
 SUFFIX = ".cloak"
 
@@ -138,6 +142,8 @@ def predictions(
 ) -> dict[str, FloatArray]:
     """Mean, std and interval at `X`: denoised; or the function itself where X is hidden. Free.
 
+    Of several classes, each one's probability by its name, with its std and interval.
+
     The interval holds with probability `level` if the model is right. For a function that hides X it is
     about the privacy noise alone.
     """
@@ -150,6 +156,11 @@ def predictions(
         mean, std = release.released_at(X)
     else:
         mean, std = release.predict(X, return_std=True, include_noise=include_noise)
+    if isinstance(release, StagedRelease):  # whose law is not normal, and stays where outcomes can be
+        lower, upper = np.moveaxis(release.interval(X, level, include_noise=include_noise), -1, 0)
+        if mean.ndim > 1:
+            return by_class(release.classes, mean, std=std, lower=lower, upper=upper)
+        return {"mean": mean, "std": std, "lower": lower, "upper": upper}
     half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
     return {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
 
@@ -162,11 +173,17 @@ def model_check(release: AnyRelease) -> ModelCheck | None:
 def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:
     """The released numbers with their noise, and the denoised ones, column by column.
 
-    Where the model was learned these two are the same. `X` is its test points; or, since a function has none
+    Where the model was learned these two are the same; of yes and no, or counts, there are probabilities, or
+    rates, with their intervals. `X` is its test points; or, since a function has none
     of its own, where that is asked.
     """
     values, noise = release.released_at(X)
-    columns = named_points(release, names, X) | {"released": values, "noise_std": noise}
+    columns = named_points(release, names, X)
+    if isinstance(release, StagedRelease) and values.ndim > 1:
+        return columns | named_predictions(release, by_class(release.classes, values, noise_std=noise))
+    if outcome_of(release.plan) != REAL:
+        return columns | named_predictions(release, predictions(release, X)) | {"noise_std": noise}
+    columns |= {"released": values, "noise_std": noise}
     if can_denoise(release):
         mean, std = release.predict(X, return_std=True)
         columns |= {"denoised": mean, "denoised_std": std}

@@ -11,19 +11,24 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import cloakgp
 from cloakgp import plots
 from cloakgp.files import schema
+from cloakgp.files.labels import Labels
 from cloakgp.measurements.staged_certificate import StagedCertificate
+from cloakgp.model.outcome import REAL
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsRelease
+from cloakgp.plots.labels import outcome_of, source_words
 from cloakgp.verification import Verification, verify
 from cloakgp.workflow import pictures, words
+from cloakgp.workflow.outcomes import bounds_of, unit_words
+from cloakgp.workflow.pictures import Picture
 from cloakgp.workflow.releases import (
     default_points,
     hides_inputs,
@@ -31,62 +36,37 @@ from cloakgp.workflow.releases import (
     known_names,
     lists_inputs,
     load,
+    model_check,
     noise_of,
     output_name,
     released_table,
 )
+from cloakgp.workflow.report_style import STYLE
 from cloakgp.workflow.shell_words import in_shell_words
+
+if TYPE_CHECKING:
+    from cloakgp.ledger import Ledger
 
 _SHOWN = 200  # rows of the table of numbers
 _MODELS = 10  # of those that were learned
+_LATER = ("stages", "learned")  # pictures that explain, and do not tell what came out
+_DPI, _NARROW_DPI = 130, 180
+_RECEIPT = "ledger receipt"  # of which verify knows nothing but the custodian's word
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1c2430; --soft: #566072; --paper: #fbfaf7; --card: #ffffff;
-  --line: #dcdfe4; --accent: #0b5f8f; --good: #1d7a4f; --bad: #b3261e; --part: #8a5a00; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ec; --soft: #a2abba; --paper: #14181e;
-  --card: #1c222b; --line: #333b47; --accent: #6fb9e6; --good: #67c99a; --bad: #ff8a80; --part: #f0b849; } }
-* { box-sizing: border-box; }
-body { margin: 0; background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-main { max-width: 52rem; margin: 0 auto; padding: 2.5rem 1.25rem 4rem; }
-h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; letter-spacing: -.01em; }
-h2 { font-size: 1.2rem; margin: 2.4rem 0 .7rem; }
-.lead { color: var(--soft); margin: 0 0 1.4rem; }
-.facts { display: flex; flex-wrap: wrap; gap: .75rem; margin: 1.4rem 0 0; padding: 0; list-style: none; }
-.facts li { flex: 1 1 9rem; background: var(--card); border: 1px solid var(--line); border-radius: .6rem;
-  padding: .7rem .9rem; }
-.facts b { display: block; font-size: 1.3rem; font-variant-numeric: tabular-nums; }
-.facts span { color: var(--soft); font-size: .85rem; }
-.good b { color: var(--good); } .bad b { color: var(--bad); } .part b { color: var(--part); }
-.unchecked { color: var(--part); font-weight: 600; }
-.warning { border-left: .3rem solid var(--bad); background: var(--card); padding: .7rem 1rem;
-  color: var(--bad); font-weight: 600; }
-figure { margin: 1rem 0 1.6rem; }
-figure img { display: block; max-width: 100%; height: auto; background: #fff; border: 1px solid var(--line);
-  border-radius: .6rem; padding: .5rem; }
-figcaption { color: var(--soft); font-size: .9rem; margin-top: .5rem; }
-.promise { background: var(--card); border: 1px solid var(--line); border-left: .3rem solid var(--accent);
-  border-radius: .6rem; padding: .4rem 1.2rem; }
-table { border-collapse: collapse; width: 100%; font-size: .93rem; }
-th, td { text-align: left; padding: .35rem .8rem .35rem 0; border-bottom: 1px solid var(--line);
-  vertical-align: top; overflow-wrap: anywhere; }
-th { font-weight: 600; color: var(--soft); }
-.settings th { width: 11rem; white-space: nowrap; }
-.numbers td, .numbers th { text-align: right; font-variant-numeric: tabular-nums; overflow-wrap: normal; }
-.numbers th:first-child, .numbers td:first-child { text-align: left; }
-.scroll { overflow-x: auto; }
-pre { background: var(--card); border: 1px solid var(--line); border-radius: .6rem; padding: .8rem 1rem;
-  overflow-x: auto; font-size: .88rem; }
-code { font-family: ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
-summary { cursor: pointer; color: var(--accent); margin: .6rem 0; }
-footer { margin-top: 3rem; color: var(--soft); font-size: .85rem; border-top: 1px solid var(--line);
-  padding-top: .8rem; overflow-wrap: anywhere; }
-@media print { .facts li, figure, .promise { break-inside: avoid; } }
-"""
 
 
 def html(
-    path: str | Path, inputs: list[str] | None = None, output: str | None = None, title: str | None = None
+    path: str | Path,
+    inputs: list[str] | None = None,
+    output: str | None = None,
+    title: str | None = None,
+    *,
+    units: str | None = None,
+    source: str | None = None,
+    date: str | None = None,
+    ledger: Ledger | None = None,
+    coordinates: Sequence[str] | None = None,
+    outline: str | Path | None = None,
 ) -> str:
     """The report of a release file.
 
@@ -95,48 +75,68 @@ def html(
     path : path
     inputs, output : names of the columns, optional
         For the pictures and tables; the file's own if absent, where it has them.
-    title : str, optional
+    title, units, source, date : str, optional
+        Words for the report; the file's own if absent.
+    ledger : Ledger, optional
+        That paid: the report then says that it knows the release, and what is left of the budget.
+    coordinates, outline : optional
+        Of a map: which inputs are longitude and latitude; a GeoJSON file with borders.
     """
     path = Path(path)
     release, checked = load(path), _checked(path)
+    if ledger is not None and release.receipt is not None:
+        ledger.verify(releases=[path])
     names = input_names(release, inputs)
     if known_names(release) is not None:
         inputs = names  # which the file has, whatever was given
     output = output_name(release, output)
     what = output or "outcome"
-    heading = title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
+    labels = release.labels.changed(title=title, units=units, source=source, date=date)
+    heading = labels.title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
+    # The heading has the title, and the lead source and date: pictures need not say so again.
+    drawn = release.labelled(title="", units=labels.units, source="", date="")
+    shown = pictures.release_pictures(drawn, names, what, coordinates=coordinates, outline=outline)
     body = [
         f"<h1>{escape(heading)}</h1>",
-        f'<p class="lead">A Gaussian-process regression of private {_private(release)}, released under '
-        "differential privacy.</p>",
+        f'<p class="lead">{escape(words.lead(release.plan))}{_origin(labels)}</p>',
         _facts(release, checked),
         _insecure(release),
         "<h2>What was released</h2>",
-        *(_figure(caption, figure) for caption, figure in pictures.release_pictures(release, names, what)),
+        *(_figure(picture) for picture in shown if picture.name not in _LATER),
+        _fit(release),
         "<h2>What is promised</h2>",
         _paragraphs("promise", words.promise(release.certificate)),
         "<h2>What is not promised</h2>",
         _list(words.limits(hides_inputs(release), lists_inputs(release), release.plan.unit)),
         "<h2>How much noise privacy took</h2>",
-        _noise(release),
+        _noise(release, labels.units),
+        _budget(release, path, ledger),
         "<h2>Settings</h2>",
         _table(words.settings_rows(release.plan, inputs, output), "settings"),
-        _learned(release, names),
+        _learned(release, names, [picture for picture in shown if picture.name in _LATER]),
         "<h2>The numbers</h2>",
         _numbers(release, names),
         "<h2>Check it yourself</h2>",
-        _how_to_verify(release, path, checked),
+        _how_to_verify(release, path, checked, ledger is not None),
+        "<h2>How to cite it</h2>",
+        _how_to_cite(release, path, labels.changed(title=heading)),
         f"<footer>Made with cloakgp {escape(cloakgp.__version__)} from {escape(path.name)}. "
-        "Nothing in this report comes from anywhere else.</footer>",
+        f"Nothing in this report comes from anywhere else{' but the ledger' if ledger else ''}.</footer>",
     ]
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(_POLICY)}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(heading)}</title>\n<style>{_STYLE}</style></head>\n<body><main>\n"
+        f"<title>{escape(heading)}</title>\n<style>{STYLE}</style></head>\n<body><main>\n"
         + "\n".join(part for part in body if part)
         + "\n</main></body></html>\n"
     )
+
+
+def _origin(labels: Labels) -> str:
+    """Source and date, if they are known."""
+    said = source_words(labels)
+    return f"<br>{escape(said)}" if said else ""
 
 
 def _checked(path: Path) -> Verification | str:
@@ -145,10 +145,6 @@ def _checked(path: Path) -> Verification | str:
         return verify(path)
     except ValueError as error:
         return str(error)
-
-
-def _private(release: AnyRelease) -> str:
-    return "inputs and outcomes" if isinstance(release, RowsRelease) else "outcomes"
 
 
 def _facts(release: AnyRelease, checked: Verification | str) -> str:
@@ -185,19 +181,42 @@ def _insecure(release: AnyRelease) -> str:
     return '<p class="warning">INSECURE: the noise came from a known seed. Do not publish this.</p>'
 
 
-def _figure(caption: str, figure: Any) -> str:
-    data = base64.b64encode(pictures.png(figure)).decode()
+def _figure(picture: Picture) -> str:
+    """A picture for wide and for narrow windows, on light and on dark paper: the browser takes one."""
+    sources = {}
+    for narrow in (False, True):
+        figure = picture.figure(narrow)
+        for dark in (False, True):
+            if dark:
+                figure.set_layout_engine("none")  # everything stays where it is
+                plots.darken(figure)
+            data = base64.b64encode(pictures.png(figure, _NARROW_DPI if narrow else _DPI)).decode()
+            sources[narrow, dark] = f"data:image/png;base64,{data}"
+    narrow_window, dark_paper = "(max-width: 34rem)", "(prefers-color-scheme: dark)"
     return (
-        f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{data}">'
-        f"<figcaption>{escape(caption)}</figcaption></figure>"
+        "<figure><picture>"
+        f'<source media="{narrow_window} and {dark_paper}" srcset="{sources[True, True]}">'
+        f'<source media="{narrow_window}" srcset="{sources[True, False]}">'
+        f'<source media="{dark_paper}" srcset="{sources[False, True]}">'
+        f'<img alt="{escape(picture.caption)}" src="{sources[False, False]}"></picture>'
+        f"<figcaption>{escape(picture.caption)}</figcaption></figure>"
     )
 
 
-def _noise(release: AnyRelease) -> str:
+def _fit(release: AnyRelease) -> str:
+    """Whether the model fits what came out."""
+    found = model_check(release)
+    if found is None:
+        return ""
+    return f'<p class="{"fits" if found.fits else "unchecked"}">{escape(found.words)}</p>'
+
+
+def _noise(release: AnyRelease, units: str) -> str:
     noise = noise_of(release)
-    summary = words.noise_summary(noise, release.plan.gp.limits)
+    summary = words.noise_summary(noise, bounds_of(release.plan))
     what = "points over the inputs' range" if release.kind == schema.FUNCTION else "test points"
-    rows = [["std of the privacy noise", "in the outcome's unit", "share of the bounds' width"]]
+    unit = f"in {units}" if units else unit_words(outcome_of(release.plan), "the outcome")
+    rows = [["std of the privacy noise", unit, "share of the bounds' width"]]
     rows += [list(line) for line in words.noise_lines(summary)]
     c = release.certificate
     better = ""
@@ -212,10 +231,26 @@ def _noise(release: AnyRelease) -> str:
     return f"{_grid(rows)}<p>Over {len(noise)} {what}. {better}</p>"
 
 
-def _learned(release: AnyRelease, names: list[str]) -> str:
-    """Which models hold the weight, where the model was learned."""
-    if not isinstance(release, StagedRelease) or not (settings := plots.learned_settings(release)):
+def _budget(release: AnyRelease, path: Path, ledger: Ledger | None) -> str:
+    """What is left to be spent on the same people, as the ledger says."""
+    if ledger is None or release.receipt is None:
         return ""
+    balance = ledger.balance(release.receipt.dataset)
+    budget = balance.budget
+    return (
+        f"<h2>What is left of the budget</h2><p>Of (ε = {budget.epsilon:g}, δ = {budget.delta:g}) for data "
+        f"set <code>{escape(balance.dataset)}</code>, {len(balance.events)} "
+        f"spend{' was' if len(balance.events) == 1 else 's were'} made. One more release may have ε up to "
+        f"{balance.left_for_release():.3g} at this δ.</p>"
+    )
+
+
+def _learned(release: AnyRelease, names: list[str], shown: Sequence[Picture] = ()) -> str:
+    """Which models hold the weight, where the model was learned; and how it came about."""
+    drawn = "".join(_figure(picture) for picture in shown)
+    more = f"<details><summary>How it came about</summary>{drawn}</details>" if drawn else ""
+    if not isinstance(release, StagedRelease) or not (settings := plots.learned_settings(release)):
+        return more
     best = settings[0]
     lengths = [
         f"lengthscale of {names[column]}" if len(names) > 1 else "lengthscale" for column in best.numeric
@@ -227,7 +262,7 @@ def _learned(release: AnyRelease, names: list[str]) -> str:
         rows.append([one.family, *(f"{number:.3g}" for number in numbers), f"{weight:.1%}"])
     return (
         f"<h2>What was learned</h2>{_grid(rows[: _MODELS + 1])}<p>The models that explain best what came "
-        "out, learned from it at no further cost. Predictions are a mixture over them.</p>"
+        f"out, learned from it at no further cost. Predictions are a mixture over them.</p>{more}"
     )
 
 
@@ -242,7 +277,12 @@ def _numbers(release: AnyRelease, names: list[str]) -> str:
         "<code>released</code> is what came out, with privacy noise of std <code>noise std</code>. "
         "<code>denoised</code> is the best estimate from it under the model; it cost no more privacy."
     )
-    if isinstance(release, StagedRelease):
+    if outcome_of(release.plan) != REAL:
+        meaning = (
+            "The best estimate from all that came out, with its std and the ends of its 95 % interval. What "
+            "privacy adds to not knowing it is <code>noise std</code>."
+        )
+    elif isinstance(release, StagedRelease):
         meaning = (
             "<code>released</code> and <code>denoised</code> are the same here: the best estimate from all "
             "that came out. It is uncertain by <code>denoised std</code> in all, of which privacy's part is "
@@ -257,32 +297,53 @@ def _cell(value: Any) -> str:
     return f"{value:.5g}"
 
 
-def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str) -> str:
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str, at_hand: bool) -> str:
     parts = [
         "<p>The release file holds the integers that were released and all that is needed to work out the "
         "promise again. With cloakgp installed:</p>",
         f"<pre><code>{escape(_verify_command(release, path))}</code></pre>",
-        f"<p>This report was made from the file with SHA-256 <code>{digest}</code>.</p>",
+        f"<p>This report was made from the file with SHA-256 <code>{_digest(path)}</code>.</p>",
     ]
     if isinstance(checked, str):
         parts.append(f'<p class="warning">{escape(checked)}</p>')
     else:
-        parts.append(_list(f"Checked: {in_shell_words(check)}." for check in checked.checks))
+        own = [check for check in checked.checks if not check.startswith(_RECEIPT)]
+        parts.append(_list(f"Checked: {in_shell_words(check)}." for check in own))
         if not checked.complete:
             parts.append(f'<p class="unchecked">{escape(checked.headline)}.</p>')
             parts.append(_list(f"Not checked: {in_shell_words(what)}." for what in checked.unchecked))
     if release.receipt is not None:
         r = release.receipt
+        compared = (
+            "It was compared with the ledger for this report."
+            if at_hand
+            else "Whoever has the ledger can compare: <code>cloakgp ledger verify --release</code>."
+        )
         parts.append(
             f"<p>{words.on_record(release.kind)} entry {r.entry} of the ledger, from the budget of data set "
-            f"<code>{escape(r.dataset)}</code>. The ledger's hash was then <code>{escape(r.head)}</code>.</p>"
+            f"<code>{escape(r.dataset)}</code>. The ledger's hash was then <code>{escape(r.head)}</code>. "
+            f"{compared}</p>"
         )
-    parts.append(
-        "<p>No file can show that the noise was really drawn at random. A signature says who vouches "
-        "for it.</p>"
+    signed = not isinstance(checked, str) and checked.signed_by is not None
+    who = (
+        "The file is signed." if signed else "This file has no signature, which would say who vouches for it."
     )
+    parts.append(f"<p>No file can show that the noise was really drawn at random. {who}</p>")
     return "".join(parts)
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _how_to_cite(release: AnyRelease, path: Path, labels: Labels) -> str:
+    """One line that names the release and where it can be told from others."""
+    c = release.certificate
+    parts = [labels.source, labels.title, labels.date]
+    said = ". ".join(part.rstrip(".") for part in parts if part)
+    promise = f"({c.epsilon:g}, {c.delta:g})-differentially private release, unit: {c.unit}"
+    line = f"{said}. {promise}. Made with cloakgp {cloakgp.__version__}. SHA-256 {_digest(path)}."
+    return f'<p class="cite">{escape(line)}</p>'
 
 
 def _verify_command(release: AnyRelease, path: Path) -> str:

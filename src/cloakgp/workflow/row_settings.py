@@ -15,11 +15,19 @@ from cloakgp.kernels import Kernel, from_spec
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.outcome import REAL
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.rows.formats import Format
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes, points
-from cloakgp.workflow.settings import check_description, check_output, described, inducing_of, of_table
+from cloakgp.workflow.settings import (
+    absent_of_table,
+    check_description,
+    check_output,
+    described,
+    inducing_of,
+    of_table,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +50,8 @@ class RowSettings:
         The model, if it is known; else it is learned, as `kernels` and `stages` say.
     reading : Format, optional
         How the table is written, by its header and what was said; no column is asked.
+    outcome, classes
+        As for :class:`LearnedSettings`.
     """
 
     grid: Grid
@@ -60,6 +70,8 @@ class RowSettings:
     noise: float | None = None
     mean: float | None = None
     reading: Format | None = None
+    outcome: str = REAL
+    classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_output(self.grid.names, self.output, self.people)
@@ -90,7 +102,8 @@ class RowSettings:
     def gp(self) -> GP | AutoGP:
         """The model."""
         if self.kernel is None:
-            return AutoGP(self.bounds, kernels=self.kernels, stages=self.stages, inducing=self.inducing)
+            own: Any = {"kernels": self.kernels, "stages": self.stages, "inducing": self.inducing}
+            return AutoGP(self.bounds, outcome=self.outcome, classes=self.classes or None, **own)
         return GP(self.kernel, self.noise, self.bounds, self.mean, self.inducing)
 
     def plan(self) -> RowsPlan:
@@ -121,7 +134,7 @@ class RowSettings:
     def from_dict(cls, values: Any) -> RowSettings:
         """Settings from :meth:`to_dict`'s description, or an error that says what is wrong with it."""
         names = {field.name for field in fields(cls)}
-        values = {"reading": None} | values if isinstance(values, dict) else values
+        values = absent_of_table(names) | values if isinstance(values, dict) else values
         if not isinstance(values, dict) or set(values) != names:
             raise InputError("settings: a key is absent or one too many.")
         try:

@@ -16,6 +16,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.kernels import Kernel, from_spec
 from cloakgp.model.gp import GP
+from cloakgp.model.outcome import REAL
 from cloakgp.plans import out_of_core
 from cloakgp.plans.comparison import Comparison
 from cloakgp.plans.predictions import Plan
@@ -27,7 +28,14 @@ from cloakgp.workflow import points
 from cloakgp.workflow.inputs import complete_rows, is_small
 
 _OF_PEOPLE: dict[str, Any] = {"people": None, "within": 1.0}
-_OF_TABLE: dict[str, Any] = {"columns": None, "reading": None, "missing_inputs": "error", "seasons": None}
+_OF_TABLE: dict[str, Any] = {
+    "columns": None,
+    "reading": None,
+    "missing_inputs": "error",
+    "seasons": None,
+    "outcome": REAL,
+    "classes": (),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +176,7 @@ def described(settings: Any) -> dict[str, Any]:
     left_out = set(_OF_PEOPLE) if values["people"] is None and "within" in values else set()
     left_out |= {name for name, absent in _OF_TABLE.items() if values.get(name, absent) == absent}
     kept = {name: value for name, value in values.items() if name not in left_out}
+    kept |= {"classes": list(kept["classes"])} if "classes" in kept else {}
     return kept | {name: kept[name].words() for name in ("columns", "reading") if name in kept}
 
 
@@ -178,13 +187,22 @@ def of_table(values: dict[str, Any]) -> dict[str, Any]:
         found["columns"] = Columns.from_words(values["columns"])
     if values.get("reading") is not None:
         found["reading"] = Format.from_words(values["reading"])
+    if "classes" in values:
+        if not all(isinstance(name, str) for name in values["classes"]):
+            raise InputError("classes must be a list of texts.")
+        found["classes"] = tuple(values["classes"])
     return found
+
+
+def absent_of_table(names: set[str]) -> dict[str, Any]:
+    """What those of these settings are that a description leaves out if there is nothing to say."""
+    return {name: absent for name, absent in _OF_TABLE.items() if name in names}
 
 
 def check_description(values: Any, names: set[str]) -> dict[str, Any]:
     """A description with all of these keys; raises unless it has them, names its columns, and promises."""
     if isinstance(values, dict):
-        values = {name: absent for name, absent in _OF_TABLE.items() if name in names} | values
+        values = absent_of_table(names) | values
         values = values if "people" in values else values | _OF_PEOPLE
     if not isinstance(values, dict) or set(values) != names:
         found = set(values) if isinstance(values, dict) else set()

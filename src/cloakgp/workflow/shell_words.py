@@ -23,6 +23,10 @@ PHRASES = {
     Phrase.PUBLIC_KEY: ", as 64 hex digits",
     Phrase.GIVE_TLS: "--tls CERT KEY",
     Phrase.SET_MODEL: "give --kernel and --noise",
+    Phrase.LEARN_MODEL: (
+        "plan without --kernel: the model is learned in the release itself, of any number of rows"
+    ),
+    Phrase.DROP_INPUTS: "--missing-inputs drop",
 }
 """What the library says, and what is said here instead."""
 

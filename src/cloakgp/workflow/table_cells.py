@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.checks import FloatArray
-from cloakgp.errors import InputError
+from cloakgp.errors import Argument, InputError, Message
 from cloakgp.rows import frames
 from cloakgp.rows.columns import LEVEL, NUMBER, Column, Columns
 from cloakgp.rows.formats import Format, is_parquet
@@ -102,9 +102,8 @@ def _found(path: tables.PathLike, name: str, words: Any, form: Format, category:
     if numbers is not None:
         return Cells(numbers)
     if tables.some_numbers(words, form):  # a slip of the pen makes no category
-        tables.check_numbers(
-            path, name, words, form, f"If it is a category or of dates all the same, say --categories {name}."
-        )
+        remedy = Message("If it is a category all the same, say ", Argument("categories"), f" {name}.")
+        tables.check_numbers(path, name, words, form, remedy)
     texts = _texts(words)
     if all(text is None or text.lower() in _BOOLEANS for text in texts.values):
         return _booleans(texts)

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.checks import FloatArray
-from cloakgp.errors import InputError
+from cloakgp.errors import InputError, Message, Phrase
 from cloakgp.files import atomic
 from cloakgp.rows import file_cells
 from cloakgp.rows.file_cells import irregular, read_csv
@@ -264,16 +264,20 @@ def check_numbers(
             break
         bad.append(row)
     if bad:
-        raise InputError(f"{name_of(path)}: column {column!r} must hold numbers; {_rows(bad)} not. {remedy}")
+        said = f"{name_of(path)}: column {column!r} must hold numbers; {_rows(bad)} not. "
+        raise InputError(Message(said, remedy))
 
 
 def check_complete(path: PathLike, column: str, values: FloatArray) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise InputError(
-            f"{name_of(path)}: column {column!r} must hold a finite number in every row; "
-            f"{_rows(bad[: _NAMED + 1].tolist())} not. Fill or remove such rows by public knowledge only, "
-            "never by their outcome."
+            Message(
+                f"{name_of(path)}: column {column!r} must hold a finite number in every row; "
+                f"{_rows(bad[: _NAMED + 1].tolist())} not. Leave such rows out with ",
+                Phrase.DROP_INPUTS,
+                ", or fill them in by public knowledge only, never by their outcome.",
+            )
         )
 
 

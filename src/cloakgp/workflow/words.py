@@ -14,14 +14,17 @@ from cloakgp.files import schema
 from cloakgp.measurements.staged_certificate import AnyCertificate
 from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
 from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.outcome import CHANCES, CLASSES, COUNT, REAL, YES_NO
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots import inducing_words
+from cloakgp.plots.labels import outcome_of
 from cloakgp.rows.columns import DATE, LEVEL, Column
 from cloakgp.workflow import boxes
+from cloakgp.workflow.outcomes import outcome_words
 
 _LEVELS = 10  # shown
 
@@ -111,6 +114,22 @@ def limits(hides_inputs: bool = False, lists_inputs: bool = True, unit: str = OU
     ]
 
 
+_OUTCOMES = {
+    REAL: "A Gaussian-process regression",
+    YES_NO: "Probabilities of a yes",
+    COUNT: "Rates of counts",
+    CLASSES: "Probabilities of classes",
+}
+
+
+def lead(plan: AnyPlan) -> str:
+    """What a release is, in a sentence."""
+    private = "inputs and outcomes" if isinstance(plan, RowsPlan) else "outcomes"
+    what = _OUTCOMES[outcome_of(plan)]
+    of = "of" if outcome_of(plan) == REAL else "by a Gaussian process, from"
+    return f"{what} {of} private {private}, released under differential privacy."
+
+
 def population(plan: AnyPlan) -> str:
     """How many rows a plan is for; or how many people, and rows of each."""
     if isinstance(plan, RowsPlan) and plan.rule.population.max_rows is not None:
@@ -177,12 +196,13 @@ def _learned_rows(plan: StagedPlan) -> list[tuple[str, str]]:
     model = [("kernel", repr(plan.gp.kernel)), ("observation noise", f"variance {plan.gp.noise:.6g}")]
     if isinstance(prior, Hyperprior):
         model = [("model", learned_words(prior.kernels))]
-    earlier = len(plan.rule.given)
+    earlier, chances = len(plan.rule.given), plan.rule.outcome in CHANCES
     return [
         ("promise", f"epsilon {c.epsilon:g}, delta {c.delta:g}, unit: {c.unit}"),
         *model,
         *([("given", f"{earlier} earlier release(s) of the same outcomes")] if earlier else []),
-        ("bounds", f"{low:g} to {high:g}; outcomes outside are clipped"),
+        *outcome_words(plan.rule.outcome, plan.rule.classes),
+        *([] if chances else [("bounds", f"{low:g} to {high:g}; outcomes outside are clipped")]),
         ("stages", f"{plan.stages}, under one promise; each is planned from what came out before it"),
         *([("box", "; ".join(boxes.range_words(plan.grid)))] if isinstance(plan, RowsPlan) else []),
         ("rows", population(plan).removesuffix(" rows")),

@@ -1,13 +1,16 @@
 // How many rows each cell of a box has, with what is unsure about it: over one input, or as a map.
 
+import { columnsIn } from "../core/columns.js";
 import { axes } from "./axes.js";
 import { alpha } from "./colours.js";
+import { suit } from "./positions.js";
 import { VIRIDIS, colourBar, column, markerSize, pointLabel, short } from "./traces.js";
 
-function byInput({ points, rows, std }, name) {
+function byInput({ points, rows, std }, input) {
+  const { name } = input;
   const x = column(points, 0);
   const edge = { x, mode: "lines", line: { width: 0, shape: "hvh" }, hoverinfo: "skip" };
-  return (c) => ({
+  const drawn = (c) => ({
     traces: [
       { ...edge, y: rows.map((n, cell) => Math.max(0, n - 1.96 * std[cell])), showlegend: false },
       {
@@ -29,11 +32,18 @@ function byInput({ points, rows, std }, name) {
     layout: axes(c, { x: name, y: "rows in a cell", height: 260 }),
     words: `About how many rows each of ${rows.length} cells of ${name} has: from ${short(Math.min(...rows))} to ${short(Math.max(...rows))}.`,
   });
+  return (c) => {
+    const picture = drawn(c);
+    suit(picture.layout.xaxis, input);
+    return picture;
+  };
 }
 
-function byPlace({ points, rows, std }, names) {
+function byPlace({ points, rows, std }, inputs) {
   return (c, width) => {
-    const shape = axes(c, { x: names[0], y: names[1], height: 380 });
+    const shape = axes(c, { x: inputs[0].name, y: inputs[1].name, height: 380 });
+    suit(shape.xaxis, inputs[0]);
+    suit(shape.yaxis, inputs[1]);
     shape.hovermode = "closest";
     const trace = {
       x: column(points, 0),
@@ -42,7 +52,7 @@ function byPlace({ points, rows, std }, names) {
       type: "scatter",
       name: "cells",
       text: rows.map((n, cell) => `${short(n)} rows, give or take ${short(std[cell])}`),
-      hovertemplate: pointLabel(names),
+      hovertemplate: pointLabel(inputs),
       marker: {
         size: markerSize(points.length, width),
         symbol: "square",
@@ -62,8 +72,9 @@ function byPlace({ points, rows, std }, names) {
 }
 
 // Null for more inputs than two, and where inputs are public.
-export function densityPicture({ density, settings }) {
-  const names = settings.inputs;
-  if (!density || names.length > 2) return null;
-  return names.length === 1 ? byInput(density, names[0]) : byPlace(density, names);
+export function densityPicture(release) {
+  const { density } = release;
+  const inputs = columnsIn(release);
+  if (!density || inputs.length > 2) return null;
+  return inputs.length === 1 ? byInput(density, inputs[0]) : byPlace(density, inputs);
 }

@@ -1,6 +1,8 @@
 // The noise, before anything is spent: over one input, as a map, or in the order of its size.
 
+import { errorUnit } from "../core/outcomes.js";
 import { axes } from "./axes.js";
+import { curves, placed, splitByLevel, suit } from "./positions.js";
 import {
   rug,
   runs,
@@ -24,8 +26,9 @@ const NAMES = {
 const valuesOf = (answer) => answer.expected_error ?? answer.noise_std;
 const namesOf = (answer) => (answer.expected_error ? NAMES.error : NAMES.noise);
 
-function noiseByInput(answer, sample, names, output, { height = 360 } = {}) {
-  const { x, pick } = sorted(answer);
+function noiseByInput(answer, sample, [input], unit, { height = 360 } = {}) {
+  const { x: at, pick } = sorted(answer);
+  const x = placed(input, at);
   const noise = pick(valuesOf(answer));
   const said = namesOf(answer);
   const own = pick(answer.gp_std);
@@ -45,10 +48,10 @@ function noiseByInput(answer, sample, names, output, { height = 360 } = {}) {
         line: { color: c.soft, width: 1.5, dash: "dot" },
         hovertemplate: "%{y:.3~g}",
       });
-    if (sample?.length) traces.push(rug(c, column(sample, 0), -0.035 * top));
-    const shape = axes(c, { x: names[0], y: `std, in units of ${output}`, height });
+    if (sample?.length) traces.push(rug(c, placed(input, column(sample, 0)), -0.035 * top));
+    const shape = axes(c, { x: input.name, y: unit, height });
     shape.yaxis.range = [-0.06 * top, top];
-    shape.xaxis.range = padded(x, sample);
+    suit(shape.xaxis, input, padded(at, sample));
     if (limit < top) {
       shape.shapes = [
         {
@@ -77,25 +80,25 @@ function noiseByInput(answer, sample, names, output, { height = 360 } = {}) {
     return {
       traces,
       layout: shape,
-      words: `${said.short} by ${names[0]}: std from ${short(Math.min(...noise))} to ${short(Math.max(...noise))}, ${faded.filter(Boolean).length} of ${noise.length} points too noisy to use.`,
+      words: `${said.short} by ${input.name}: std from ${short(Math.min(...noise))} to ${short(Math.max(...noise))}, ${faded.filter(Boolean).length} of ${noise.length} points too noisy to use.`,
     };
   };
 }
 
-function noiseMap(answer, sample, names, { height = 440 } = {}) {
+function noiseMap(answer, sample, inputs, { height = 440 } = {}) {
   const limit = answer.fades_at;
   const noise = valuesOf(answer);
   const said = namesOf(answer);
   return (c, width) => {
     const traces = [
       {
-        x: column(answer.points, 0),
-        y: column(answer.points, 1),
+        x: placed(inputs[0], column(answer.points, 0)),
+        y: placed(inputs[1], column(answer.points, 1)),
         mode: "markers",
         type: "scatter",
         name: "test points",
         text: noise.map(short),
-        hovertemplate: pointLabel(names, `${said.short.toLowerCase()} `),
+        hovertemplate: pointLabel(inputs, `${said.short.toLowerCase()} `),
         marker: {
           size: markerSize(answer.points.length, width),
           color: noise,
@@ -108,8 +111,10 @@ function noiseMap(answer, sample, names, { height = 440 } = {}) {
         },
       },
     ];
-    if (sample?.length) traces.push(dots(c, sample));
-    const shape = axes(c, { x: names[0], y: names[1], height });
+    if (sample?.length) traces.push(dots(c, sample, inputs));
+    const shape = axes(c, { x: inputs[0].name, y: inputs[1].name, height });
+    suit(shape.xaxis, inputs[0]);
+    suit(shape.yaxis, inputs[1]);
     shape.hovermode = "closest";
     return {
       traces,
@@ -120,19 +125,49 @@ function noiseMap(answer, sample, names, { height = 440 } = {}) {
 }
 
 // For three and more inputs: the points in the order of their noise.
-function noiseRanked(answer, output, { height = 320 } = {}) {
+function noiseRanked(answer, unit, { height = 320 } = {}) {
   const said = namesOf(answer);
   const noise = [...valuesOf(answer)].sort((a, b) => a - b);
   const share = noise.map((_, place) => (100 * (place + 0.5)) / noise.length);
   const faded = noise.map((value) => value >= answer.fades_at);
   return (c) => ({
     traces: runs(share, noise, faded).map((run) => line(c, run, c.public, said.line, { filled: true })),
-    layout: axes(c, { x: "share of the test points, %", y: `std, in units of ${output}`, height }),
+    layout: axes(c, { x: "share of the test points, %", y: unit, height }),
     words: `${said.short} of the test points in order: std from ${short(noise[0])} to ${short(noise.at(-1))}.`,
   });
 }
 
-export function noisePicture(answer, sample, names, output, options) {
-  if (names.length === 1) return noiseByInput(answer, sample, names, output, options);
-  return names.length === 2 ? noiseMap(answer, sample, names, options) : noiseRanked(answer, output, options);
+// Where inputs have levels: a bar for each, or a curve over the other input.
+function noiseByLevel(answer, inputs, unit, { height = 360 } = {}) {
+  const noise = valuesOf(answer);
+  const said = namesOf(answer);
+  const split = splitByLevel(inputs);
+  const along = inputs[split?.along ?? 0];
+  const words = `${said.short} by ${inputs.map(({ name }) => name).join(" and ")}: std from ${short(Math.min(...noise))} to ${short(Math.max(...noise))}.`;
+  const bars = (c) => [
+    { x: column(answer.points, 0), y: noise, type: "bar", name: said.line[0], width: 0.5, marker: { color: c.public }, hovertemplate: "%{y:.3~g}" },
+  ];
+  const lines = () =>
+    curves(answer.points, inputs, split).map(({ level, colour, places }) => ({
+      x: placed(along, places.map((place) => answer.points[place][split.along])),
+      y: places.map((place) => noise[place]),
+      name: level,
+      mode: "lines",
+      line: { color: colour, width: 3 },
+      hovertemplate: "%{y:.3~g}",
+    }));
+  return (c) => {
+    const shape = axes(c, { x: along.name, y: unit, height });
+    suit(shape.xaxis, along);
+    shape.yaxis.range = [0, 1.12 * Math.max(...noise)];
+    return { traces: split ? lines() : bars(c), layout: shape, words };
+  };
+}
+
+// `inputs` are columns; `what` is {output, outcome}.
+export function noisePicture(answer, sample, inputs, { output, outcome }, options) {
+  const unit = errorUnit(outcome, output);
+  if (inputs.length > 2) return noiseRanked(answer, unit, options);
+  if (splitByLevel(inputs) || (inputs.length === 1 && inputs[0].kind === "level")) return noiseByLevel(answer, inputs, unit, options);
+  return inputs.length === 1 ? noiseByInput(answer, sample, inputs, unit, options) : noiseMap(answer, sample, inputs, options);
 }

@@ -1,12 +1,17 @@
 // What was released, and what a reader makes of it.
 
+import { columnsIn } from "../core/columns.js";
+import { predicted } from "../core/outcomes.js";
 import { axes } from "./axes.js";
 import { alpha } from "./colours.js";
+import { curvesByLevel, marks } from "./level_picture.js";
+import { placed, splitByLevel, suit } from "./positions.js";
 import {
   rug,
   runs,
   line,
   sorted,
+  outcomeRange,
   padded,
   short,
   BLUE_TO_RED,
@@ -28,27 +33,17 @@ function band(c, x, low, high, colour, name) {
 }
 
 function releaseByInput(release, asked) {
-  const { inputs: names, output, bounds } = release.settings;
-  const { x, pick } = sorted(release);
+  const [input] = columnsIn(release);
+  const label = predicted(release.settings);
+  const { x: at, pick } = sorted(release);
+  const x = placed(input, at);
   const released = release.stages ? null : pick(release.released); // in stages, what is released is denoised
   const noise = pick(release.noise_std);
   const denoised = pick(release.denoised);
-  const std = pick(release.denoised_std);
+  const [lower, upper] = [pick(release.lower), pick(release.upper)];
   return (c) => {
     const traces = [];
-    if (denoised && std) {
-      const reach = std.map((value) => 1.96 * value);
-      traces.push(
-        ...band(
-          c,
-          x,
-          denoised.map((v, i) => v - reach[i]),
-          denoised.map((v, i) => v + reach[i]),
-          alpha(c.free, 0.2),
-          "95 % band",
-        ),
-      );
-    }
+    if (lower) traces.push(...band(c, x, lower, upper, alpha(c.free, 0.2), "95 % band"));
     if (released) {
       const faded = noise.map((value) => value >= release.fades_at);
       traces.push(
@@ -67,17 +62,18 @@ function releaseByInput(release, asked) {
         line: { color: c.free, width: 3 },
         hovertemplate: "%{y:.4~g}",
       });
-    const span = bounds[1] - bounds[0];
     if (asked?.points.length) {
       traces.push({
-        x: column(asked.points, 0),
+        x: column(asked.points, 0), // dates are typed as dates
         y: asked.mean,
         name: "your questions",
         mode: "markers",
         marker: { size: 9, color: c.public, line: { color: c.card, width: 1.5 } },
         error_y: {
           type: "data",
+          symmetric: false,
           array: asked.upper.map((v, i) => v - asked.mean[i]),
+          arrayminus: asked.lower.map((v, i) => asked.mean[i] - v),
           color: c.public,
           thickness: 1.5,
           width: 4,
@@ -85,15 +81,17 @@ function releaseByInput(release, asked) {
         hovertemplate: "%{y:.4~g}",
       });
     }
+    const [low, high] = outcomeRange(release);
     if (release.inputs_sample?.length)
-      traces.push(rug(c, column(release.inputs_sample, 0), bounds[0] - 0.08 * span));
-    const shape = axes(c, { x: names[0], y: output, height: 420 });
-    shape.yaxis.range = [bounds[0] - 0.13 * span, bounds[1] + 0.1 * span];
-    shape.xaxis.range = padded(x, [...(release.inputs_sample ?? []), ...(asked?.points ?? [])]);
+      traces.push(rug(c, placed(input, column(release.inputs_sample, 0)), low + 0.04 * (high - low)));
+    const shape = axes(c, { x: input.name, y: label, height: 420 });
+    shape.yaxis.range = [low, high];
+    const others = [...(release.inputs_sample ?? []), ...(asked?.points ?? [])];
+    suit(shape.xaxis, input, padded(at, others.filter(([value]) => typeof value === "number")));
     return {
       traces,
       layout: shape,
-      words: `${release.stages ? "Predicted" : "Released and denoised"} ${output} by ${names[0]}, at ${x.length} points.`,
+      words: `${release.stages ? "Predicted" : "Released and denoised"} ${label} by ${input.name}, at ${x.length} points.`,
     };
   };
 }
@@ -115,7 +113,8 @@ function noiseBars(c, x, released, noise, faded) {
 }
 
 function releaseMap(release, which) {
-  const { inputs: names, output } = release.settings;
+  const inputs = columnsIn(release);
+  const output = predicted(release.settings);
   const values = release[which];
   const certain = which === "noise_std" ? null : clarity(release.noise_std, release.fades_at);
   return (c, width) => {
@@ -124,8 +123,8 @@ function releaseMap(release, which) {
     const size = markerSize(values.length, width);
     const traces = [
       {
-        x: column(release.points, 0),
-        y: column(release.points, 1),
+        x: placed(inputs[0], column(release.points, 0)),
+        y: placed(inputs[1], column(release.points, 1)),
         mode: "markers",
         type: "scatter",
         name: output,
@@ -133,7 +132,7 @@ function releaseMap(release, which) {
           (value, place) =>
             `${short(value)}${which === "noise_std" ? "" : ` (noise std ${short(release.noise_std[place])})`}`,
         ),
-        hovertemplate: pointLabel(names),
+        hovertemplate: pointLabel(inputs),
         marker: {
           size: values.map((value) => size * (0.55 + (0.6 * (value - low)) / span)),
           color: values,
@@ -144,8 +143,10 @@ function releaseMap(release, which) {
         },
       },
     ];
-    if (release.inputs_sample?.length) traces.push(dots(c, release.inputs_sample));
-    const shape = axes(c, { x: names[0], y: names[1], height: 470 });
+    if (release.inputs_sample?.length) traces.push(dots(c, release.inputs_sample, inputs));
+    const shape = axes(c, { x: inputs[0].name, y: inputs[1].name, height: 470 });
+    suit(shape.xaxis, inputs[0]);
+    suit(shape.yaxis, inputs[1]);
     shape.hovermode = "closest";
     return {
       traces,
@@ -157,7 +158,9 @@ function releaseMap(release, which) {
 
 // `which` numbers a map shows; `asked` are questions and their answers, shown over one input. Null for more inputs.
 export function releasePicture(release, which, asked) {
-  const n = release.settings.inputs.length;
-  if (n === 1) return releaseByInput(release, asked);
+  const inputs = columnsIn(release);
+  const n = inputs.length;
+  if (n === 1) return inputs[0].kind === "level" ? marks(release, asked) : releaseByInput(release, asked);
+  if (n === 2 && splitByLevel(inputs)) return curvesByLevel(release);
   return n === 2 ? releaseMap(release, which) : null;
 }

@@ -3,6 +3,7 @@
 import { number } from "../core/format.js";
 import { alpha } from "./colours.js";
 import { plain } from "./plain.js";
+import { placed } from "./positions.js";
 
 export const column = (rows, place) => rows.map((row) => row[place]);
 
@@ -75,6 +76,14 @@ export function padded(x, sample) {
   return [low - margin, high + margin];
 }
 
+// From where to where predictions are drawn, with room below for the inputs' ticks.
+export function outcomeRange({ settings, upper }) {
+  const [low, bound] = settings.bounds;
+  const rate = settings.outcome === "count" && upper ? Math.min(bound, 1.15 * Math.max(...upper)) : null;
+  const span = (rate ?? bound) - low;
+  return [low - 0.13 * span, low + (settings.outcome === "yes/no" ? 1.03 : rate ? 1 : 1.1) * span];
+}
+
 export const short = (value) => number(value, 3);
 export const BLUE_TO_RED = [
   [0, "#2166ac"],
@@ -91,8 +100,11 @@ export const VIRIDIS = [
 ];
 
 // What a point of a map says when it is pointed at: where it is, and its text.
-export const pointLabel = (names, prefix = "") =>
-  `${plain(names[0])} %{x:.4~g}<br>${plain(names[1])} %{y:.4~g}<br>${prefix}%{text}<extra></extra>`;
+export function pointLabel(columns, prefix = "") {
+  const form = ({ kind }) => (kind === "number" ? ":.4~g" : "");
+  const [one, other] = columns;
+  return `${plain(one.name)} %{x${form(one)}}<br>${plain(other.name)} %{y${form(other)}}<br>${prefix}%{text}<extra></extra>`;
+}
 
 // As large as fits between neighbours on a grid of n points.
 export function markerSize(n, width) {
@@ -116,10 +128,10 @@ export function colourBar(c, text, width) {
 export const clarity = (noise, limit) =>
   noise.map((value) => Math.max(0.06, Math.min(1, 1.15 - value / limit)));
 
-export function dots(c, sample) {
+export function dots(c, sample, columns) {
   return {
-    x: column(sample, 0),
-    y: column(sample, 1),
+    x: placed(columns[0], column(sample, 0)),
+    y: placed(columns[1], column(sample, 1)),
     mode: "markers",
     type: "scatter",
     name: "inputs (public)",

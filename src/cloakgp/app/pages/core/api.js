@@ -10,8 +10,9 @@ class ApiError extends Error {
 
 const SILENT = "The server does not answer. Is cloakgp serve still running?";
 
-async function send(method, path, { body, raw, signal } = {}) {
-  const options = { method, signal, credentials: "same-origin", headers: {} };
+// `work` is an id by which the server tells how far it is.
+async function send(method, path, { body, raw, signal, work } = {}) {
+  const options = { method, signal, credentials: "same-origin", headers: work ? { "X-Work": work } : {} };
   if (raw !== undefined) {
     options.body = raw;
     options.headers["Content-Type"] = "application/octet-stream";
@@ -55,17 +56,20 @@ export const api = {
   data: () => get("/api/data"),
   upload: (name, bytes) => send("PUT", `/api/data/${part(name)}`, { raw: bytes }),
   removeData: (name) => send("DELETE", `/api/data/${part(name)}`),
-  inputs: (name, inputs, signal) => post(`/api/data/${part(name)}/inputs`, { inputs }, { signal }),
-  peopleIn: (name, people, signal) => post(`/api/data/${part(name)}/people`, { people }, { signal }),
+  inputs: (name, asked, signal) => post(`/api/data/${part(name)}/inputs`, asked, { signal }),
+  peopleIn: (name, asked, signal) => post(`/api/data/${part(name)}/people`, asked, { signal }),
 
-  preview: (settings, signal) => post("/api/preview", settings, { signal }),
-  curve: (settings, epsilons, signal) => post("/api/preview/curve", { settings, epsilons }, { signal }),
+  preview: (settings, options) => post("/api/preview", settings, options),
+  roughPreview: (settings, options) => post("/api/preview?rough=true", settings, options),
+  curve: (settings, epsilons, options) => post("/api/preview/curve", { settings, epsilons }, options),
+  work: (id) => get(`/api/work/${part(id)}`),
+  stop: (id) => send("DELETE", `/api/work/${part(id)}`),
 
   plans: () => get("/api/plans"),
   plan: (id) => get(`/api/plans/${part(id)}`),
-  savePlan: (settings, name) => post("/api/plans", { settings, name }),
+  savePlan: (settings, name, options) => post("/api/plans", { settings, name }, options),
   quote: (id, dataset) => post(`/api/plans/${part(id)}/quote`, { dataset }),
-  release: (id, request) => post(`/api/plans/${part(id)}/release`, request),
+  release: (id, request, options) => post(`/api/plans/${part(id)}/release`, request, options),
 
   releases: () => get("/api/releases"),
   releaseOf: (id) => get(`/api/releases/${part(id)}`),

@@ -6,17 +6,25 @@ import { createStore } from "./store.js";
 const KEY = "cloakgp-draft";
 
 const EMPTY = {
-  data: null, // file name
+  data: null, // what the file is kept under
+  shown: null, // what it was called
   columns: [],
   rows: null,
   whoNames: [], // columns whose names sound like whose a row is
   roles: {}, // column -> "input" | "output"
+  outcome: "real", // "real" | "yes/no" | "count": said, and never found out
+  no: "", // how no and yes are written, if not as 0 and 1
+  yes: "",
+  decimal: "", // how the table is written, where somebody says so
+  encoding: "",
+  categories: [], // inputs that are categories though they look like numbers
+  dropMissing: false, // whether rows without an input are left out
   protect: null, // "outcomes" | "people" | "rows": nobody is protected by default
   who: null, // the column that says whose a row is
   box: {}, // of each private input: {levels, low, high, cells, names}, as typed
   nPeople: "", // how many people there are, and how many rows of each count: of whole rows
   maxRows: "",
-  facts: null, // {rows, ranges, sample, suggested} of the input columns; never of private ones
+  facts: null, // {rows, columns, ranges, sample, ...} of the input columns; never of private ones
   people: null, // {people, rows, most_rows} of the column that says who; never of private rows
   lower: "",
   upper: "",

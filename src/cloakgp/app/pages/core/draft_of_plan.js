@@ -10,6 +10,7 @@ export function draftOfPlan(plan, file, facts, people) {
   const isLearned = s.model === "learn";
   return {
     data: s.data,
+    shown: file.shown,
     columns: file.columns,
     rows: file.rows,
     whoNames: file.who,
@@ -17,6 +18,13 @@ export function draftOfPlan(plan, file, facts, people) {
     ...protectDraft(s),
     facts,
     people,
+    outcome: s.outcome ?? "real",
+    no: s.classes?.[0] ?? "",
+    yes: s.classes?.[1] ?? "",
+    decimal: s.decimal ?? "",
+    encoding: s.encoding ?? "",
+    categories: s.categories ?? [],
+    dropMissing: s.missing_inputs === "drop",
     lower: String(s.bounds[0]),
     upper: String(s.bounds[1]),
     ...(isLearned ? { model: "learn" } : kernelPart(s)),

@@ -1,14 +1,39 @@
 // What single parts of a draft say, or null where they say nothing yet.
 
 import { session } from "./session.js";
-import { typed, typedPoints } from "./typed.js";
+import { plainColumns } from "./columns.js";
+import { typed } from "./typed.js";
+import { typedPoints } from "./typed_points.js";
 
 export const inputsOf = (d) => d.columns.filter((name) => d.roles[name] === "input");
 export const outputOf = (d) => d.columns.find((name) => d.roles[name] === "output") ?? null;
 
 export const short = (value) => String(Number(value.toPrecision(8)));
 
+// What the inputs are: found out where they are public, said in the box where they are not.
+export function columnsOf(d) {
+  const names = inputsOf(d);
+  if (d.protect !== "rows") return d.facts?.columns ?? plainColumns(names);
+  return plainColumns(names).map((column) => {
+    const box = d.box[column.name];
+    return box?.levels ? { ...column, kind: "level", levels: levelsOf(box.names), closed: true } : column;
+  });
+}
+
+export const levelsOf = (text) => text.split(/[,;\n]/).map((each) => each.trim()).filter((each) => each !== "");
+
+// How the table is written and read, as far as it was said.
+export function writtenOf(d) {
+  return {
+    ...(d.decimal ? { decimal: d.decimal } : {}),
+    ...(d.encoding ? { encoding: d.encoding } : {}),
+    ...(d.protect === "rows" || !d.categories.length ? {} : { categories: d.categories }),
+    ...(d.protect !== "rows" && d.dropMissing ? { missing_inputs: "drop" } : {}),
+  };
+}
+
 export function boundsOf(d) {
+  if (d.outcome === "yes/no") return [0, 1];
   const lower = typed(d.lower);
   const upper = typed(d.upper);
   return lower !== null && upper !== null && lower < upper ? [lower, upper] : null;
@@ -16,18 +41,26 @@ export function boundsOf(d) {
 
 export function kernelOf(d) {
   if (d.asText) return d.kernelText.trim() || null;
-  const scales = inputsOf(d).map((_, place) => typed(d.lengthscales[place]));
+  const columns = columnsOf(d);
+  const places = (isLevel) => columns.map((_, place) => place).filter((place) => (columns[place].kind === "level") === isLevel);
+  const [smooth, levels] = [places(false), places(true)];
+  const scales = smooth.map((place) => typed(d.lengthscales[place]));
   const spread = typed(d.spread);
   const positive = (value) => value !== null && value > 0;
-  if (!scales.length || !scales.every(positive) || !positive(spread)) return null;
-  const scale = scales.length === 1 ? short(scales[0]) : `[${scales.map(short).join(", ")}]`;
+  if (!columns.length || !scales.every(positive) || !positive(spread)) return null;
   const level =
     d.level && boundsOf(d) ? ` + Constant(${short(((boundsOf(d)[1] - boundsOf(d)[0]) / 2) ** 2)})` : "";
-  return `${d.family}(${scale}, variance=${short(spread ** 2)})${level}`;
+  const variance = `variance=${short(spread ** 2)}`;
+  if (!levels.length) return `${d.family}(${listOf(scales)}, ${variance})${level}`;
+  const category = `Category(0.5, ${smooth.length ? "" : `${variance}, `}active_dims=[${levels.join(", ")}])`;
+  if (!smooth.length) return `${category}${level}`;
+  return `${d.family}(${listOf(scales)}, ${variance}, active_dims=[${smooth.join(", ")}]) * ${category}${level}`;
 }
 
+const listOf = (scales) => (scales.length === 1 ? short(scales[0]) : `[${scales.map(short).join(", ")}]`);
+
 export function pointsOf(d) {
-  return typedPoints(d.ownPoints, inputsOf(d).length);
+  return typedPoints(d.ownPoints, columnsOf(d));
 }
 
 export function atOf(d) {

@@ -4,7 +4,7 @@ import { atOf, boundsOf, canLearn, exactRows, inducingOf, inputsOf, kernelOf, mo
 import { count } from "./format.js";
 import { extentOf, extentTrouble, wholeOf } from "./protection.js";
 import { session } from "./session.js";
-import { typed } from "./typed.js";
+import { numberTrouble, typed } from "./typed.js";
 
 function inducingTrouble(d) {
   const n = inducingOf(d);
@@ -40,11 +40,19 @@ function rowsTrouble(d) {
   return wholeOf(d.maxRows) >= 1 ? null : "Say how many rows of each person count, at most.";
 }
 
+function classTrouble(d) {
+  const [no, yes] = [d.no.trim(), d.yes.trim()];
+  if (d.outcome !== "yes/no" || (!no && !yes)) return null;
+  if (!no || !yes) return "Say how both no and yes are written, or leave both empty.";
+  return no === yes ? "No and yes must be written in different ways." : null;
+}
+
 export const missing = {
   data: (d) => {
     if (!d.data) return "Choose a file.";
     if (!inputsOf(d).length) return "Say which column is an input.";
-    return outputOf(d) ? null : "Say which column is the private outcome.";
+    if (!outputOf(d)) return "Say which column is the private outcome.";
+    return classTrouble(d);
   },
   who: (d) => {
     if (!d.protect) return "Say who is protected.";
@@ -53,7 +61,7 @@ export const missing = {
     if (d.protect === "people" && !d.people) return "The column that tells whose a row is could not be read.";
     return d.facts ? null : "The input columns could not be read.";
   },
-  bounds: (d) => (boundsOf(d) ? null : "Type both bounds, the lower one first."),
+  bounds: (d) => (boundsOf(d) ? null : (numberTrouble(d.lower) ?? numberTrouble(d.upper) ?? "Type both bounds, the lower one first.")),
   model: (d) => {
     const trouble = d.model === "learn" ? learningTrouble(d) : kernelTrouble(d);
     return trouble ?? (atOf(d) ? null : "Say where predictions are wanted.");

@@ -1,7 +1,7 @@
 // Who is protected: what that hides, what stays public, and what it adds to the settings.
 
-import { inputsOf } from "./draft_parts.js";
-import { typed } from "./typed.js";
+import { inputsOf, levelsOf } from "./draft_parts.js";
+import { numberTrouble, typed } from "./typed.js";
 
 export const UNITS = {
   outcomes: {
@@ -34,7 +34,6 @@ export const hidesInputs = (d) => d.protect === "rows";
 export const emptyExtent = () => ({ levels: false, low: "", high: "", cells: "", names: "" });
 export const extentOf = (d, name) => ({ ...emptyExtent(), ...(d.box[name] ?? {}) });
 
-const levelsOf = (text) => text.split(/[,;\n]/).map((each) => each.trim()).filter((each) => each !== "");
 // A whole number, or null.
 export const wholeOf = (text) => (/^\s*\d+\s*$/.test(String(text)) ? Number(text) : null);
 
@@ -46,6 +45,8 @@ export function extentTrouble(extent, most) {
     return new Set(levels).size < levels.length ? "Each level once." : null;
   }
   const [low, high] = [typed(extent.low), typed(extent.high)];
+  const trouble = numberTrouble(extent.low) ?? numberTrouble(extent.high);
+  if (trouble) return trouble;
   if (low === null || high === null) return "Type from where to where.";
   if (low >= high) return "The second number must be above the first.";
   const cells = wholeOf(extent.cells);
@@ -63,23 +64,20 @@ function boxOf(d) {
   return Object.fromEntries(inputsOf(d).map((name) => [name, sent(extentOf(d, name))]));
 }
 
-// How many levels a private input has; 0 for a range, and of public inputs.
-export function levelsIn(d, name) {
-  const extent = extentOf(d, name);
-  return hidesInputs(d) && extent.levels ? levelsOf(extent.names).length : 0;
-}
-
 // Along which numbers an input goes, where that is known: from public inputs, or from the box.
 export function rangeOf(d, name) {
   if (!hidesInputs(d)) return d.facts?.ranges?.[name] ?? null;
   const extent = extentOf(d, name);
-  if (extent.levels) return [0, Math.max(1, levelsIn(d, name) - 1)];
+  if (extent.levels) return [0, Math.max(1, levelsOf(extent.names).length - 1)];
   const [low, high] = [typed(extent.low), typed(extent.high)];
   return low !== null && high !== null && low < high ? [low, high] : null;
 }
 
-// How many rows there are, or people where those are what is counted.
-export const sizeOf = (d) => (hidesInputs(d) && d.who ? wholeOf(d.nPeople) : (d.facts?.rows ?? d.rows));
+// To how many the promise is made: rows, or people where those are protected.
+export function sizeOf(d) {
+  if (hidesInputs(d)) return d.who ? wholeOf(d.nPeople) : d.rows;
+  return (d.protect === "people" ? d.people?.people : null) ?? d.facts?.rows ?? d.rows;
+}
 
 export function protectSettings(d) {
   if (d.protect === "people") return { protect: "people", people: d.who };
@@ -115,13 +113,6 @@ export function protectedWords(s) {
 }
 
 export const inputsLabel = (s) => (s.protect === "rows" ? "private inputs" : "public inputs");
-
-// How levels are written where points are typed, or nothing.
-export function levelWords(box) {
-  const named = Object.entries(box ?? {}).filter(([, extent]) => extent.levels);
-  const one = ([name, { levels }]) => ` ${name} by number: ${levels.map((level, place) => `${place} for ${level}`).join(", ")}.`;
-  return named.map(one).join("");
-}
 
 export function boxWords(s) {
   const one = ([name, extent]) =>

@@ -1,7 +1,7 @@
 // From what was typed into the steps to the server's settings.
 
 import { missing } from "./missing.js";
-import { atOf, boundsOf, inducingOf, inputsOf, kernelOf, outputOf, short } from "./draft_parts.js";
+import { atOf, boundsOf, inducingOf, inputsOf, kernelOf, outputOf, short, writtenOf } from "./draft_parts.js";
 import { protectSettings } from "./protection.js";
 import { typed } from "./typed.js";
 
@@ -15,7 +15,10 @@ function allSettings(d) {
     data: d.data,
     inputs: inputsOf(d),
     output: outputOf(d),
-    bounds: boundsOf(d),
+    ...(d.outcome === "real" ? {} : { outcome: d.outcome }),
+    ...classesOf(d),
+    ...(d.outcome === "yes/no" ? {} : { bounds: boundsOf(d) }),
+    ...writtenOf(d),
     at: atOf(d),
     epsilon: d.epsilon,
     delta: typed(d.delta),
@@ -23,6 +26,8 @@ function allSettings(d) {
     ...(d.model === "learn" ? { model: "learn", ...(d.given ? { given: d.given } : {}) } : kernelSettings(d)),
   };
 }
+
+const classesOf = (d) => (d.outcome === "yes/no" && d.yes.trim() ? { classes: [d.no.trim(), d.yes.trim()] } : {});
 
 function kernelSettings(d) {
   return {

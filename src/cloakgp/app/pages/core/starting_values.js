@@ -31,5 +31,5 @@ export function startingValues(d) {
   return changes;
 }
 
-// A power of ten, at most a tenth of one over the number of rows.
-export const safeDelta = (rows) => String(10 ** -(Math.ceil(Math.log10(Math.max(rows, 2))) + 1));
+// The largest power of ten below one over ten times the number of rows, or of people: as the library has it.
+export const safeDelta = (n) => `1e-${String(10 * n).length}`;

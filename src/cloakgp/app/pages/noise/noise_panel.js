@@ -3,14 +3,17 @@
 import { figure } from "../charts/figure.js";
 import { noisePicture } from "../charts/noise_picture.js";
 import { api } from "../core/api.js";
+import { shownCell } from "../core/columns.js";
 import { draft } from "../core/draft.js";
-import { inputsOf, outputOf } from "../core/draft_parts.js";
+import { columnsOf, outputOf } from "../core/draft_parts.js";
 import { count, number, percent } from "../core/format.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
+import { watched } from "../core/watched.js";
 import { debounce } from "../ui/debounce.js";
 import { fill, h } from "../ui/dom.js";
 import { chip, problem } from "../ui/notes.js";
 import { numbersTable } from "../ui/numbers_table.js";
+import { progressLine } from "../ui/progress_line.js";
 import { tile } from "../ui/tiles.js";
 import { tip } from "../ui/tip.js";
 import { lastPreview } from "./last_preview.js";
@@ -24,6 +27,7 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
   const body = h("div", { class: "panel-body" }, chart);
   const numbers = h("div", {});
   const heading = h("h2", { id: "noise-title" });
+  const progress = progressLine(stop);
   const root = h(
     "section",
     { class: "card panel", "aria-labelledby": "noise-title" },
@@ -34,11 +38,19 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
       chip("free", "costs nothing"),
     ),
     status,
+    progress,
     trouble,
     body,
     numbers,
   );
   let running = null;
+
+  function stop() {
+    running?.abort();
+    running = null;
+    root.setAttribute("aria-busy", "false");
+    status.textContent = "Stopped. Change a setting to begin again.";
+  }
 
   function say(isLearned, isExact = true) {
     const words = isLearned ? "Expected error" : isExact ? "Exact noise" : "Noise, about";
@@ -52,14 +64,17 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     const whole = answer.noise_std.length;
     fill(trouble);
     body.hidden = false;
-    chart.show(noisePicture(answer, d.facts?.sample, inputsOf(d), outputOf(d) ?? "the outcome", { height }));
+    const what = { output: outputOf(d) ?? "the outcome", outcome: d.outcome };
+    chart.show(noisePicture(answer, d.facts?.sample, columnsOf(d), what, { height }));
     say(isLearned, answer.exact);
     const how = isLearned
       ? `a forecast from ${settings.given ? "what was released before" : settings.protect === "rows" ? "the bounds and the box, as if rows were spread evenly over it" : "the bounds and the inputs"}: the smoother and the less scattered outcomes are, the smaller it gets. Worked`
       : answer.exact
         ? "exact, worked"
         : "from a part of the rows; exact once the plan is kept. Worked";
-    status.textContent = `${count(whole)} test points, ${how} out in ${answer.milliseconds} ms without a look at ${settings.protect === "rows" ? "the table" : settings.output}.`;
+    status.textContent = answer.rough
+      ? "About: a rough figure from some of the rows, while the whole is worked out."
+      : `${count(whole)} test points, ${how} out in ${answer.milliseconds} ms without a look at ${settings.protect === "rows" ? "the table" : settings.output}.`;
     const worth = isLearned
       ? null
       : tile(
@@ -93,10 +108,15 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     const mine = running;
     root.setAttribute("aria-busy", "true");
     try {
-      const answer = await api.preview(settings, mine.signal);
+      const rough = await watched((options) => api.roughPreview(settings, options), progress.show, mine.signal);
+      if (mine !== running) return;
+      draw(rough, settings);
+      const answer = rough.rough
+        ? await watched((options) => api.preview(settings, options), progress.show, mine.signal)
+        : rough;
       if (mine !== running) return;
       lastPreview.set({ settings, answer });
-      draw(answer, settings);
+      if (rough.rough) draw(answer, settings);
     } catch (error) {
       if (error.name === "AbortError" || mine !== running) return;
       status.textContent = "";
@@ -110,10 +130,10 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
 
   say(draft.get().model === "learn");
   const later = debounce(ask, 250);
-  const stop = draft.subscribe(later);
+  const unsubscribe = draft.subscribe(later);
   ask();
   root.done = () => {
-    stop();
+    unsubscribe();
     later.cancel();
     running?.abort();
     chart.done();
@@ -123,8 +143,9 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
 
 function pointNoise(answer, settings) {
   const noise = answer.expected_error ?? answer.noise_std;
+  const columns = columnsOf(draft.get());
   const rowAt = (place) => [
-    ...answer.points[place].map((value) => number(value)),
+    ...answer.points[place].map((value, at) => shownCell(columns[at], value)),
     number(noise[place], 3),
     percent(noise[place] / answer.summary.bounds_width),
   ];

@@ -2,8 +2,9 @@
 
 import { api } from "../core/api.js";
 import { number } from "../core/format.js";
-import { levelWords } from "../core/protection.js";
-import { typed, typedPoints } from "../core/typed.js";
+import { columnsIn, examplePoint, howToWrite } from "../core/columns.js";
+import { typed } from "../core/typed.js";
+import { typedPoints } from "../core/typed_points.js";
 import { clear, fill, h } from "../ui/dom.js";
 import { checkbox, field, numberInput } from "../ui/forms.js";
 import { chip, problem } from "../ui/notes.js";
@@ -11,22 +12,33 @@ import { table } from "../ui/tables.js";
 import { tip } from "../ui/tip.js";
 
 const SHOWN = 200;
+const ANSWERED = { real: "mean", "yes/no": "probability", count: "rate" };
+
+// A level that was not there is predicted from the others; or it is a slip of the pen.
+function unknownLevels(rows, inputs) {
+  const isNew = (value, input) => input.kind === "level" && !input.levels.map(String).includes(String(value));
+  const found = inputs.flatMap((input, at) => rows.filter((row) => isNew(row[at], input)).map((row) => `${input.name} ${row[at]}`));
+  const named = [...new Set(found)].slice(0, 3).join(", ");
+  return named ? h("p", { class: "hint warn" }, `Not among the levels, so predicted from the others: ${named}.`) : null;
+}
 
 export function askForm(release, onAnswer) {
   const names = release.settings.inputs;
+  const inputs = columnsIn(release);
+  const outcome = release.settings.outcome ?? "real";
   const state = { text: "", level: "0.95", one: false };
   const area = h("textarea", {
     rows: "4",
     class: "code",
     spellcheck: "false",
-    placeholder: names.length === 1 ? "12.5\n80" : "one point per line",
+    placeholder: names.length === 1 && inputs[0].kind === "number" ? "12.5\n80" : `such as ${examplePoint(inputs)}`,
     oninput: (event) => {
       state.text = event.target.value;
     },
   });
   const answerBox = h("div", { "aria-live": "polite" });
   const question = field(`${names.join(", ")} on each line`, area, {
-    hint: `Anywhere, not only at the test points. Up to 10,000 points.${levelWords(release.settings.box)}`,
+    hint: `Anywhere, not only at the test points. Up to 10,000 points.${howToWrite(inputs)}`,
   });
 
   async function ask(event) {
@@ -34,7 +46,7 @@ export function askForm(release, onAnswer) {
     question.fail(null);
     let rows;
     try {
-      rows = typedPoints(state.text, names.length);
+      rows = typedPoints(state.text, inputs);
     } catch (error) {
       question.fail(error.message);
       return;
@@ -50,11 +62,11 @@ export function askForm(release, onAnswer) {
     }
     try {
       const answer = await api.predict(release.id, { points: rows, level, include_noise: state.one });
-      const headings = [...names, "mean", "std", `${number(100 * level)} % interval`];
+      const headings = [...names, ANSWERED[outcome], "std", `${number(100 * level)} % interval`];
       const lines = rows
         .slice(0, SHOWN)
         .map((row, place) => [
-          ...row.map((value) => number(value)),
+          ...row.map((value) => (typeof value === "string" ? value : number(value))),
           number(answer.mean[place]),
           number(answer.std[place], 3),
           `${number(answer.lower[place])} to ${number(answer.upper[place])}`,
@@ -62,6 +74,7 @@ export function askForm(release, onAnswer) {
       fill(
         answerBox,
         table(headings, lines, { caption: "Answers", numeric: headings.map((_, place) => place) }),
+        unknownLevels(rows, inputs),
         rows.length > SHOWN ? h("p", { class: "hint" }, `The first ${SHOWN} of ${rows.length}.`) : null,
       );
       onAnswer({ points: rows, ...answer });
@@ -90,14 +103,16 @@ export function askForm(release, onAnswer) {
           { tip: tip("95 % band") },
         ),
       ),
-      checkbox(
-        "for one new outcome, not for the curve",
-        state.one,
-        (value) => {
-          state.one = value;
-        },
-        { tip: tip("scatter") },
-      ),
+      outcome === "real"
+        ? checkbox(
+            "for one new outcome, not for the curve",
+            state.one,
+            (value) => {
+              state.one = value;
+            },
+            { tip: tip("scatter") },
+          )
+        : null,
       h("button", { type: "submit", class: "button primary" }, "Ask"),
     ),
     answerBox,

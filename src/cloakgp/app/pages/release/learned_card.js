@@ -11,6 +11,7 @@ const MEANINGS = [
   [/^share of numbers/, "of the curve's variance: what all levels have in common"],
   [/^share of together/, "of the curve's variance: what each combination has for itself"],
   [/^share/, "of the curve's variance: what a level adds"],
+  [/^variance of a count/, "how many times its rate: 1 if counts come independently"],
   [/^noise/, "how far single outcomes lie from the curve"],
 ];
 

@@ -2,7 +2,10 @@
 
 import { figure } from "../charts/figure.js";
 import { releasePicture } from "../charts/release_picture.js";
+import { splitByLevel } from "../charts/positions.js";
+import { columnsIn } from "../core/columns.js";
 import { number } from "../core/format.js";
+import { predicted } from "../core/outcomes.js";
 import { h } from "../ui/dom.js";
 import { choice } from "../ui/forms.js";
 import { chip } from "../ui/notes.js";
@@ -26,14 +29,19 @@ const HINTS = {
   1: "Thin: what was released, with the privacy noise as bars of one std. Bold: what a reader makes of it, knowing the law of the noise.",
   2: "Large circles are large values; faint ones carry so much noise that they say little.",
 };
+const LEVELS = "What is predicted, and where it lies with probability 95 %.";
 const SHOWN = { 1: " Ticks: the inputs, which are public.", 2: " Dots: the inputs, which are public." };
 
 export function pictureCard(release) {
   const { settings, certificate } = release;
   const names = settings.inputs;
   const chart = figure();
+  const inputs = columnsIn(release);
+  const hasLevels = inputs.some((input) => input.kind === "level");
+  const isMap = names.length === 2 && !splitByLevel(inputs);
   const drawn = (release.stages && STAGED[names.length]) || HINTS[names.length];
-  const hint = drawn && drawn + (release.inputs_sample?.length ? SHOWN[names.length] : "");
+  const plainHint = drawn && drawn + (release.inputs_sample?.length ? SHOWN[names.length] : "");
+  const hint = hasLevels && !isMap && names.length < 3 ? LEVELS : plainHint;
   let which = release.denoised ? "denoised" : "released";
 
   function show(asked) {
@@ -57,7 +65,7 @@ export function pictureCard(release) {
     h(
       "div",
       { class: "panel-head" },
-      h("h2", {}, `${settings.output} by ${names.join(" and ")}`, tip("denoised")),
+      h("h2", {}, `${predicted(settings)} by ${names.join(" and ")}`, tip("denoised")),
       h(
         "span",
         { class: "badges" },
@@ -67,7 +75,7 @@ export function pictureCard(release) {
         tip("verified"),
       ),
     ),
-    names.length === 2 ? chooseNumbers() : null,
+    isMap ? chooseNumbers() : null,
     chart,
     hint ? h("p", { class: "hint" }, hint) : null,
     releasedNumbers(release),

@@ -1,5 +1,6 @@
 // What was released and what a reader makes of it, as a table.
 
+import { columnsIn, shownCell } from "../core/columns.js";
 import { number } from "../core/format.js";
 import { numbersTable } from "../ui/numbers_table.js";
 
@@ -18,8 +19,9 @@ const COLUMNS = [
 
 export function releasedNumbers(release) {
   const columns = (release.stages ? STAGED : COLUMNS).filter(([key]) => release[key]);
+  const inputs = columnsIn(release);
   const rowAt = (place) => [
-    ...release.points[place].map((value) => number(value)),
+    ...release.points[place].map((value, at) => shownCell(inputs[at], value)),
     ...columns.map(([key]) => number(release[key][place])),
   ];
   const headings = [...release.settings.inputs, ...columns.map(([, label]) => label)];

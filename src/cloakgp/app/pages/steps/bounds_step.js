@@ -4,7 +4,7 @@ import { draft } from "../core/draft.js";
 import { boundsOf, outputOf } from "../core/draft_parts.js";
 import { number } from "../core/format.js";
 import { missing } from "../core/missing.js";
-import { typed } from "../core/typed.js";
+import { numberTrouble, typed } from "../core/typed.js";
 import { fill, h } from "../ui/dom.js";
 import { field, numberInput } from "../ui/forms.js";
 import { chip, note } from "../ui/notes.js";
@@ -15,9 +15,15 @@ export const boundsStep = {
   name: "Bounds",
   title: "Bounds of the outcome",
   lead: () =>
-    `Between which two numbers is every ${outputOf(draft.get()) ?? "outcome"} known to lie, by public knowledge alone?`,
+    draft.get().outcome === "yes/no"
+      ? "Outcomes that are yes or no need none."
+      : `Between which two numbers is every ${outputOf(draft.get()) ?? "outcome"} known to lie, by public knowledge alone?`,
   check: missing.bounds,
   render(root) {
+    if (draft.get().outcome === "yes/no") {
+      root.append(yesOrNo(outputOf(draft.get())));
+      return;
+    }
     const output = outputOf(draft.get());
     const scale = h("div", { class: "scale-words", "aria-live": "polite" });
     const change = (name) => (value) => {
@@ -36,14 +42,9 @@ export const boundsStep = {
     function show() {
       const d = draft.get();
       const [low, high] = [typed(d.lower), typed(d.upper)];
-      lower.fail(d.lower.trim() !== "" && low === null ? "This is not a number." : null);
-      upper.fail(
-        d.upper.trim() !== "" && high === null
-          ? "This is not a number."
-          : low !== null && high !== null && low >= high
-            ? "This must be above the smallest one."
-            : null,
-      );
+      lower.fail(numberTrouble(d.lower));
+      const wrongWay = low !== null && high !== null && low >= high;
+      upper.fail(numberTrouble(d.upper) ?? (wrongWay ? "This must be above the smallest one." : null));
       const both = boundsOf(d);
       fill(
         scale,
@@ -101,3 +102,13 @@ export const boundsStep = {
     show();
   },
 };
+
+function yesOrNo(output) {
+  return h(
+    "section",
+    { class: "card narrow" },
+    h("h2", {}, "From no to yes", tip("bounds")),
+    h("div", { class: "scale-words" }, h("div", { class: "ruler", "aria-hidden": "true" }, h("span", {}, "0, no"), h("i", {}), h("span", {}, "1, yes"))),
+    h("p", {}, `${output} is no or yes in every row. There is nothing to type here.`),
+  );
+}

@@ -9,6 +9,7 @@ import { fill, h } from "../ui/dom.js";
 import { checkbox, choice, field, numberInput, textInput } from "../ui/forms.js";
 import { tip } from "../ui/tip.js";
 import { whoField } from "./who_field.js";
+import { writtenFields } from "./written_fields.js";
 
 const KINDS = [
   ["range", "a number"],
@@ -30,6 +31,7 @@ export function boxCard() {
         "Where inputs can be, by public knowledge: it is published. Nothing is filled in, since nothing of the table is read. Whatever lies outside counts as at the edge.",
       ),
       inputsOf(d).map(extentFields),
+      writtenFields(),
     ),
     togetherCard(),
   );

@@ -3,6 +3,7 @@
 import { fill, h } from "../ui/dom.js";
 import { choice, field, textInput } from "../ui/forms.js";
 import { chip, problem } from "../ui/notes.js";
+import { progressLine } from "../ui/progress_line.js";
 import { tip } from "../ui/tip.js";
 
 const MISSING = [
@@ -10,11 +11,15 @@ const MISSING = [
   ["midpoint", "count as the middle of the bounds"],
 ];
 
-// Fills `form`, {why, missing, confirm}. `spend()` releases; if it fails, that is said here. `reads` is what is read.
+// What programs say by a word is a button here.
+const inWordsOfThePage = (error) => String(error?.message ?? error).replace("missing = midpoint", `“${MISSING[1][1]}”`);
+
+// Fills `form`, {why, missing, confirm}. `spend(progress)` releases, and tells how far it is; if it fails, that is said here. `reads` is what is read.
 export function confirmForm(form, dataset, reads, spend) {
   form.confirm = "";
   const trouble = h("div", {});
   const submit = h("button", { type: "submit", class: "button spend", disabled: true }, "Release now");
+  const progress = progressLine(() => progress.stop?.(), "Stop");
   let busy = false;
 
   const set = (name) => (value) => {
@@ -29,10 +34,10 @@ export function confirmForm(form, dataset, reads, spend) {
     submit.textContent = "Releasing…";
     fill(trouble);
     try {
-      await spend();
+      await spend(progress);
       return;
     } catch (error) {
-      fill(trouble, problem(error));
+      fill(trouble, problem(inWordsOfThePage(error)));
     }
     busy = false;
     submit.disabled = form.confirm !== dataset;
@@ -54,6 +59,7 @@ export function confirmForm(form, dataset, reads, spend) {
         hint: "The name of the data set that pays, letter by letter.",
       }),
       trouble,
+      progress,
       submit,
     ),
   ];

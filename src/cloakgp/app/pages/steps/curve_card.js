@@ -6,9 +6,11 @@ import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
 import { boundsOf, outputOf } from "../core/draft_parts.js";
 import { settingsOf } from "../core/settings.js";
+import { watched } from "../core/watched.js";
 import { debounce } from "../ui/debounce.js";
 import { fill, h } from "../ui/dom.js";
 import { chip, problem } from "../ui/notes.js";
+import { progressLine } from "../ui/progress_line.js";
 
 const EPSILONS = [0.01, 0.03, 0.1, 0.3, 1, 3, 10];
 let last = null; // {key, curve}
@@ -18,6 +20,11 @@ export function curveCard() {
   const trouble = h("div", {});
   const state = h("p", { class: "hint", role: "status" });
   let running = null;
+  const progress = progressLine(() => {
+    running?.abort();
+    running = null;
+    state.textContent = "Stopped. Move the slider to begin again.";
+  });
 
   function draw() {
     const d = draft.get();
@@ -37,8 +44,9 @@ export function curveCard() {
     running = new AbortController();
     const mine = running;
     state.textContent = "Working out the curve…";
+    fill(trouble);
     try {
-      const curve = await api.curve(settings, EPSILONS, mine.signal);
+      const curve = await watched((options) => api.curve(settings, EPSILONS, options), progress.show, mine.signal);
       if (mine !== running) return;
       last = { key, curve };
       fill(trouble);
@@ -62,6 +70,7 @@ export function curveCard() {
     { class: "card" },
     h("div", { class: "panel-head" }, h("h2", {}, `${draft.get().model === "learn" ? "Expected error" : "Noise"} against ε`), chip("free", "costs nothing")),
     state,
+    progress,
     trouble,
     chart,
   );

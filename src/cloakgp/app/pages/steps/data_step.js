@@ -52,7 +52,7 @@ export const dataStep = {
     function choose(file) {
       if (draft.get().data !== file.name) {
         startAgain();
-        draft.set({ data: file.name, columns: file.columns, rows: file.rows, whoNames: file.who });
+        draft.set({ data: file.name, shown: file.shown, columns: file.columns, rows: file.rows, whoNames: file.who });
       }
       card.show();
     }

@@ -10,6 +10,11 @@ import { fill, h } from "../ui/dom.js";
 import { field, numberInput } from "../ui/forms.js";
 import { tip } from "../ui/tip.js";
 
+// Why this number is filled in.
+const hint = (n) =>
+  `How likely the promise may fail.${n ? ` Filled in is ${safeDelta(n)}: the power of ten below one over ten times ${count(n)}, the number of ${isOfPeople(draft.get()) ? "people" : "rows"}.` : ""}`;
+const isOfPeople = (d) => d.protect === "people" || (d.protect === "rows" && Boolean(d.who));
+
 export function deltaField() {
   const advice = h("div", {});
   const input = numberInput(
@@ -22,7 +27,7 @@ export function deltaField() {
   );
   const delta = field("δ, delta", input, {
     tip: tip("delta"),
-    hint: "How likely the promise may fail. Well below one over the number of rows.",
+    hint: hint(sizeOf(draft.get())),
   });
 
   function say() {
@@ -34,11 +39,11 @@ export function deltaField() {
     );
     fill(
       advice,
-      rows && value * rows >= 0.5
+      rows && value * rows > 1
         ? h(
             "p",
             { class: "hint warn" },
-            `That is large for ${count(rows)} rows: stay well below ${number(1 / rows, 2)}. `,
+            `A weak promise to ${count(rows)}: above ${number(1 / rows, 2)} it would be kept even by publishing one of them, drawn by lot. `,
             button("Use a safe one", () => useSafe(rows), { class: "button small" }),
           )
         : null,

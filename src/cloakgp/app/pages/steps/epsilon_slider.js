@@ -9,6 +9,7 @@ import { tip } from "../ui/tip.js";
 
 const LOWEST = -2;
 const HIGHEST = 1;
+const WEAK = 5; // above this, little is left of a promise
 
 function epsilonWords(epsilon) {
   if (epsilon <= 0.1) return "very private: one person hardly shows at all";
@@ -16,7 +17,7 @@ function epsilonWords(epsilon) {
   if (epsilon <= 1) return "private: a common choice";
   if (epsilon <= 3) return "somewhat private: ask yourself whether this is needed";
   if (epsilon <= 5) return "weakly private";
-  return "barely private: a promise of this size says little";
+  return `barely private: a result may become ${number(Math.exp(epsilon), 3)} times as likely through one of those it is made to`;
 }
 
 export function epsilonSlider() {
@@ -51,6 +52,7 @@ export function epsilonSlider() {
     if (from !== exact) exact.value = number(epsilon);
     slider.setAttribute("aria-valuetext", `${number(epsilon, 3)}, ${epsilonWords(epsilon)}`);
     words.textContent = epsilonWords(epsilon);
+    words.classList.toggle("weak", epsilon > WEAK);
     slider.style.setProperty("--at", `${(100 * (Math.log10(epsilon) - LOWEST)) / (HIGHEST - LOWEST)}%`);
   }
 

@@ -24,15 +24,15 @@ export function fileList(files, chosen, { choose, remove }) {
         h(
           "label",
           { htmlFor: `file-${place}` },
-          h("b", {}, file.name),
+          h("b", {}, file.shown),
           h(
             "span",
             { class: "hint" },
             `${file.rows === null ? "" : `${count(file.rows)} rows, `}${file.columns.length} columns, ${bytes(file.bytes)}`,
           ),
         ),
-        sureButton("Remove", `Really remove ${file.name}?`, () => remove(file.name), {
-          "aria-label": `Remove ${file.name}`,
+        sureButton("Remove", `Really remove ${file.shown}?`, () => remove(file.name), {
+          "aria-label": `Remove ${file.shown}`,
         }),
       ),
     ),

@@ -1,7 +1,7 @@
 // The kernel in plain fields, for those who do not write kernels.
 
 import { draft } from "../core/draft.js";
-import { inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
+import { columnsOf, inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
 import { h } from "../ui/dom.js";
 import { checkbox, field, numberInput } from "../ui/forms.js";
 import { tip } from "../ui/tip.js";
@@ -16,6 +16,7 @@ const FAMILIES = [
 export function kernelFields() {
   const d = draft.get();
   const names = inputsOf(d);
+  const columns = columnsOf(d);
   const written = h("code", { class: "written" });
   const say = () => {
     written.textContent = kernelOf(draft.get()) ?? "…";
@@ -52,15 +53,17 @@ export function kernelFields() {
       "div",
       { class: "pair" },
       names.map((name, place) =>
-        field(
-          names.length === 1 ? "Lengthscale" : `Lengthscale of ${name}`,
-          numberInput(d.lengthscales[place], setScale(place), { id: `lengthscale-${place}` }),
-          {
-            tip: tip("lengthscale"),
-            hint: `Over how much ${name} does it change?`,
-            suffix: name,
-          },
-        ),
+        columns[place].kind === "level"
+          ? null
+          : field(
+              names.length === 1 ? "Lengthscale" : `Lengthscale of ${name}`,
+              numberInput(d.lengthscales[place], setScale(place), { id: `lengthscale-${place}` }),
+              {
+                tip: tip("lengthscale"),
+                hint: `Over how much ${name} does it change?`,
+                suffix: columns[place].kind === "date" ? "days" : name,
+              },
+            ),
       ),
       field("Spread", numberInput(d.spread, set("spread"), { id: "spread" }), {
         tip: tip("spread"),

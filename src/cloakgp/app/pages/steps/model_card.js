@@ -12,7 +12,7 @@ const MODELS = [
 ];
 const WORDS = {
   learn:
-    "How smooth the curve is, how far it moves and how noisy outcomes are is learned step by step, all under your one promise. It needs your bounds, and nothing else.",
+    "How smooth the curve is, how far it moves and how noisy outcomes are is learned step by step, all under your one promise. Nothing else must be known.",
   kernel: "You say what you expect before seeing any outcome. Good if you know it well, and no better than your guess if you do not.",
 };
 
@@ -24,7 +24,8 @@ export function modelCard(changed) {
     words.textContent = WORDS[model];
     changed();
   };
-  const options = MODELS.map(([value, text]) => [value, text, value === "learn" && !canLearn(d)]);
+  const isShut = (value) => (value === "learn" ? !canLearn(d) : d.outcome !== "real");
+  const options = MODELS.map(([value, text]) => [value, text, isShut(value)]);
   return h(
     "section",
     { class: "card" },

@@ -25,7 +25,9 @@ export function ownPoints(names, text, change, levels = "") {
   });
   area.value = text;
   return [
-    field(`Points: ${names.join(", ")} on each line`, area, { hint: `Separated by commas or blanks.${levels}` }),
+    field(`Points: ${names.join(", ")} on each line`, area, {
+      hint: `Separated by commas${levels ? "" : " or blanks"}.${levels}`,
+    }),
     h(
       "p",
       { class: "file-line" },

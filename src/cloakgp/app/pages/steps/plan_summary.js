@@ -1,6 +1,7 @@
 // The plan that is about to be released, in a few lines.
 
 import { number } from "../core/format.js";
+import { OUTCOMES } from "../core/outcomes.js";
 import { inputsLabel, protectedWords } from "../core/protection.js";
 import { sameSettings } from "../core/settings.js";
 import { lastPreview } from "../noise/last_preview.js";
@@ -18,9 +19,9 @@ export function planSummary(name, settings) {
     h("h2", {}, name, " ", chip("public", "plan")),
     facts([
       [inputsLabel(settings), settings.inputs.join(", ")],
-      ["private outcome", settings.output],
+      ["private outcome", `${settings.output}, ${OUTCOMES[settings.outcome ?? "real"]}`],
       ["protects", protectedWords(settings)],
-      ["bounds", `${number(settings.bounds[0])} to ${number(settings.bounds[1])}`],
+      ...(settings.bounds ? [["bounds", `${number(settings.bounds[0])} to ${number(settings.bounds[1])}`]] : []),
       ["promise", `ε = ${number(settings.epsilon)}, δ = ${number(settings.delta)}`],
       ...(known && sameSettings(known.settings, settings)
         ? [

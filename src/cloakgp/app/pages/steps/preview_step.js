@@ -2,16 +2,20 @@
 
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
-import { inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
+import { boundsOf, inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
 import { number } from "../core/format.js";
+import { OUTCOMES } from "../core/outcomes.js";
 import { inputsLabel, protectSettings, protectedWords } from "../core/protection.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
+import { typed } from "../core/typed.js";
+import { watched } from "../core/watched.js";
 import { given } from "../release/given.js";
 import { noisePanel } from "../noise/noise_panel.js";
 import { link } from "../ui/buttons.js";
 import { fill, h } from "../ui/dom.js";
 import { field, textInput } from "../ui/forms.js";
 import { chip, note, sentence } from "../ui/notes.js";
+import { progressLine } from "../ui/progress_line.js";
 import { facts } from "../ui/tables.js";
 import { tip } from "../ui/tip.js";
 import { epsilonSlider } from "./epsilon_slider.js";
@@ -45,12 +49,18 @@ export const previewStep = {
       context.on();
       return;
     }
+    const leaving = new AbortController();
+    const progress = progressLine(() => leaving.abort());
+    context.busy(progress);
     try {
-      const plan = await api.savePlan(settings, d.planName.trim());
+      const send = (options) => api.savePlan(settings, d.planName.trim(), options);
+      const plan = await watched(send, progress.show, leaving.signal);
       draft.set({ plan: { id: plan.id, of: { settings, name: d.planName } }, release: null });
       context.on();
     } catch (error) {
-      context.fail(sentence(error.message));
+      if (error.name !== "AbortError") context.fail(sentence(error.message));
+    } finally {
+      context.busy(null);
     }
   },
   render(root) {
@@ -60,13 +70,13 @@ export const previewStep = {
       fill(
         summary,
         facts([
-          ["file", d.data],
+          ["file", d.shown ?? d.data],
           [inputsLabel(d), inputsOf(d).join(", ")],
-          ["private outcome", outputOf(d)],
+          ["private outcome", `${outputOf(d)}, ${OUTCOMES[d.outcome]}`],
           ["protects", protectedWords(protectSettings(d))],
-          ["bounds", `${d.lower} to ${d.upper}`],
+          ...(d.outcome === "yes/no" ? [] : [["bounds", (boundsOf(d) ?? []).map((bound) => number(bound)).join(" to ")]]),
           ...(d.model === "learn" ? learnedFacts(d) : kernelFacts(d)),
-          ["promise", `ε = ${number(d.epsilon)}, δ = ${d.delta}`],
+          ["promise", `ε = ${number(d.epsilon)}, δ = ${number(typed(d.delta))}`],
         ]),
       );
     const stop = draft.subscribe(say);

@@ -21,6 +21,7 @@ export const privacyStep = {
   render(root) {
     const meaning = h("div", { class: "promise", "aria-live": "polite" });
     const sayMeaning = (answer) =>
+      answer?.rough ||
       fill(
         meaning,
         (answer?.promise ?? []).map((sentence) => h("p", {}, sentence)),

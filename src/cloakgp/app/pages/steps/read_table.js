@@ -3,7 +3,7 @@
 
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
-import { inputsOf } from "../core/draft_parts.js";
+import { inputsOf, writtenOf } from "../core/draft_parts.js";
 
 export function readTable(fail) {
   let asking = null;
@@ -12,8 +12,10 @@ export function readTable(fail) {
 
   async function read(d, mine) {
     try {
-      const facts = d.facts ?? (await api.inputs(d.data, inputsOf(d), mine.signal));
-      const people = d.protect === "people" && d.who ? await api.peopleIn(d.data, d.who, mine.signal) : null;
+      const asked = { inputs: inputsOf(d), ...writtenOf(d) };
+      const facts = d.facts ?? (await api.inputs(d.data, asked, mine.signal));
+      const who = { people: d.who, ...(d.encoding ? { encoding: d.encoding } : {}) };
+      const people = d.protect === "people" && d.who ? await api.peopleIn(d.data, who, mine.signal) : null;
       if (mine !== asking) return;
       fail(null);
       draft.set({ facts, people });
@@ -26,7 +28,7 @@ export function readTable(fail) {
     // What is to be waited for, if anything is.
     follow() {
       const d = draft.get();
-      const wanted = !d.protect || d.protect === "rows" ? null : JSON.stringify([d.data, inputsOf(d), d.protect, d.who]);
+      const wanted = !d.protect || d.protect === "rows" ? null : JSON.stringify([d.data, inputsOf(d), d.protect, d.who, writtenOf(d)]);
       if (wanted === last) return reading;
       last = wanted;
       asking?.abort();

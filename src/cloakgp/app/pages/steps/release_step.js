@@ -3,6 +3,7 @@
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
+import { stoppable } from "../core/watched.js";
 import { link } from "../ui/buttons.js";
 import { fill, h } from "../ui/dom.js";
 import { note, problem, sentence } from "../ui/notes.js";
@@ -66,11 +67,14 @@ export const releaseStep = {
       if (quote.fits) fill(last, confirmForm(form, dataset.name, privateParts(d), spend));
     }
 
-    async function spend() {
+    async function spend(told) {
       if (busy) throw new Error("A release is under way. Wait for it.");
       busy = true;
       try {
-        const answer = await api.release(d.plan.id, { ...form, dataset: dataset.name, number });
+        const request = { ...form, dataset: dataset.name, number };
+        const work = stoppable((options) => api.release(d.plan.id, request, options), told.show);
+        told.stop = work.stop;
+        const answer = await work.asking;
         draft.set({ release: answer.release.id });
         context.on();
       } catch (error) {

@@ -5,6 +5,7 @@ import { inputsOf } from "../core/draft_parts.js";
 import { fill, h } from "../ui/dom.js";
 import { choice } from "../ui/forms.js";
 import { tip } from "../ui/tip.js";
+import { outcomeKind } from "./outcome_kind.js";
 import { rolesMeaning } from "./roles_meaning.js";
 
 const ROLES = [
@@ -15,6 +16,7 @@ const ROLES = [
 
 // What was found out, or typed, about other inputs.
 const UNREAD = { protect: null, who: null, box: {}, nPeople: "", maxRows: "", facts: null, people: null };
+const UNSAID = { categories: [], dropMissing: false };
 const UNSET = { model: null, lengthscales: [], perAxis: "", kernelText: "", asText: false, ownPoints: "" };
 
 export function rolesCard() {
@@ -29,7 +31,7 @@ export function rolesCard() {
     else delete all[column];
     const before = inputsOf(draft.get()).join("\n");
     draft.set({ roles: all, given: null, plan: null, release: null, planName: "" });
-    if (inputsOf(draft.get()).join("\n") !== before) draft.set({ ...UNREAD, ...UNSET });
+    if (inputsOf(draft.get()).join("\n") !== before) draft.set({ ...UNREAD, ...UNSAID, ...UNSET });
     if (draft.get().who === column && role === "output") draft.set({ ...UNREAD });
     show(column);
   }
@@ -40,7 +42,7 @@ export function rolesCard() {
     if (!d.data) return;
     fill(
       root,
-      h("h2", {}, `What is what in ${d.data}?`),
+      h("h2", {}, `What is what in ${d.shown ?? d.data}?`),
       h(
         "p",
         { class: "hint" },
@@ -64,6 +66,7 @@ export function rolesCard() {
           ),
         ),
       ),
+      outcomeKind(),
       h("div", { class: "consequences" }, rolesMeaning(d)),
     );
     if (focusOn) {

@@ -1,9 +1,10 @@
 // Where predictions are wanted: on a grid, or at points of one's own.
 
 import { draft } from "../core/draft.js";
-import { inputsOf, pointsOf } from "../core/draft_parts.js";
+import { howToWrite } from "../core/columns.js";
+import { columnsOf, inputsOf, pointsOf } from "../core/draft_parts.js";
 import { count } from "../core/format.js";
-import { hidesInputs, levelsIn, levelWords, protectSettings } from "../core/protection.js";
+import { hidesInputs } from "../core/protection.js";
 import { typed } from "../core/typed.js";
 import { fill, h } from "../ui/dom.js";
 import { choice, field, numberInput } from "../ui/forms.js";
@@ -12,6 +13,11 @@ import { noiseShape } from "./noise_shape.js";
 import { ownPoints } from "./own_points.js";
 
 const GRIDS = { 1: "along a line", 2: "on a map" };
+const gridWords = (d) =>
+  columnsOf(d).some((column) => column.kind === "level") ? "on a grid, for each level" : (GRIDS[inputsOf(d).length] ?? "on a grid");
+
+const allLevels = (d) => columnsOf(d).every((column) => column.kind === "level");
+const gridSize = (d, per) => columnsOf(d).reduce((all, column) => all * (column.levels.length || per), 1);
 
 // What was understood of the draft's points, in words.
 function understood(d) {
@@ -24,9 +30,10 @@ function understood(d) {
       return error.message;
     }
   }
+  if (allLevels(d)) return `${count(gridSize(d, 1))} points in all: every level of ${names.join(" with every one of ")}.`;
   const per = typed(d.perAxis);
   return Number.isInteger(per) && per > 1
-    ? `${count(names.reduce((all, name) => all * (levelsIn(d, name) || per), 1))} points in all, over ${hidesInputs(d) ? "the box" : `the range of ${names.join(" and ")}`}.`
+    ? `${count(gridSize(d, per))} points in all, over ${hidesInputs(d) ? "the box" : `the range of ${names.join(" and ")}`}.`
     : "A whole number of at least 2.";
 }
 
@@ -48,14 +55,14 @@ export function testPointsCard() {
         { tip: tip("grid") },
       );
     const options = [
-      ["grid", GRIDS[names.length] ?? "on a grid"],
+      ["grid", gridWords(d)],
       ["own", "my own points"],
     ];
     fill(
       root,
       h("h2", {}, "Where readers want predictions", tip("test points")),
       choice("Test points", options, d.where, chooseWhere, { hideLegend: true }),
-      d.where === "grid" ? perAxis() : ownPoints(names, d.ownPoints, change("ownPoints"), levelWords(protectSettings(d).box)),
+      d.where === "grid" ? (allLevels(d) ? null : perAxis()) : ownPoints(names, d.ownPoints, change("ownPoints"), howToWrite(columnsOf(d))),
       points,
       d.model === "learn" || hidesInputs(d) ? null : noiseShape(kindChanged),
     );

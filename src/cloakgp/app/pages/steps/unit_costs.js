@@ -2,13 +2,14 @@
 
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
-import { boundsOf, canLearn, inputsOf, outputOf } from "../core/draft_parts.js";
+import { boundsOf, canLearn, inputsOf, outputOf, writtenOf } from "../core/draft_parts.js";
 import { number, percent } from "../core/format.js";
 import { missing } from "../core/missing.js";
 import { protectSettings, sizeOf } from "../core/protection.js";
 import { session } from "../core/session.js";
 import { safeDelta } from "../core/starting_values.js";
 import { typed } from "../core/typed.js";
+import { watched } from "../core/watched.js";
 import { debounce } from "../ui/debounce.js";
 import { fill, h } from "../ui/dom.js";
 
@@ -21,7 +22,8 @@ function asked(d) {
     data: d.data,
     inputs: inputsOf(d),
     output: outputOf(d),
-    bounds: boundsOf(d) ?? [0, 1],
+    ...(d.outcome === "yes/no" ? { outcome: d.outcome } : { bounds: boundsOf(d) ?? [0, 1] }), // counts: as numbers
+    ...writtenOf(d),
     model: "learn",
     at: `grid:${PER_AXIS[inputsOf(d).length - 1]}`,
     epsilon: d.epsilon ?? session.get().defaults.epsilon,
@@ -36,7 +38,7 @@ export function unitCosts(place) {
 
   async function error(settings, signal) {
     const key = JSON.stringify(settings);
-    if (!known.has(key)) known.set(key, (await api.preview(settings, signal)).summary);
+    if (!known.has(key)) known.set(key, (await watched((options) => api.roughPreview(settings, options), () => {}, signal)).summary);
     return known.get(key);
   }
 
@@ -45,8 +47,9 @@ export function unitCosts(place) {
     const times = beside ? summary.median / beside.median : null;
     fill(
       place(unit),
-      h("b", {}, `error about ${percent(share)}`),
-      ` of the bounds’ width, typically, at ε = ${number(settings.epsilon)}`,
+      h("b", {}, settings.outcome === "yes/no" ? `error about ${number(100 * share, 2)} percentage points` : `error about ${percent(share)}`),
+      settings.outcome === "yes/no" ? ", typically, at" : " of the bounds’ width, typically, at",
+      ` ε = ${number(settings.epsilon)}`,
       times ? `: ${number(times, 2)} times that of one outcome` : "",
       ".",
     );
@@ -80,7 +83,8 @@ export function unitCosts(place) {
   return {
     follow() {
       const d = draft.get();
-      const now = JSON.stringify([d.protect, d.who, d.box, d.nPeople, d.maxRows, Boolean(d.facts), Boolean(d.people)]);
+      const read = [Boolean(d.facts), Boolean(d.people), writtenOf(d)];
+      const now = JSON.stringify([d.protect, d.who, d.box, d.nPeople, d.maxRows, ...read]);
       if (now === last) return;
       last = now;
       forget();

@@ -19,7 +19,6 @@ const readWhole = (file) =>
 export function uploadBox(store, fail) {
   const picker = h("input", {
     type: "file",
-    accept: ".csv,.parquet",
     id: "upload",
     class: "hidden-text",
     onchange: () => take(picker.files[0]),
@@ -44,7 +43,7 @@ export function uploadBox(store, fail) {
     h(
       "span",
       { class: "hint" },
-      "CSV or Parquet, or drop it here. It stays on this server and is never shown.",
+      "CSV or Parquet, or drop it here. It stays on this server and is never shown. From Excel: File, Save As, CSV UTF-8.",
     ),
   );
 

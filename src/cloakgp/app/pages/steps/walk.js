@@ -39,9 +39,15 @@ export function walk(root, { step: id }) {
   const steps = h("div", {}, progress(draft.get()));
   const trouble = h("p", { class: "field-error foot-error", role: "alert" });
   const content = h("div", { class: "step-content" });
+  const working = h("div", {});
   const context = {
     fail: (text) => {
       trouble.textContent = text ?? "";
+    },
+    // While something is worked out: how far it is, and no button but the one to stop it.
+    busy: (line) => {
+      fill(working, line);
+      for (const one of buttons.querySelectorAll("button")) one.disabled = Boolean(line);
     },
     on: () => go(`/new/${STEPS[place + 1].id}`),
   };
@@ -75,7 +81,7 @@ export function walk(root, { step: id }) {
     pageHead(step.title, step.lead()),
     step.nextText === null
       ? h("div", {}, content, trouble, place < 7 ? buttons : null)
-      : h("form", { class: "step-form", novalidate: true, onsubmit: advance }, content, trouble, buttons),
+      : h("form", { class: "step-form", novalidate: true, onsubmit: advance }, content, trouble, working, buttons),
   );
   const stop = draft.subscribe((d) => {
     fill(steps, progress(d));

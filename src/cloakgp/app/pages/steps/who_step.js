@@ -1,9 +1,10 @@
 // Step 2: who is protected. Nothing is chosen beforehand, and nothing of the table is read until it is.
 
 import { draft } from "../core/draft.js";
-import { outputOf } from "../core/draft_parts.js";
+import { inputsOf, outputOf } from "../core/draft_parts.js";
 import { missing } from "../core/missing.js";
 import { hidesInputs, whoColumns } from "../core/protection.js";
+import { button } from "../ui/buttons.js";
 import { fill, h } from "../ui/dom.js";
 import { note, problem } from "../ui/notes.js";
 import { boxCard } from "./box_card.js";
@@ -27,7 +28,7 @@ export const whoStep = {
     const trouble = h("div", {});
     const cards = unitCards(choose);
     const costs = unitCosts(cards.cost);
-    const table = readTable((error) => fill(trouble, error ? problem(error) : null));
+    const table = readTable((error) => fill(trouble, error ? problem(error, wayOut(error)) : null));
     let shown = null;
 
     function choose(protect) {
@@ -62,6 +63,16 @@ export const whoStep = {
     };
   },
 };
+
+// Inputs are public, so rows that lack one may be left out.
+function wayOut(error) {
+  if (error.code === "missing_inputs")
+    return h("p", {}, button("Leave these rows out", () => draft.set({ dropMissing: true, facts: null })));
+  const named = /say that it is a category: (.+)\.$/.exec(error.message)?.[1];
+  if (!named || !inputsOf(draft.get()).includes(named)) return null;
+  const take = () => draft.set({ categories: [...draft.get().categories, named], facts: null });
+  return h("p", {}, button(`${named} is a category`, take));
+}
 
 // By the name of a column alone.
 function hint(d) {

@@ -1,0 +1,63 @@
+"""What settings ask for, as the library has it: the model, and where predictions are wanted."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cloakgp.app import limits, models
+from cloakgp.app.protection import grid_of
+from cloakgp.app.public_inputs import PublicInputs, as_points
+from cloakgp.checks import FloatArray
+from cloakgp.errors import InputError
+from cloakgp.kernels.words import parse
+from cloakgp.model.auto_gp import AutoGP
+from cloakgp.model.gp import GP
+from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.plans.whole_rows import RowsPlan
+from cloakgp.workflow import boxes, points
+
+
+def learned_gp(
+    asked: models.Settings, support: FloatArray | None = None, prior: Hyperprior | None = None
+) -> AutoGP:
+    """A model that is learned; `support` are inputs that stand for many rows."""
+    bounds = (asked.bounds[0], asked.bounds[1])
+    classes = None if asked.classes is None else tuple(asked.classes)
+    return AutoGP(bounds, outcome=asked.outcome, classes=classes, inducing=support, prior=prior)
+
+
+def described_gp(asked: models.Settings, share: float = 1.0) -> GP:
+    """A model that somebody describes; its noise variance times `share`."""
+    assert asked.kernel is not None
+    assert asked.noise is not None
+    bounds = (asked.bounds[0], asked.bounds[1])
+    return GP(parse(asked.kernel), asked.noise * share, bounds, asked.mean, asked.inducing)
+
+
+def points_of(asked: models.Settings, found: PublicInputs) -> FloatArray:
+    """Where predictions are wanted, if that is not too many points."""
+    X = found.complete
+    if isinstance(asked.at, str):
+        where = points.grid(asked.at, X, found.columns)
+    else:
+        where = points.as_matrix(as_points(found.columns, asked.at.points, X.shape[1]))
+    most = limits.POINTS if len(X) <= limits.MANY_ROWS else limits.POINTS_OF_MANY_ROWS
+    if len(where) > most:
+        raise InputError(
+            f"that is {len(where)} test points, and the app plans for at most {most} with {len(X)} rows. "
+            "Take fewer: predictions elsewhere are free after the release."
+        )
+    return where
+
+
+def plan_of_rows(asked: models.Settings, size: int) -> RowsPlan:
+    """The plan for private inputs: from the box and a number, and from nothing else of the table."""
+    grid = grid_of(asked)
+    if isinstance(asked.at, str):
+        where = boxes.over(grid, asked.at)
+    else:
+        where = np.asarray(as_points(grid.columns, asked.at.points, len(grid.axes)))
+    points.check_number("at", len(where), limits.POINTS)
+    gp = learned_gp(asked) if asked.kernel is None else described_gp(asked)
+    promise = {"epsilon": asked.epsilon, "delta": asked.delta}
+    return gp.plan_rows(grid, size, where, max_rows=asked.max_rows, **promise)

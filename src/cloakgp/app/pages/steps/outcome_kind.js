@@ -1,0 +1,53 @@
+// What the private outcome is. Said by whoever knows it, and never found out from its cells.
+
+import { draft } from "../core/draft.js";
+import { outputOf } from "../core/draft_parts.js";
+import { fill, h } from "../ui/dom.js";
+import { choice, field, textInput } from "../ui/forms.js";
+import { tip } from "../ui/tip.js";
+
+const KINDS = [
+  ["real", "a number"],
+  ["yes/no", "yes or no"],
+  ["count", "a count"],
+];
+const WORDS = {
+  real: "Such as a height or a price.",
+  "yes/no": "What is released is how likely yes is; no bounds are needed.",
+  count: "0, 1, 2, and so on, such as visits. What is released is how many to expect.",
+};
+const UNSET = { model: null, lower: "", upper: "", spread: "", scatter: "", given: null, plan: null, release: null };
+
+export function outcomeKind() {
+  const output = outputOf(draft.get());
+  if (!output) return null;
+  const words = h("p", { class: "hint", "aria-live": "polite" });
+  const say = () => fill(words, WORDS[draft.get().outcome]);
+  const names = h("div", { class: "pair" });
+  const set = (name) => (value) => draft.set({ [name]: value, plan: null, release: null });
+  const show = () => {
+    const { outcome, no, yes } = draft.get();
+    say();
+    fill(
+      names,
+      outcome === "yes/no"
+        ? [
+            field("No is written as", textInput(no, set("no"), { id: "class-no", placeholder: "0 or false" })),
+            field("Yes is written as", textInput(yes, set("yes"), { id: "class-yes", placeholder: "1 or true" })),
+          ]
+        : null,
+    );
+  };
+  const take = (outcome) => {
+    draft.set({ outcome, no: "", yes: "", ...UNSET });
+    show();
+  };
+  show();
+  return h(
+    "div",
+    { class: "outcome-kind" },
+    choice(`What is ${output}?`, KINDS, draft.get().outcome, take, { tip: tip("kind of outcome") }),
+    words,
+    names,
+  );
+}

@@ -1,0 +1,109 @@
+"""Work that takes a while: how far it is, stopping it, and a rough figure before it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from app_helpers import World, make_world, release, spends, table
+
+from cloakgp.app import current_request
+from cloakgp.app.errors import Problem
+from cloakgp.app.watching import listening
+from cloakgp.plans.staged import StagedPlan
+from cloakgp.posterior import forecast
+from cloakgp.progress import Progress
+
+WORK = "0123456789abcdef"
+SETTINGS: dict[str, Any] = {
+    "data": "heights.csv",
+    "inputs": ["age"],
+    "output": "height",
+    "bounds": [50, 170],
+    "at": "grid:8",
+    "epsilon": 0.5,
+    "delta": 1e-4,
+}
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("busy") / "data")
+
+
+def test_a_preview_says_how_far_it_is_and_can_be_stopped(busy, monkeypatch):
+    client, seen, one_model = busy.client(), [], forecast._for_model
+
+    def watched(*arguments: Any) -> Any:
+        if len(seen) < 3:
+            seen.append(client.get(f"/api/work/{WORK}").json())
+            if len(seen) == 3:
+                assert busy.client("analyst").delete(f"/api/work/{WORK}").status_code == 403
+                assert client.delete(f"/api/work/{WORK}").json() == {"ok": True}
+        return one_model(*arguments)
+
+    monkeypatch.setattr(forecast, "_for_model", watched)
+    asked = {"json": SETTINGS, "headers": {"X-Work": WORK}}
+    answer = client.post("/api/preview", **asked)
+    assert (answer.status_code, answer.json()["code"]) == (409, "stopped")
+    assert seen == [{"under_way": True, "doing": "forecast", "done": done, "total": 24} for done in range(3)]
+    assert not client.get(f"/api/work/{WORK}").json()["under_way"]  # it is over
+    assert client.post("/api/preview", **asked).status_code == 200  # nothing was left behind
+
+
+def test_work_that_nobody_waits_for_ends_but_a_release_does_not():
+    request = current_request.begin("somebody")
+    request.gone.set()
+    with listening(may_leave=False):
+        Progress("stages", 2).advance()
+    assert request.doing == ("stages", 1, 2)
+    with pytest.raises(Problem) as stopped, listening():
+        Progress("forecast", 2)
+    assert stopped.value.code == "stopped"
+
+
+def test_a_release_that_is_stopped_is_paid_once_and_goes_on(busy, monkeypatch):
+    client, measure = busy.client(), StagedPlan._measure_stage
+    plan = client.post("/api/plans", json={"settings": SETTINGS, "name": "stopped"}).json()["id"]
+    stages: list[int] = []
+
+    def watched(self: Any, *arguments: Any) -> Any:
+        stages.append(client.get(f"/api/work/{WORK}").json()["done"])
+        if len(stages) == 2:
+            client.delete(f"/api/work/{WORK}")
+        return measure(self, *arguments)
+
+    monkeypatch.setattr(StagedPlan, "_measure_stage", watched)
+    asked = {"dataset": "kung", "confirm": "kung"}
+    ask = {"json": asked, "headers": {"X-Work": WORK}}
+    answer = client.post(f"/api/plans/{plan}/release", **ask)
+    assert (answer.status_code, answer.json()["code"]) == (409, "stopped")
+    assert "goes on where it stopped" in answer.json()["error"]
+    assert stages == [0, 1]
+    monkeypatch.setattr(StagedPlan, "_measure_stage", measure)
+    assert release(client, plan).status_code == 200
+    assert spends(busy) == 1
+
+
+def test_a_rough_figure_comes_first_where_the_whole_takes_long(busy):
+    client = busy.client()
+    rng = np.random.default_rng(3)
+    columns = {
+        "age": rng.uniform(0, 80, 900).round(2),
+        "sex": rng.integers(0, 2, 900),
+        "height": np.zeros(900),
+    }
+    client.put("/api/data/many.csv", content=table(columns))
+    assert client.post("/api/preview?rough=true", json=SETTINGS).json()["rough"] is False  # it is quick
+    kernel = {"kernel": "EQ(20, variance=625)", "noise": 196.0}
+    box = {"age": {"low": 0, "high": 80, "cells": 200}}
+    for changes in ({}, kernel, {"protect": "rows", "box": box}):
+        asked = {**SETTINGS, "data": "many.csv", **changes}
+        rough, whole = (
+            client.post(f"/api/preview?rough={word}", json=asked).json() for word in ("true", "false")
+        )
+        assert (rough["rough"], whole["rough"]) == (True, False)
+        assert rough["certificate"] is None
+        assert 0.5 < rough["summary"]["median"] / whole["summary"]["median"] < 2
+        assert client.post("/api/preview?rough=true", json=asked).json()["rough"] is False  # it is there

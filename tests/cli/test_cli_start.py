@@ -1,0 +1,36 @@
+"""Help comes at once: no command is loaded for it, and nothing that they need."""
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+import cloakgp
+from cloakgp.cli.app import app
+from cloakgp.cli.commands import COMMANDS
+
+HEAVY = "{'numpy', 'scipy', 'opendp', 'pyarrow', 'sklearn', 'sqlalchemy', 'matplotlib', 'rich.console'}"
+
+
+@pytest.mark.parametrize(
+    "code", ["import cloakgp", "from cloakgp.cli.app import app; app(['--help'], standalone_mode=False)"]
+)
+def test_nothing_heavy_is_loaded(code):
+    asked = f"import sys; {code}; print(sorted(set(sys.modules) & {HEAVY}))"
+    printed = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout
+    assert printed.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_their_own_help_says(name):
+    command = typer.main.get_command(app).commands[name]
+    assert " ".join(command.help.split()).startswith(COMMANDS[name][1].removesuffix("."))
+
+
+def test_every_name_is_there_when_it_is_asked_for():
+    assert all(getattr(cloakgp, name) is not None for name in cloakgp.__all__)
+    assert set(cloakgp.__all__) <= set(dir(cloakgp))
+    assert cloakgp.accounting.split is not None  # a module that nobody imported
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = cloakgp.nonsense

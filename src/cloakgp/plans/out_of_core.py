@@ -152,7 +152,7 @@ def _alone(K: FloatArray, crowd: FloatArray) -> tuple[Rows, FloatArray]:
 
 def _share_for(n: float, alone: FloatArray) -> float:
     """The s for which min(1, s alone) adds up to about n."""
-    order = np.sort(alone)[::-1]
+    order = np.sort(np.maximum(alone, 1e-300))[::-1]  # no row at all may be near an inducing input
     least = np.maximum(n - np.arange(len(order)), 0) / np.cumsum(order[::-1])[::-1]  # if so many count as 1
     fits = np.flatnonzero(least * order <= 1)
     return float(least[fits[0]]) if len(fits) else 1 / float(order[-1])

@@ -118,6 +118,19 @@ def make_release(site: Site, token: str) -> str:
     return str(answer["release"]["id"])
 
 
+def make_map(site: Site, token: str) -> str:
+    """The same of two inputs that are places, from the budget of :func:`make_release`."""
+    where = np.random.default_rng(7).normal((0.1, 50.2), 0.05, (300, 2)).tolist()
+    where.append([0.9, 50.9])  # the only one far from the others: what is between is not known
+    places = [f"{a:.4f},{b:.4f},{100 + 40 * a:.2f}" for a, b in where]
+    site.ask("PUT", "/api/data/places.csv", "\n".join(["lon,lat,price", *places]).encode(), token)
+    kernel = {"kernel": "EQ([0.15, 0.15], variance=900)", "noise": 25.0, "at": "grid:6"}
+    asked = {**SETTINGS, "data": "places.csv", "inputs": ["lon", "lat"], "output": "price", **kernel}
+    plan = site.ask("POST", "/api/plans", {"settings": asked, "name": "places"}, token)
+    request = {"dataset": "ready", "confirm": "ready"}
+    return str(site.ask("POST", f"/api/plans/{plan['id']}/release", request, token)["release"]["id"])
+
+
 class Watched:
     """A page, and everything suspicious that happened on it."""
 

@@ -15,6 +15,7 @@ from app_helpers import LOOSE, SETTINGS, World, make_plan, make_world, opened, r
 import cloakgp
 from cloakgp.app import Limits, create_app, open_state
 from cloakgp.ledger import Ledger
+from cloakgp.plots import surface_of
 
 
 def spends(world: World) -> int:
@@ -110,6 +111,27 @@ def test_a_function_can_be_released_and_asked(world):
     assert client.get(f"/api/releases/{made['id']}/verify").json()["ok"]
 
 
+def map_of(world: World, release_id: str, columns: dict[str, Any]) -> None:
+    """Longitude across, as the library draws it; coarse, to begin with, unless the fine one is there."""
+    client = world.client("analyst")
+    expected = surface_of(world.state.releases.load(release_id), names=["lat", "lon"], output="price")
+    coarse, fine, again = (
+        client.get(f"/api/releases/{release_id}/map?coarse={first}").json() for first in (True, False, True)
+    )
+    assert coarse["places"] == fine["places"] == [1, 0]
+    assert coarse["coarse"]
+    assert len(coarse["across"]) < len(fine["across"])
+    assert again == fine
+    for name, view in expected.views.items():
+        assert np.allclose(fine["views"][name]["values"], view.values)
+    unknown = np.array(fine["near_prior"]) >= fine["unknown_from"]
+    assert np.array_equal(unknown, expected.unknown)
+    assert len(fine["inputs"]) == len(expected.inputs)
+    assert {tuple(dot) for dot in fine["inputs"]} <= set(
+        zip(columns["lon"].tolist(), columns["lat"].tolist(), strict=True)
+    )
+
+
 def test_two_inputs_and_points_of_ones_own(world):
     client = world.client()
     rng = np.random.default_rng(2)
@@ -130,6 +152,7 @@ def test_two_inputs_and_points_of_ones_own(world):
     made = release(client, make_plan(client, **settings)).json()
     got = client.get(f"/api/releases/{made['release']['id']}").json()
     assert got["points"] == [[0.2, 0.3], [0.5, 0.6]]
+    map_of(world, got["id"], columns)
     wrong = client.post(f"/api/releases/{got['id']}/predict", json={"points": [[0.2]]})
     assert wrong.status_code == 422
     ragged = client.post(f"/api/releases/{got['id']}/predict", json={"points": [[0.2, 0.1], [1.0]]})

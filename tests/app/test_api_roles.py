@@ -22,7 +22,9 @@ BOTH = {
     ("get", "/api/releases"),
     ("get", "/api/releases/{release_id}"),
     ("post", "/api/releases/{release_id}/predict"),
+    ("get", "/api/releases/{release_id}/map"),
     ("get", "/api/releases/{release_id}/verify"),
+    ("get", "/api/work/{work}"),  # of their own
     ("get", "/api/releases/{release_id}/file"),
     ("get", "/api/releases/{release_id}/csv"),
     ("get", "/api/releases/{release_id}/report"),
@@ -42,7 +44,6 @@ CUSTODIANS = {
     ("post", "/api/plans/{plan_id}/release"),
     ("get", "/api/ledger"),
     ("post", "/api/ledger/datasets"),
-    ("get", "/api/work/{work}"),
     ("delete", "/api/work/{work}"),
     ("get", "/api/people"),
     ("post", "/api/people"),

@@ -18,6 +18,7 @@ from browser_helpers import (
     create_dataset,
     describe,
     focused,
+    make_map,
     make_release,
     next_step,
     pay,
@@ -290,7 +291,7 @@ def test_the_steps_work_with_the_keyboard_alone(visit: Visit, site: Site) -> Non
     window.check(NOT_SIGNED_IN)
 
 
-def test_no_page_is_wider_than_a_phone(visit: Visit, ready: str, tmp_path: Path) -> None:
+def test_no_page_is_wider_than_a_phone(visit: Visit, site: Site, ready: str, tmp_path: Path) -> None:
     window = visit(viewport={"width": 390, "height": 844}, color_scheme="dark")
     page = window.page
     window.open("/sign-in")
@@ -317,6 +318,18 @@ def test_no_page_is_wider_than_a_phone(visit: Visit, ready: str, tmp_path: Path)
         heights.append(picture.evaluate("(drawn) => drawn.clientHeight"))
         assert window.scroll_width() <= 0, width
     assert heights == [420, 420, 420]
+
+    page.set_viewport_size({"width": 390, "height": 844})
+    window.open(f"/releases/{make_map(site, site.token('a program', 'custodian'))}", ".map .plot .main-svg")
+    surface = page.locator(".map .plot")
+    expect(surface).to_have_attribute(
+        "aria-label", re.compile(r"Map of price by lon and lat, from .+ to .+ where something is known")
+    )
+    expect(page.locator(".map > .hint")).to_contain_text("Hatched: not known")
+    page.get_by_label("privacy's part", exact=True).check()
+    expect(surface).to_have_attribute("aria-label", re.compile("Map of privacy's share of the variance"))
+    expect(surface.locator(".cbaxis text")).to_have_text(["0 %", "25 %", "50 %", "75 %", "100 %"])
+    assert window.scroll_width() <= 0
     window.check(NOT_SIGNED_IN)
 
 

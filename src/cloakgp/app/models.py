@@ -563,8 +563,43 @@ class Release(BaseModel):
     learned: list[LearnedRow] | None = None
     """Where the model was learned."""
     stages: list[StageRow] | None = None
+    has_map: bool | None = None
     density: Density | None = None
     """Where whole rows are protected."""
+
+
+class MapView(BaseModel):
+    """One picture of a surface: its values by row, and its colour bar."""
+
+    values: list[list[float]]
+    low: float
+    high: float
+    ticks: list[float]
+    tick_words: list[str]
+    label: str
+    hides_unknown: bool
+    """Whether nothing is to be shown where nothing is known."""
+
+
+class Map(BaseModel):
+    """A surface over two inputs, in three views."""
+
+    places: tuple[int, int]
+    """Which inputs are across and up."""
+    coarse: bool
+    across: list[float]
+    up: list[float]
+    aspect: float | None
+    """How long a unit up is drawn, in units across; null if that is of no matter."""
+    near_prior: list[list[float]]
+    """Total std as a share of the prior's."""
+    unknown_from: float
+    """From which share on nothing to speak of is known."""
+    inputs: list[list[float]] | None
+    """Some public inputs; null where they are private."""
+    held: dict[str, float | str]
+    """What the other inputs are held at."""
+    views: dict[Literal["prediction", "uncertainty", "privacy"], MapView]
 
 
 class Released(BaseModel):

@@ -28,6 +28,7 @@ from cloakgp.rows.columns import Columns
 from cloakgp.verification import verify
 from cloakgp.workflow import releases as release_files
 from cloakgp.workflow import report, tables, words
+from cloakgp.workflow.pictures import has_map
 
 log = logging.getLogger("cloakgp.app")
 ASKED, DONE = "asked", "done"
@@ -213,6 +214,7 @@ class Releases:
             **numbers,
             **learned,
             "fades_at": FADED * (high - low),
+            "has_map": has_map(release, record["settings"]["inputs"]),
             "points": where.tolist(),
             "columns": None if known is None else columns_shown(known),
             "inputs_sample": X[picked].tolist(),

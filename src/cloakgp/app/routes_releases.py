@@ -13,7 +13,7 @@ from pydantic_core import to_json
 
 import cloakgp
 from cloakgp.app import limits, models, scripts
-from cloakgp.app.access import REFUSALS, Person, ReleaseId, Server
+from cloakgp.app.access import REFUSALS, Person, ReleaseId, Server, Watched
 from cloakgp.app.errors import bad_input, not_found
 from cloakgp.app.people import CUSTODIAN
 from cloakgp.app.state import State
@@ -42,6 +42,18 @@ def everything(person: Person, state: Server) -> list[dict[str, Any]]:
 def one(release_id: ReleaseId, person: Person, state: Server) -> dict[str, Any]:
     """One release with its numbers."""
     return state.releases.with_arrays(release_id)
+
+
+@router.get("/{release_id}/map", response_model=models.Map)
+def surface(
+    release_id: ReleaseId, person: Person, state: Server, work: Watched, coarse: bool = False
+) -> dict[str, Any]:
+    """A surface over two inputs: prediction, its uncertainty, and privacy's share of that.
+
+    With `coarse`, of few points, within about a second; ask again for the whole.
+    """
+    with state.planning.heavy():
+        return state.maps.get(release_id, coarse)
 
 
 @router.post(

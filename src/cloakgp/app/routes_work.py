@@ -7,13 +7,13 @@ from typing import Any
 from fastapi import APIRouter
 
 from cloakgp.app import models
-from cloakgp.app.access import REFUSALS, Custodian, Server, WorkId
+from cloakgp.app.access import REFUSALS, Custodian, Person, Server, WorkId
 
 router = APIRouter(prefix="/api/work", responses=REFUSALS, tags=["work"])
 
 
 @router.get("/{work}", response_model=models.Work)
-def how_far(work: WorkId, person: Custodian, state: Server) -> dict[str, Any]:
+def how_far(work: WorkId, person: Person, state: Server) -> dict[str, Any]:
     """How far a request is that was sent with this id as its header X-Work; or that it is not under way."""
     found = state.watching.get(person.id, work)
     label, done, total = ("", 0, 0) if found is None else found.doing

@@ -10,6 +10,7 @@ from anyio import CapacityLimiter
 
 from cloakgp.app.folder import Folder
 from cloakgp.app.limits import Limits, OnePerPerson, Rate
+from cloakgp.app.maps import Maps
 from cloakgp.app.people import People
 from cloakgp.app.planning import Planning
 from cloakgp.app.plans import Plans
@@ -35,6 +36,7 @@ class State:
     planning: Planning
     plans: Plans
     releases: Releases
+    maps: Maps
     releasing: Releasing
     watching: Watching
     limits: Limits
@@ -106,6 +108,7 @@ def open_state(
         planning=planning,
         plans=plans,
         releases=releases,
+        maps=Maps(releases),
         releasing=releasing,
         watching=Watching(),
         limits=limits,

@@ -120,8 +120,7 @@ def release_pictures(
     if columns == 1 and not isinstance(release, FunctionRelease):
         shown.append(_curve(release, inputs[0], output))
     elif predicts:
-        numeric = numeric_inputs(release.plan)
-        if len(numeric) >= 2 and (columns == 2 or _are_places(inputs, numeric, coordinates)):
+        if has_map(release, inputs, coordinates):
             shown += _maps(release, inputs, output, coordinates, outline)
         shown.append(_slices(release, inputs, output))
     else:
@@ -289,6 +288,14 @@ def surface_table(surface: Surface) -> dict[str, Any]:
 
 def _held_words(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def has_map(release: AnyRelease, inputs: list[str], coordinates: Sequence[str] | None = None) -> bool:
+    """Whether two inputs are to be a map: all there are, or places among others."""
+    numeric = numeric_inputs(release.plan)
+    predicts = can_denoise(release) or isinstance(release, FunctionRelease)
+    both = n_inputs(release) == 2 or (len(numeric) >= 2 and _are_places(inputs, numeric, coordinates))
+    return predicts and len(numeric) >= 2 and both
 
 
 def _are_places(names: list[str], numeric: list[int], coordinates: Sequence[str] | None) -> bool:

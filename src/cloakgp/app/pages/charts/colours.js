@@ -6,6 +6,7 @@ export function colours() {
   return {
     ink: of("ink"),
     soft: of("soft"),
+    edge: of("edge"),
     line: of("line"),
     card: of("card"),
     public: of("public"),

@@ -46,7 +46,7 @@ export function figure(caption) {
           : null,
       );
       const named = traces.map((trace) => ({ ...trace, name: plain(trace.name ?? "") }));
-      await Plotly.react(plot, named, { ...shape, width }, CONFIG);
+      await Plotly.react(plot, named, { width, ...shape }, CONFIG);
     } catch (error) {
       failed.textContent = error.message;
     }

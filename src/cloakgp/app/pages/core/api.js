@@ -73,6 +73,7 @@ export const api = {
 
   releases: () => get("/api/releases"),
   releaseOf: (id) => get(`/api/releases/${part(id)}`),
+  mapOf: (id, coarse, options) => get(`/api/releases/${part(id)}/map?coarse=${coarse}`, options),
   predict: (id, request) => post(`/api/releases/${part(id)}/predict`, request),
   verify: (id) => get(`/api/releases/${part(id)}/verify`),
   download: (id, what) => `/api/releases/${part(id)}/${what}`,

@@ -10,6 +10,7 @@ import { h } from "../ui/dom.js";
 import { choice } from "../ui/forms.js";
 import { chip } from "../ui/notes.js";
 import { tip } from "../ui/tip.js";
+import { mapFigure } from "./map_figure.js";
 import { releasedNumbers } from "./released_numbers.js";
 import { verifiedBadge } from "./verified_badge.js";
 
@@ -38,13 +39,15 @@ export function pictureCard(release) {
   const chart = figure();
   const inputs = columnsIn(release);
   const hasLevels = inputs.some((input) => input.kind === "level");
-  const isMap = names.length === 2 && !splitByLevel(inputs);
+  const surface = release.has_map ? mapFigure(release) : null;
+  const isMap = !surface && names.length === 2 && !splitByLevel(inputs); // of levels: points, one by one
   const drawn = (release.stages && STAGED[names.length]) || HINTS[names.length];
   const plainHint = drawn && drawn + (release.inputs_sample?.length ? SHOWN[names.length] : "");
-  const hint = hasLevels && !isMap && names.length < 3 ? LEVELS : plainHint;
+  const hint = surface ? null : hasLevels && !isMap && names.length < 3 ? LEVELS : plainHint;
   let which = release.denoised ? "denoised" : "released";
 
   function show(asked) {
+    if (surface) return; // it has what it needs
     const picture = releasePicture(release, which, asked);
     if (picture) chart.show(picture);
     else chart.hidden = true;
@@ -76,11 +79,12 @@ export function pictureCard(release) {
       ),
     ),
     isMap ? chooseNumbers() : null,
-    chart,
+    surface ?? chart,
     hint ? h("p", { class: "hint" }, hint) : null,
     releasedNumbers(release),
   );
   root.show = show;
-  root.done = () => chart.done();
+  root.done = () => (surface ?? chart).done();
+  surface?.show();
   return root;
 }

@@ -7,6 +7,7 @@ const WORDS = {
   waiting: "Waiting for other work to end",
   forecast: "Forecasting the error",
   stages: "Measuring, stage by stage",
+  map: "Working out the map",
   "reading X": "Reading the inputs",
 };
 

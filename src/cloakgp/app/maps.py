@@ -1,0 +1,80 @@
+"""Maps of releases: a surface over two inputs, worked out once and kept. Free, and public."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cloakgp.app.cache import Cache
+from cloakgp.app.current_request import current
+from cloakgp.app.errors import bad_input, public_work
+from cloakgp.app.releases import Releases
+from cloakgp.plots import NEAR_PRIOR, Surface, plane, surface_of
+from cloakgp.plots.labels import numeric_inputs
+from cloakgp.rows.chunks import spread_evenly
+from cloakgp.workflow.pictures import has_map
+
+_FINE, _COARSE = 48, 16  # points along the longer side
+_DOTS = 1500
+
+
+class Maps:
+    """The maps of the releases in the data folder."""
+
+    def __init__(self, releases: Releases) -> None:
+        self._releases = releases
+        self._kept: Cache[dict[str, Any]] = Cache(32)
+
+    def get(self, release_id: str, coarse: bool) -> dict[str, Any]:
+        """The map of a release; a coarse one, to begin with, unless the fine one is there."""
+        record = self._releases.get(release_id)
+        release, names = self._releases.load(release_id), record["settings"]["inputs"]
+        if not has_map(release, names):
+            raise bad_input("this release has no map: it needs two inputs that are numbers, and no others.")
+        current().doing = ("map", 0, 0)
+        coarse = coarse and not self._kept.has((release_id, False))
+
+        def make() -> dict[str, Any]:
+            with public_work():
+                surface = surface_of(
+                    release,
+                    names=names,
+                    output=record["settings"]["output"],
+                    units=release.labels.units,
+                    points=_COARSE if coarse else _FINE,
+                )
+                axes = plane(names, numeric_inputs(release.plan))
+            return {"places": [axes.across, axes.up], "coarse": coarse, **_shown(surface)}
+
+        return self._kept.get((release_id, coarse), make)
+
+
+def _shown(surface: Surface) -> dict[str, Any]:
+    parts = [view.values for view in surface.views.values()]
+    if not all(np.isfinite(values).all() for values in (*parts, surface.near_prior)):
+        raise bad_input("this release has no map: the prediction is not a finite number somewhere.")
+    inputs = surface.inputs
+    return {
+        "across": surface.across.tolist(),
+        "up": surface.up.tolist(),
+        "aspect": surface.aspect,
+        "near_prior": surface.near_prior.tolist(),
+        "unknown_from": NEAR_PRIOR,
+        "inputs": None if inputs is None else spread_evenly(inputs, _DOTS).tolist(),
+        "held": {
+            name: value if isinstance(value, float) else str(value) for name, value in surface.held.items()
+        },
+        "views": {
+            name: {
+                "values": view.values.tolist(),
+                "low": view.low,
+                "high": view.high,
+                "ticks": view.ticks,
+                "tick_words": view.tick_words,
+                "label": view.label,
+                "hides_unknown": view.hides_unknown,
+            }
+            for name, view in surface.views.items()
+        },
+    }

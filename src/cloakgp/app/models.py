@@ -535,6 +535,11 @@ class StageRow(BaseModel):
     """Mean width of its windows, in the outcome's unit; None of one that counts rows."""
 
 
+class ModelCheck(BaseModel):
+    fits: bool
+    words: str
+
+
 class Release(BaseModel):
     id: str
     name: str
@@ -560,6 +565,9 @@ class Release(BaseModel):
     columns: list[InputColumn] | None = None
     """What the inputs are, where that is known."""
     fades_at: float | None = None
+    unknown: list[bool] | None = None
+    """Where hardly more is known than before the release: privacy noise and model together."""
+    model_check: ModelCheck | None = None
     learned: list[LearnedRow] | None = None
     """Where the model was learned."""
     stages: list[StageRow] | None = None

@@ -23,7 +23,7 @@ from cloakgp.app.receipts import receipt_of
 from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyRelease
-from cloakgp.plots import FADED
+from cloakgp.plots import FADED, is_unknown
 from cloakgp.rows.columns import Columns
 from cloakgp.verification import verify
 from cloakgp.workflow import releases as release_files
@@ -195,7 +195,10 @@ class Releases:
         with public_work():
             where = release_files.default_points(release)
             released, noise = release.released_at(where)
-            found = release_files.predictions(release, where) if release_files.can_denoise(release) else {}
+            denoised = release_files.can_denoise(release)
+            found = release_files.predictions(release, where) if denoised else {}
+            unknown = is_unknown(release, where).tolist() if denoised else None
+            check = release_files.model_check(release)
             X = where[:0] if release_files.hides_inputs(release) else release_files.inputs_of(release)
             learned = learned_tables(release, record["settings"]["inputs"], record["settings"]["output"])
         picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
@@ -214,6 +217,8 @@ class Releases:
             **numbers,
             **learned,
             "fades_at": FADED * (high - low),
+            "unknown": unknown,
+            "model_check": None if check is None else {"fits": check.fits, "words": check.words},
             "has_map": has_map(release, record["settings"]["inputs"]),
             "points": where.tolist(),
             "columns": None if known is None else columns_shown(known),

@@ -41,27 +41,24 @@ function releaseByInput(release, asked) {
   const noise = pick(release.noise_std);
   const denoised = pick(release.denoised);
   const [lower, upper] = [pick(release.lower), pick(release.upper)];
+  // Where hardly more is known than before the release; by the noise alone, where nobody can tell.
+  const unknown = pick(release.unknown) ?? noise.map((value) => value >= release.fades_at);
   return (c) => {
     const traces = [];
     if (lower) traces.push(...band(c, x, lower, upper, alpha(c.free, 0.2), "95 % band"));
     if (released) {
-      const faded = noise.map((value) => value >= release.fades_at);
       traces.push(
-        ...runs(x, released, faded).map((run) =>
+        ...runs(x, released, unknown).map((run) =>
           line(c, run, c.private, ["released", "released, too noisy to use"], { width: 1.8 }),
         ),
-        noiseBars(c, x, released, noise, faded),
+        noiseBars(c, x, released, noise, unknown),
       );
     }
-    if (denoised)
-      traces.push({
-        x,
-        y: denoised,
-        name: release.stages ? "prediction" : "denoised",
-        mode: "lines",
-        line: { color: c.free, width: 3 },
-        hovertemplate: "%{y:.4~g}",
-      });
+    if (denoised) {
+      const name = release.stages ? "prediction" : "denoised";
+      const names = [name, `${name}, hardly known`];
+      traces.push(...runs(x, denoised, unknown).map((run) => line(c, run, c.free, names)));
+    }
     if (asked?.points.length) {
       traces.push({
         x: column(asked.points, 0), // dates are typed as dates

@@ -17,6 +17,10 @@ import { settingsFacts } from "./settings_facts.js";
 const INSECURE =
   "INSECURE: the noise came from a known seed. Nothing is promised to anyone. Do not publish this.";
 
+function modelCheck(found) {
+  return found ? note(found.fits ? "good" : "warn", h("p", {}, found.words)) : null;
+}
+
 export function releaseResults(root, release) {
   const { settings, certificate } = release;
   const picture = pictureCard(release);
@@ -25,6 +29,7 @@ export function releaseResults(root, release) {
     root,
     certificate.insecure ? note("bad", h("p", {}, INSECURE)) : null,
     picture,
+    modelCheck(release.model_check),
     density,
     learnedCard(release),
     h("div", { class: "columns" }, askForm(release, picture.show), downloads(release.id)),

@@ -171,7 +171,11 @@ LIES = {  # what is changed; the reason it must meet; in which kinds of file
     "design unknown": (certificate(design="magic"), Reason.DESIGN, EVERY),
     "a function's design": (certificate(design="function"), Reason.DESIGN, PREDICTIONS),
     "a design of predictions": (certificate(design="mse"), Reason.DESIGN, FUNCTIONS),
-    "a design that recipes lack": (certificate(design="posterior"), Reason.DESIGN, ("recipe",)),
+    "a recipe that denoises": (
+        certificate(design="posterior", unbiased=False),
+        Reason.DENOISING,
+        ("recipe",),
+    ),
     "bound unknown": (certificate(bound="magic"), Reason.BOUND, EVERY),
     "a function's bound": (certificate(bound="paper"), Reason.BOUND, PREDICTIONS),
     "the exact bound": (certificate(bound="exact"), Reason.SENSITIVITY, ("paper",)),

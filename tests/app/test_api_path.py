@@ -70,6 +70,8 @@ def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
     assert cloakgp.Release.load(file).mean.tolist() == made["released"]
     assert client.get(f"{where}/csv").text.splitlines()[0] == "age,released,noise_std,denoised,denoised_std"
     assert "<h1>growth</h1>" in client.get(f"{where}/report").text
+    for kind, begins in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        assert client.get(f"{where}/picture/{kind}").content.startswith(begins)
     asked = {"points": made["points"], "level": 0.9}
     predicted = client.post(f"{where}/predict", json=asked).json()
     assert predicted["mean"] == pytest.approx(made["denoised"])
@@ -82,6 +84,16 @@ def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
     assert book["verified"]
     assert book["datasets"][0]["events"] == 1
     assert book["entries"][-1]["hash"] == book["head"] == answer["receipt"]["head"]
+
+
+def test_designs_are_compared_by_what_readers_will_be_off_by(world):
+    found = world.client().post("/api/preview/designs", json=SETTINGS).json()
+    assert found["design"] == ["mse", "max", "posterior", "volume"]
+    errors = dict(zip(found["design"], found["expected_error"], strict=True))
+    assert found["best"] == min(errors, key=errors.get)
+    assert "Least expected error" in found["notes"][0]
+    learned = {**SETTINGS, "kernel": None, "noise": None, "design": None}
+    assert world.client().post("/api/preview/designs", json=learned).status_code == 422
 
 
 def test_noise_against_epsilon_is_that_of_real_plans(world):

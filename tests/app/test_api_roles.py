@@ -23,6 +23,7 @@ BOTH = {
     ("get", "/api/releases/{release_id}"),
     ("post", "/api/releases/{release_id}/predict"),
     ("get", "/api/releases/{release_id}/map"),
+    ("get", "/api/releases/{release_id}/picture/{kind}"),
     ("get", "/api/releases/{release_id}/verify"),
     ("get", "/api/work/{work}"),  # of their own
     ("get", "/api/releases/{release_id}/file"),
@@ -39,6 +40,7 @@ CUSTODIANS = {
     ("post", "/api/data/{name}/people"),
     ("post", "/api/preview"),
     ("post", "/api/preview/curve"),
+    ("post", "/api/preview/designs"),
     ("post", "/api/plans"),
     ("post", "/api/plans/{plan_id}/quote"),
     ("post", "/api/plans/{plan_id}/release"),
@@ -68,7 +70,7 @@ def test_every_route_is_for_its_roles_alone(released, who, method, path):
     world, plan, release = released
     # Deletes and uploads are aimed at nothing, so that the others still find what they need.
     filled = path.format(
-        plan_id=plan, release_id=release, name="nothing.csv", person_id="0" * 16, work="0" * 16
+        plan_id=plan, release_id=release, name="nothing.csv", person_id="0" * 16, work="0" * 16, kind="svg"
     )
     body = {"content": b""} if method == "put" else {} if method != "post" else {"json": {}}
     answer = world.client(who).request(method.upper(), filled, **body)

@@ -470,6 +470,16 @@ class CurvePoint(BaseModel):
     paper_rms: float | None
 
 
+class Designs(BaseModel):
+    design: list[str]
+    expected_error: list[float]
+    worst_expected_error: list[float]
+    noise_std: list[float]
+    worst_noise_std: list[float]
+    best: str
+    notes: list[str]
+
+
 class Plan(BaseModel):
     id: str
     name: str

@@ -182,6 +182,16 @@ class Planning:
                 points = [self._point(epsilon, asked, plan, planner, papers) for epsilon in epsilons]
         return [_times(point, share) for point in points]
 
+    def designs(self, asked: models.Settings) -> dict[str, Any]:
+        """What to expect of each design, for a model that is described."""
+        if is_staged(asked) or asked.kind != "predictions":
+            raise bad_input("designs can be compared for predictions by a model that you describe.")
+        with self.heavy():
+            planner = self._planner(asked)
+            with public_work():
+                found = planner.compare(epsilon=asked.epsilon, delta=asked.delta)
+                return {**found.table(), "best": found.best, "notes": found.notes}
+
     def _staged_point(self, epsilon: float, asked: models.Settings) -> dict[str, Any]:
         other = asked.model_copy(update={"epsilon": epsilon})
         plan = self._rough(other) or self._staged(other)

@@ -28,7 +28,7 @@ from cloakgp.rows.columns import Columns
 from cloakgp.verification import verify
 from cloakgp.workflow import releases as release_files
 from cloakgp.workflow import report, tables, words
-from cloakgp.workflow.pictures import has_map
+from cloakgp.workflow.pictures import has_map, release_pictures
 
 log = logging.getLogger("cloakgp.app")
 ASKED, DONE = "asked", "done"
@@ -248,6 +248,12 @@ class Releases:
         with public_work():
             where = release_files.default_points(release)
             return tables.encoded(release_files.released_table(release, record["settings"]["inputs"], where))
+
+    def picture(self, release_id: str, kind: str) -> bytes:
+        """The most telling picture, as .png, .svg or .pdf."""
+        settings, release = self.get(release_id)["settings"], self.load(release_id)
+        with public_work(), _drawing, _names_as_they_are():
+            return release_pictures(release, settings["inputs"], settings["output"])[0].encoded(kind)
 
     def report(self, release_id: str) -> str:
         """The report, as HTML."""

@@ -31,6 +31,13 @@ def curve(asked: models.AskCurve, person: Custodian, state: Server, work: Watche
     return state.planning.curve(asked.settings, asked.epsilons)
 
 
+@router.post("/preview/designs", response_model=models.Designs)
+def designs(asked: models.Settings, person: Custodian, state: Server, work: Watched) -> dict[str, Any]:
+    """All designs side by side, for a model that is described: what error to expect, and the noise."""
+    state.plans.check_settings(asked)
+    return state.planning.designs(asked)
+
+
 @router.get("/plans", response_model=list[models.Plan])
 def everything(person: Person, state: Server) -> list[dict[str, Any]]:
     """All plans, the newest first."""

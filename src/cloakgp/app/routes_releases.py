@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from anyio import to_thread
 from fastapi import APIRouter, Request, Response
@@ -21,6 +21,8 @@ from cloakgp.app.state import State
 router = APIRouter(prefix="/api/releases", responses=REFUSALS, tags=["releases"])
 
 
+_Kind = Literal["png", "svg", "pdf"]
+_PICTURES = {"png": "image/png", "svg": "image/svg+xml", "pdf": "application/pdf"}
 _BYTES = {"type": "string", "format": "binary"}
 _QUESTION = {
     "content": {"application/json": {"schema": models.AskPredictions.model_json_schema()}},
@@ -104,6 +106,16 @@ def file(release_id: ReleaseId, person: Person, state: Server) -> Response:
 def table(release_id: ReleaseId, person: Person, state: Server) -> Response:
     """The released numbers as a table."""
     return _download(state.releases.table(release_id), "text/csv", f"{release_id}.csv")
+
+
+@router.get("/{release_id}/picture/{kind}", response_class=Response, responses=_file("image/png"))
+def picture(
+    release_id: ReleaseId, kind: Literal["png", "svg", "pdf"], person: Person, state: Server
+) -> Response:
+    """The most telling picture, to put into a document."""
+    with state.planning.heavy():
+        contents = state.releases.picture(release_id, kind)
+    return _download(contents, _PICTURES[kind], f"{release_id}.{kind}")
 
 
 @router.get("/{release_id}/report", response_class=Response, responses=_file("text/html"))

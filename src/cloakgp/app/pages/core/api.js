@@ -61,6 +61,7 @@ export const api = {
 
   preview: (settings, options) => post("/api/preview", settings, options),
   roughPreview: (settings, options) => post("/api/preview?rough=true", settings, options),
+  designs: (settings, options) => post("/api/preview/designs", settings, options),
   curve: (settings, epsilons, options) => post("/api/preview/curve", { settings, epsilons }, options),
   work: (id) => get(`/api/work/${part(id)}`),
   stop: (id) => send("DELETE", `/api/work/${part(id)}`),

@@ -6,6 +6,9 @@ import { h } from "../ui/dom.js";
 
 const DOWNLOADS = [
   ["csv", "Numbers", "CSV"],
+  ["picture/png", "Picture", "PNG, for a page or a slide"],
+  ["picture/svg", "Picture", "SVG, sharp at any size"],
+  ["picture/pdf", "Picture", "PDF, for print"],
   ["file", "Release file", ".cloak, to check and to ask"],
   ["report", "Report", "one HTML page to pass on"],
   ["script", "Script", ".py"],

@@ -10,6 +10,7 @@ import { sameSettings, settingsOf } from "../core/settings.js";
 import { typed } from "../core/typed.js";
 import { watched } from "../core/watched.js";
 import { given } from "../release/given.js";
+import { designsCard } from "../noise/designs_card.js";
 import { noisePanel } from "../noise/noise_panel.js";
 import { link } from "../ui/buttons.js";
 import { fill, h } from "../ui/dom.js";
@@ -106,7 +107,7 @@ export const previewStep = {
       h(
         "div",
         { class: "columns wide-left" },
-        h("div", {}, panel, warning),
+        h("div", {}, panel, warning, draft.get().model === "learn" ? null : designsCard()),
         h(
           "div",
           {},

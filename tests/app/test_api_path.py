@@ -54,7 +54,7 @@ def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
     assert quote["known"] is None
     assert quote["left_after"]["release"] < quote["left_before"]["release"]
 
-    answer = release(client, plan).json()
+    answer = release(client, plan, units="cm", source="Generated").json()
     assert answer["receipt"]["spent"]
     assert answer["receipt"]["left_release"] == quote["left_after"]["release"]
     made = client.get(f"/api/releases/{answer['release']['id']}").json()
@@ -68,6 +68,7 @@ def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
     file.write_bytes(client.get(f"{where}/file").content)
     assert cloakgp.verify(file).epsilon == 0.5
     assert cloakgp.Release.load(file).mean.tolist() == made["released"]
+    assert cloakgp.load(file).labels.words() == {"units": "cm", "source": "Generated"}
     assert client.get(f"{where}/csv").text.splitlines()[0] == "age,released,noise_std,denoised,denoised_std"
     assert "<h1>growth</h1>" in client.get(f"{where}/report").text
     for kind, begins in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):

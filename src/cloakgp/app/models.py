@@ -23,6 +23,7 @@ Cell = Number | Annotated[str, Field(min_length=1, max_length=200, pattern=_PRIN
 Row = Annotated[list[Cell], Field(min_length=1, max_length=COLUMNS, fail_fast=True)]
 Words = Annotated[str, Field(min_length=1, max_length=80, pattern=_PRINTABLE)]
 Why = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+Label = Annotated[str, Field(max_length=200, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 Id = Annotated[str, Field(pattern=ID)]
 Level = Annotated[str, Field(min_length=1, max_length=100, pattern=_PRINTABLE)] | int
 Class = Annotated[str, Field(min_length=1, max_length=100, pattern=_PRINTABLE)]
@@ -290,6 +291,8 @@ class AskQuote(_Asked):
 class AskRelease(_Asked):
     """The private step. `confirm` repeats the data set's name; `number` says which release is meant.
 
+    `title`, `units`, `source` and `date` are words for pictures and reports, which the release file keeps.
+
     A number that was released before gets the same answer for nothing, however often it is asked for; the
     next one, as the quote's `next` says, is a new spend.
     """
@@ -299,6 +302,10 @@ class AskRelease(_Asked):
     dataset: Words
     confirm: Annotated[str, Field(max_length=80)]
     why: Why = ""
+    title: Label = ""
+    units: Label = ""
+    source: Label = ""
+    date: Label = ""
     missing: Literal["error", "midpoint"] = "error"
     number: Which = 1
 

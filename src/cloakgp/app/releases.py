@@ -114,6 +114,7 @@ class Releases:
 
     def finish(self, record: dict[str, Any], release: AnyRelease) -> dict[str, Any]:
         """Write the release file, then what is known about it."""
+        release = release.labelled(**record.get("labels", {}))
         assert release.receipt is not None
         path = self._file(record)
         if not path.exists():
@@ -262,9 +263,8 @@ class Releases:
 
         def draw() -> str:
             with public_work(), _drawing, _names_as_they_are():
-                return report.html(
-                    self._file(record), settings["inputs"], settings["output"], title=record["name"]
-                )
+                title = record.get("labels", {}).get("title", record["name"])
+                return report.html(self._file(record), settings["inputs"], settings["output"], title=title)
 
         return self._reports.get(release_id, draw)
 

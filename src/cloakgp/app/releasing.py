@@ -39,6 +39,7 @@ from cloakgp.app.receipts import REMEDY, Receipts
 from cloakgp.app.releases import Releases
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.watching import check_wanted, listening
+from cloakgp.files.labels import NAMES, Labels
 from cloakgp.ledger import Entry, Ledger, LedgerError
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.units import Protected, protected_by
@@ -140,6 +141,7 @@ class Releasing:
         plan = self._plans.get(plan_id)
         with public_work():  # said here: later it would look like something wrong with the output column
             checks.text(asked.why or "-", "why")
+            Labels().changed(**_labels(asked))
         if asked.confirm != asked.dataset:
             raise bad_input(
                 "confirm must repeat the data set's name, letter by letter. Nothing was spent, and the "
@@ -330,6 +332,11 @@ def _check_payer(plan: dict[str, Any], dataset: str) -> None:
         )
 
 
+def _labels(asked: models.AskRelease) -> dict[str, str]:
+    """Words for pictures and reports, those that were given."""
+    return {name: word for name in NAMES if (word := getattr(asked, name).strip())}
+
+
 def _record(
     plan: dict[str, Any], asked: models.AskRelease, person: Person, number: int, request: str
 ) -> dict[str, Any]:
@@ -343,6 +350,7 @@ def _record(
         "settings": plan["settings"],
         "dataset": asked.dataset,
         "why": asked.why,
+        "labels": _labels(asked),
         "missing": asked.missing,
         "number": number,
         "request": request,

@@ -30,8 +30,8 @@ _QUESTION = {
 }
 
 
-def _file(kind: str, schema: dict[str, str] = _BYTES) -> dict[int | str, dict[str, Any]]:
-    return {200: {"content": {kind: {"schema": schema}}}}
+def _file(*kinds: str, schema: dict[str, str] = _BYTES) -> dict[int | str, dict[str, Any]]:
+    return {200: {"content": {kind: {"schema": schema} for kind in kinds}}}
 
 
 @router.get("", response_model=list[models.Release])
@@ -108,7 +108,7 @@ def table(release_id: ReleaseId, person: Person, state: Server) -> Response:
     return _download(state.releases.table(release_id), "text/csv", f"{release_id}.csv")
 
 
-@router.get("/{release_id}/picture/{kind}", response_class=Response, responses=_file("image/png"))
+@router.get("/{release_id}/picture/{kind}", response_class=Response, responses=_file(*_PICTURES.values()))
 def picture(
     release_id: ReleaseId, kind: Literal["png", "svg", "pdf"], person: Person, state: Server
 ) -> Response:
@@ -134,7 +134,7 @@ def script(release_id: ReleaseId, person: Person, state: Server) -> Response:
 @router.get(
     "/{release_id}/notebook",
     response_class=Response,
-    responses=_file("application/x-ipynb+json", {"type": "object"}),
+    responses=_file("application/x-ipynb+json", schema={"type": "object"}),
 )
 def notebook(release_id: ReleaseId, person: Person, state: Server) -> Response:
     """The same as a notebook."""

@@ -14,7 +14,14 @@ const MISSING = [
 // What programs say by a word is a button here.
 const inWordsOfThePage = (error) => String(error?.message ?? error).replace("missing = midpoint", `“${MISSING[1][1]}”`);
 
-// Fills `form`, {why, missing, confirm}. `spend(progress)` releases, and tells how far it is; if it fails, that is said here. `reads` is what is read.
+const LABELS = [
+  ["title", "Title", "Above pictures and the report, such as: Heights of !Kung people by age."],
+  ["units", "Unit of the outcome", "Such as cm, or £."],
+  ["source", "Source", "Where the data are from."],
+  ["date", "Date of the data", "Such as 1967 to 1969."],
+];
+
+// Fills `form`, {why, title, units, source, date, missing, confirm}. `spend(progress)` releases, and tells how far it is; if it fails, that is said here. `reads` is what is read.
 export function confirmForm(form, dataset, reads, spend) {
   form.confirm = "";
   const trouble = h("div", {});
@@ -52,6 +59,15 @@ export function confirmForm(form, dataset, reads, spend) {
       field("Why", textInput(form.why, set("why"), { id: "why", maxlength: "200" }), {
         hint: "For the ledger, optional. Write nothing here that you learned from what is private.",
       }),
+      h(
+        "details",
+        {},
+        h("summary", {}, "Title, unit, source and date, for pictures and reports"),
+        h("p", { class: "hint" }, "Optional and public. Kept in the release file; nobody checks them."),
+        LABELS.map(([name, label, hint]) =>
+          field(label, textInput(form[name], set(name), { id: `label-${name}`, maxlength: "200" }), { hint }),
+        ),
+      ),
       choice("Rows without an outcome", MISSING, form.missing, set("missing"), {
         tip: tip("missing outcomes"),
       }),

@@ -32,7 +32,7 @@ export const releaseStep = {
     const cost = h("section", { class: "card", hidden: true, "aria-live": "polite" });
     const last = h("section", { class: "card danger", hidden: true });
     const payer = payerCard(d.delta, pick, () => cost.scrollIntoView({ block: "nearest" }));
-    const form = { why: "", missing: "error", confirm: "" };
+    const form = { why: "", title: "", units: "", source: "", date: "", missing: "error", confirm: "" };
     let busy = false;
     let dataset = null; // whose budget pays
     let number = 1; // which release of this plan

@@ -62,6 +62,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 def few_rows_are_many(monkeypatch):
     """Every plan with inducing inputs has a recipe; rows come in three chunks, of steps of two."""
     monkeypatch.setattr(out_of_core, "DENSE", 1)
+    monkeypatch.setattr(out_of_core, "LARGER", 1)  # else so few rows are copied, and cannot change
     monkeypatch.setattr(chunks, "CHUNK", 5)
     monkeypatch.setattr(chunks, "STEP", 2)
 

@@ -236,8 +236,9 @@ def test_a_name_is_no_markup_in_pictures(window: Watched, tmp_path: Path) -> Non
     keep_plan(page)
     pay(page, "names")
     assert {NAME, "second&lt;", "y<i>&amp;"} <= set(texts(page))  # axes, and the bar of colours
-    assert NAME in hovered(page, 0, 0)
-    expect(page.locator(".key")).to_contain_text("y<i>&amp;")
+    page.locator(".plot .nsewdrag").first.hover()  # the middle of the map
+    page.locator(".hoverlayer text").first.wait_for()
+    assert NAME in " ".join(page.locator(".hoverlayer text").all_text_contents())
     assert page.locator(".plot b, .plot i, .plot a").count() == 0
     window.check()
 

@@ -40,7 +40,7 @@ from cloakgp.measurements.recipes import (
     summed,
 )
 from cloakgp.model.factors import turn_to_triangle
-from cloakgp.model.inducing import Features, SparseGP, unexplained
+from cloakgp.model.inducing import Features, Gram, SparseGP, unexplained
 from cloakgp.model.smoothers import Rows
 from cloakgp.plans.pilot import Pilot, first_pilot, rough_design, solved, space_of
 from cloakgp.plans.predictions import Plan
@@ -62,7 +62,7 @@ LARGER = 64
 `posterior` is better off with a matrix of its own choice, and what a custom kernel makes, not everybody can
 make again.
 """
-_PILOT = 2**23  # entries of the pilot's columns
+_PILOT = 2**21  # entries of the pilot's columns
 _LONERS = 2**13  # rows that stand most alone near their inducing input
 _SPREAD = 2**14  # rows that are spread over the space
 _LONGEST = 2**12  # rows whose columns would be longest
@@ -172,10 +172,9 @@ def _survey(
     counts: Any,
     windows: Any,
 ) -> _Surveyed:
-    total, alone, nearest = np.zeros((len(features.W),) * 2), np.empty(len(X)), np.empty(len(X))
-    length = np.zeros(len(X))
-    shared = total if windows is None else np.zeros_like(total)
-    chunk = Chunk(X, noise, counts, windows)
+    alone, nearest, length = np.empty(len(X)), np.empty(len(X)), np.zeros(len(X))
+    total, chunk = Gram(len(features.W)), Chunk(X, noise, counts, windows)
+    shared = total if windows is None else Gram(len(features.W))
     for rows in steps(len(chunk)):
         step = chunk[rows]
         K = features.kernel_rows(step.X)
@@ -183,11 +182,10 @@ def _survey(
         phi = features.factor.times(K)
         D = unexplained(features, approximation, step.X, phi, step.noise)
         length[rows] = _lengths(measured, phi, D, alone[rows], step.windows, widest)
-        phi *= np.sqrt(step.group_counts / D)
-        total += phi @ phi.T
+        weights = np.sqrt(step.group_counts / D)
+        total.add(phi, weights)
         if step.windows is not None:
-            phi *= (step.windows[:, 1] - step.windows[:, 0]) / widest
-            shared += phi @ phi.T
+            shared.add(phi, weights * (step.windows[:, 1] - step.windows[:, 0]) / widest)
     first = _first_of_each(nearest, alone, 4)
     own = [] if windows is None else [windows]
     table = np.column_stack([nearest, alone, chunk.variances, X, *own])
@@ -196,7 +194,8 @@ def _survey(
     longest[:, 1] = length[long]
     drawn = np.floor(np.cumsum(np.minimum(1.0, share * alone)))
     spread = table[np.diff(drawn, prepend=0.0) > 0]
-    return _Surveyed(total, shared, table[first], longest, spread, chunk_digest(X, noise, counts, windows))
+    digest = chunk_digest(X, noise, counts, windows)
+    return _Surveyed(total.sum(), shared.sum(), table[first], longest, spread, digest)
 
 
 def _lengths(
@@ -208,7 +207,8 @@ def _lengths(
     widest: float,
 ) -> FloatArray:
     """(n,) squared length of the columns of rows that stand alone, 0 for others: those, a pilot knows."""
-    some = np.flatnonzero(alone >= np.quantile(alone, 1 - _ALONE))
+    n = math.ceil(_ALONE * len(alone))
+    some = np.sort(np.argpartition(alone, len(alone) - n)[len(alone) - n :])
     moved = measured @ phi[:, some]
     lengths = np.zeros(len(alone))
     lengths[some] = np.einsum("ij,ij->j", moved, moved) / np.broadcast_to(D, lengths.shape)[some] ** 2

@@ -10,6 +10,7 @@ understate the sensitivity: a lone row that it lacks may have a column many time
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -65,11 +66,12 @@ make again.
 _PILOT = 2**21  # entries of the pilot's columns
 _LONERS = 2**13  # rows that stand most alone near their inducing input
 _SPREAD = 2**14  # rows that are spread over the space
-_LONGEST = 2**12  # rows whose columns would be longest
+_LONGEST = 2**14  # rows whose columns would be longest
 _ALONE = 1 / 8  # of the rows: these are looked at for that
 _ROUNDS = 5  # of design and pass
 _DESIGN = 0.6  # share of the gap that the pilot's design may use up
-_PART, _PARTS = 2**16, 8  # least rows of a part of them, and how many parts
+_MANY = 2**17  # rows: of more, those in reserve are looked at before all are
+_RESERVE, _PARTS = 2**17, 8  # rows in reserve, at most, and at most a part of all so large
 _LOOSE = 64  # times that a bound may be too large before it is worth another pass
 _Y_BITS, _MATRIX_BITS = 24, 26  # finest lattice
 
@@ -80,6 +82,8 @@ class Survey:
 
     model: SparseGP
     pilot: Pilot
+    reserve: Inputs
+    """More rows, about evenly over the space: what the pilot lacks shows on them."""
     rough: Solution
     """The `mse` design for the pilot's first rows, to start from."""
     digest: str
@@ -100,17 +104,19 @@ def _surveyed(planner: Planner) -> Survey:
     for rows in steps(len(even)):
         near = np.abs(features.kernel_rows(even.X[rows]))
         crowd += (near / np.maximum(near.sum(axis=1, keepdims=True), 1e-300)).sum(axis=0)
-    share = _share_for(
-        _SPREAD * len(even) / len(inputs),
-        np.concatenate([_alone(features.kernel_rows(even.X[rows]), crowd)[1] for rows in steps(len(even))]),
+    alone = np.concatenate(
+        [_alone(features.kernel_rows(even.X[rows]), crowd)[1] for rows in steps(len(even))]
     )
+    kept = _SPREAD, min(_RESERVE, len(inputs) // _PARTS)
+    shares = [_share_for(n * len(even) / len(inputs), alone) for n in kept]
     rough = rough_design(planner, features, even)
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     digests = []
-    function = partial(_survey, features, gp.approximation, crowd, share, rough.measured, planner.widest)
+    function = partial(_survey, features, gp.approximation, crowd, shares, rough.measured, planner.widest)
     most, columns = max(4, _LONERS // len(features.Z)), planner.X_star.shape[1]
     width = 3 + columns + (0 if inputs.windows is None else 3)
-    lone, longest, spread = np.empty((0, width)), np.empty((0, width)), [np.empty((0, width))]
+    lone, longest = np.empty((0, width)), np.empty((0, width))
+    spread, reserve = [np.empty((0, width))], [np.empty((0, width))]
     parts = sweep(
         function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="summing over rows"
     )
@@ -122,13 +128,20 @@ def _surveyed(planner: Planner) -> Survey:
         longest = np.vstack([longest, part.longest])
         longest = longest[np.argsort(-longest[:, 1], kind="stable")[:_LONGEST]]
         spread.append(part.spread)
+        reserve.append(part.reserve)
         digests.append(part.digest)
-    added = np.unique(np.vstack([lone, longest, *spread])[:, 2:], axis=0)
-    windows = None if inputs.windows is None else added[:, 1 + columns :]
-    more = Inputs(np.ascontiguousarray(added[:, 1 : 1 + columns]), added[:, 0].copy(), None, windows)
+
+    def rows_in(tables: list[FloatArray]) -> Inputs:
+        table = np.unique(np.vstack(tables)[:, 2:], axis=0)
+        windows = None if inputs.windows is None else table[:, 1 + columns :]
+        return Inputs(np.ascontiguousarray(table[:, 1 : 1 + columns]), table[:, 0].copy(), None, windows)
+
+    more = rows_in([lone, longest, *spread])
     model = SparseGP(features, gp.approximation, total, planner.X_star)
     pilot = first_pilot(planner, model, shared, even, rough.pilot).joined_by(planner, more)
-    return Survey(model, pilot, rough.solution, combined_digest(digests, inputs.groups))
+    return Survey(
+        model, pilot, rows_in(reserve), rough.solution, combined_digest(digests, inputs.groups)
+    )
 
 
 class _Surveyed(NamedTuple):
@@ -143,6 +156,8 @@ class _Surveyed(NamedTuple):
     """The same of rows whose columns would be longest in a rough design, with how long they are."""
     spread: FloatArray
     """The same of rows that are drawn the likelier the more they stand alone: about evenly over the space."""
+    reserve: FloatArray
+    """More of these."""
     digest: bytes
 
 
@@ -164,7 +179,7 @@ def _survey(
     features: Features,
     approximation: str,
     crowd: FloatArray,
-    share: float,
+    shares: Sequence[float],
     measured: FloatArray,
     widest: float,
     X: FloatArray,
@@ -192,10 +207,10 @@ def _survey(
     long = np.argsort(-length, kind="stable")[: _LONGEST // 8]
     longest = table[long]
     longest[:, 1] = length[long]
-    drawn = np.floor(np.cumsum(np.minimum(1.0, share * alone)))
-    spread = table[np.diff(drawn, prepend=0.0) > 0]
+    drawn = [np.floor(np.cumsum(np.minimum(1.0, share * alone))) for share in shares]
+    spread, reserve = (table[np.diff(one, prepend=0.0) > 0] for one in drawn)
     digest = chunk_digest(X, noise, counts, windows)
-    return _Surveyed(total.sum(), shared.sum(), table[first], longest, spread, digest)
+    return _Surveyed(total.sum(), shared.sum(), table[first], longest, spread, reserve, digest)
 
 
 def _lengths(
@@ -265,12 +280,10 @@ def _plan(
         solution = solved(planner, pilot, design, _DESIGN * gap, s, solution)
         lower, iterations = max(lower, solution.lower_bound), iterations + solution.iterations
 
-    n = len(planner.inputs)
-    if n > 2 * _PART:  # most of what the pilot lacks shows on a part of the rows already
-        few = planner.inputs.spread_evenly(max(n // _PARTS, _PART))
+    if len(planner.inputs) > _MANY:  # most of what the pilot lacks shows on some of the rows already
         for _ in range(_ROUNDS):
             made = recipe(model.features, model.approximation, _turned(solution, model)[1], 0, planner.widest)
-            length, worst = lengths(made, few)
+            length, worst = lengths(made, found.reserve)
             if good_enough(reached(solution, length)):
                 break
             joined_by(worst)

@@ -323,6 +323,7 @@ def test_the_same_sums_are_made_whatever_the_chunks(monkeypatch, plan_in_passes,
 def test_nothing_as_large_as_rows_times_points_is_ever_held(monkeypatch):
     monkeypatch.setattr(out_of_core, "_PILOT", 2**19)
     monkeypatch.setattr(out_of_core, "_SPREAD", 2**10)
+    monkeypatch.setattr(out_of_core, "_LONGEST", 2**10)
     rows, points = 300_000, 100
     rng = np.random.default_rng(0)
     data, y = rng.uniform(0, 10, size=(rows, 2)), rng.uniform(0, 1, size=rows)

@@ -48,7 +48,7 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import noise_objective, offset
 from cloakgp.posterior.links import FactoredLinks
 from cloakgp.rows.chunks import one_blas_thread, steps
-from cloakgp.rows.merging import Chunk, Inputs
+from cloakgp.rows.merging import Chunk, Inputs, first_of_equal
 from cloakgp.rows.passes import sweep
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ _PILOT = 2**21  # entries of the pilot's columns
 _LONERS = 2**13  # rows that stand most alone near their inducing input
 _SPREAD = 2**14  # rows that are spread over the space
 _LONGEST = 2**14  # rows whose columns would be longest
-_ALONE = 1 / 8  # of the rows: these are looked at for that
+_LOOKED_AT = 1 / 16  # of the rows: those that seem to have the longest, going by so many random directions
+_DIRECTIONS, _SEED = 16, 0
 _ROUNDS = 5  # of design and pass
 _DESIGN = 0.6  # share of the gap that the pilot's design may use up
 _MANY = 2**17  # rows: of more, those in reserve are looked at before all are
@@ -112,7 +113,17 @@ def _surveyed(planner: Planner) -> Survey:
     rough = rough_design(planner, features, even)
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     digests = []
-    function = partial(_survey, features, gp.approximation, crowd, shares, rough.measured, planner.widest)
+    directions = np.random.default_rng(_SEED).normal(size=(_DIRECTIONS, len(rough.measured)))
+    function = partial(
+        _survey,
+        features,
+        gp.approximation,
+        crowd,
+        shares,
+        rough.measured,
+        directions @ rough.measured @ features.factor.A,
+        planner.widest,
+    )
     most, columns = max(4, _LONERS // len(features.Z)), planner.X_star.shape[1]
     width = 3 + columns + (0 if inputs.windows is None else 3)
     lone, longest = np.empty((0, width)), np.empty((0, width))
@@ -132,16 +143,14 @@ def _surveyed(planner: Planner) -> Survey:
         digests.append(part.digest)
 
     def rows_in(tables: list[FloatArray]) -> Inputs:
-        table = np.unique(np.vstack(tables)[:, 2:], axis=0)
+        table = first_of_equal(np.vstack(tables)[:, 2:])
         windows = None if inputs.windows is None else table[:, 1 + columns :]
         return Inputs(np.ascontiguousarray(table[:, 1 : 1 + columns]), table[:, 0].copy(), None, windows)
 
     more = rows_in([lone, longest, *spread])
     model = SparseGP(features, gp.approximation, total, planner.X_star)
     pilot = first_pilot(planner, model, shared, even, rough.pilot).joined_by(planner, more)
-    return Survey(
-        model, pilot, rows_in(reserve), rough.solution, combined_digest(digests, inputs.groups)
-    )
+    return Survey(model, pilot, rows_in(reserve), rough.solution, combined_digest(digests, inputs.groups))
 
 
 class _Surveyed(NamedTuple):
@@ -181,6 +190,7 @@ def _survey(
     crowd: FloatArray,
     shares: Sequence[float],
     measured: FloatArray,
+    directions: FloatArray,
     widest: float,
     X: FloatArray,
     noise: Any,
@@ -196,11 +206,12 @@ def _survey(
         nearest[rows], alone[rows] = _alone(K, crowd)
         phi = features.factor.times(K)
         D = unexplained(features, approximation, step.X, phi, step.noise)
-        length[rows] = _lengths(measured, phi, D, alone[rows], step.windows, widest)
+        share = 1.0 if step.windows is None else (step.windows[:, 1] - step.windows[:, 0]) / widest
+        length[rows] = _lengths(measured, phi, directions @ K.T, share / D)
         weights = np.sqrt(step.group_counts / D)
         total.add(phi, weights)
         if step.windows is not None:
-            shared.add(phi, weights * (step.windows[:, 1] - step.windows[:, 0]) / widest)
+            shared.add(phi, weights * share)
     first = _first_of_each(nearest, alone, 4)
     own = [] if windows is None else [windows]
     table = np.column_stack([nearest, alone, chunk.variances, X, *own])
@@ -214,21 +225,15 @@ def _survey(
 
 
 def _lengths(
-    measured: FloatArray,
-    phi: FloatArray,
-    D: Any,
-    alone: FloatArray,
-    windows: FloatArray | None,
-    widest: float,
+    measured: FloatArray, phi: FloatArray, seen: FloatArray, scale: float | FloatArray
 ) -> FloatArray:
-    """(n,) squared length of the columns of rows that stand alone, 0 for others: those, a pilot knows."""
-    n = math.ceil(_ALONE * len(alone))
-    some = np.sort(np.argpartition(alone, len(alone) - n)[len(alone) - n :])
-    moved = measured @ phi[:, some]
-    lengths = np.zeros(len(alone))
-    lengths[some] = np.einsum("ij,ij->j", moved, moved) / np.broadcast_to(D, lengths.shape)[some] ** 2
-    if windows is not None:
-        lengths *= ((windows[:, 1] - windows[:, 0]) / widest) ** 2
+    """(n,) squared length of the columns that seem longest, going by what is seen of them; 0 for others."""
+    scale = np.broadcast_to(scale, len(phi.T)) ** 2
+    guess = np.einsum("ij,ij->j", seen, seen) * scale
+    n = len(guess) - math.ceil(_LOOKED_AT * len(guess))
+    some = np.sort(np.argpartition(guess, n)[n:])
+    moved, lengths = measured @ phi[:, some], np.zeros(len(guess))
+    lengths[some] = np.einsum("ij,ij->j", moved, moved) * scale[some]
     return lengths
 
 

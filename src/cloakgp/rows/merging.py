@@ -179,10 +179,10 @@ def _distinct_streamed(X: Any, noise: float | FloatArray, windows: FloatArray | 
     for rows in sweep(_distinct_rows, X, noise, windows, label="looking for equal rows"):
         found.append(rows)
         if sum(map(len, found)) > 2 * MOST_DISTINCT:
-            found = [_first_of_equal(np.vstack(found))]
+            found = [first_of_equal(np.vstack(found))]
             if len(found[0]) > MOST_DISTINCT:
                 return as_they_are
-    known = _first_of_equal(np.vstack(found))
+    known = first_of_equal(np.vstack(found))
     if len(known) > MOST_DISTINCT:
         return as_they_are
     hashes = _hashes(known)
@@ -219,7 +219,7 @@ def _distinct_rows(X: FloatArray, noise: float | FloatArray, windows: FloatArray
     return table if found is None else table[found.first]
 
 
-def _first_of_equal(rows: FloatArray) -> FloatArray:
+def first_of_equal(rows: FloatArray) -> FloatArray:
     """Rows without repetitions, by their hashes."""
     return rows[np.sort(np.unique(_hashes(rows), return_index=True)[1])]
 

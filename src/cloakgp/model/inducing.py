@@ -32,7 +32,7 @@ APPROXIMATIONS = ("dtc", "fitc")
 MOST_INDUCING = 10_000
 """Their covariances among each other are held as a matrix."""
 _CUT = 1e-10
-"""Inputs of which others leave less unknown than this share of k(Z, Z) are left out: too alike to tell."""
+"""Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
 _AT_ONCE = 2**12  # rows whose products are added up in one go
 _SEED = 0  # public: the same X gives the same inducing inputs
@@ -107,9 +107,19 @@ class Features:
 
 
 def _whitening(kernel: Any, Z: FloatArray) -> FloatArray:
-    """The inverse of a Cholesky factor that takes the inducing inputs by what the ones before leave unknown.
+    gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
+    check_covariance(gram)
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > _CUT * values[-1]
+    W: FloatArray = (vectors[:, keep] / np.sqrt(values[keep])).T
+    return W
 
-    Those that add next to nothing are left out, so that no kernel value is needed of them.
+
+def thinned(kernel: Any, Z: FloatArray) -> Features:
+    """Features that leave out inducing inputs that others leave next to nothing to know of.
+
+    W is the inverse of a Cholesky factor that takes them by what the ones before leave unknown: a triangle,
+    and no kernel value is needed of those that are left out.
     """
     gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
     check_covariance(gram)
@@ -117,7 +127,7 @@ def _whitening(kernel: Any, Z: FloatArray) -> FloatArray:
     root, order, rank, _ = dpstrf(gram, tol=cut, lower=1)
     W = np.zeros((rank, len(Z)))
     W[:, order[:rank] - 1] = np.tril(dtrtri(root[:rank, :rank], lower=1)[0])
-    return W
+    return Features(kernel, Z, W)
 
 
 class SparseGP:

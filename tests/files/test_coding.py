@@ -117,9 +117,9 @@ def test_a_code_of_few_bytes_cannot_ask_for_much_memory(shape):
     code = coding.encoded(BELL)
     tracemalloc.start()
     try:
-        with pytest.raises(ValueError, match="no code|buffer"):
+        with pytest.raises(ValueError, match=r"no code|buffer"):
             coding.decoded(BELL.dtype, shape, code)
-        with pytest.raises(ValueError, match="no code|buffer"):
+        with pytest.raises(ValueError, match=r"no code|buffer"):
             coding.decoded(BELL.dtype, (N,), bytes(2**22))  # more than so many entries have
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:

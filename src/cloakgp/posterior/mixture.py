@@ -325,7 +325,7 @@ class Mixture:
                     z = np.broadcast_to(data.z[:, None], (len(some), len(data.z), 1))
                     right = np.concatenate([z, H], axis=2)
                 L = _factors(D)
-                W = np.linalg.solve(L, right)
+                W = np.stack([_lower_solve(*pair) for pair in zip(L, right, strict=True)])
                 sizes = np.log(np.einsum("sii->si", L)).sum(axis=1)
                 score = -np.einsum("sq,sq->s", W[:, :, 0], W[:, :, 0]) / 2 - sizes
                 if at_rows is not None:

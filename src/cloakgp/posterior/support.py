@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.model.hyperprior import Candidate
+from cloakgp.model.hyperprior import Candidate, Setting
 from cloakgp.model.inducing import choose_inducing
 from cloakgp.model.smoothers import diagonal
 
@@ -110,9 +110,16 @@ class Support:
         """What the interpolation leaves out of a smooth part with variance 1, on average over the inputs."""
         if self.P is None:
             return 0.0
+        X, products = self._few
+        variance = 1.0 if isinstance(setting, Setting) else float(diagonal(setting.shape, X).mean())
+        return max(variance - float(np.vdot(products, inner)), 0.0)
+
+    @cached_property
+    def _few(self) -> tuple[FloatArray, FloatArray]:
+        """Some of the inputs, and the mean over them of the products of their interpolation's weights."""
+        assert self.P is not None
         few = self.looked_at[::4]
-        some, variance = self.P[few], diagonal(setting.shape, self.X[few]).mean()
-        return max(float(variance - np.einsum("ij,ij->", some @ inner, some) / len(some)), 0.0)
+        return self.X[few], self.P[few].T @ self.P[few] / len(few)
 
     def at_looked(self, A: FloatArray) -> FloatArray:
         """From columns for support points to columns for the inputs that stand for all."""

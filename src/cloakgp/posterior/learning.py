@@ -28,6 +28,7 @@ from cloakgp.model.windows import RowMeans
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
+from cloakgp.rows.chunks import in_threads
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import as_points
 from cloakgp.rows.merging import Inputs
@@ -35,6 +36,8 @@ from cloakgp.rows.merging import Inputs
 _KEPT = 10  # settings that predictions are made with
 _SHOWN = 12  # lines of a table
 _HALVINGS = 60  # of an interval, for a quantile: to the last bits
+_MANY = 1000  # points from which on threads are worth their while
+_REMEMBERED = 2**22  # means at the points that were asked for last
 _ROUNDS = 2  # of points drawn anew about the best, where there are several lengthscales
 
 
@@ -69,14 +72,12 @@ class Learned:
         if not (return_std or return_cov):
             return self._mixed([posterior.predict(X) for posterior in self.posteriors])[0]
         extra = self._observation(include_noise)
-        found = [
-            posterior.predict(X, return_std=return_std, return_cov=return_cov)
-            for posterior in self.posteriors
-        ]
-        mean, apart = self._mixed([one for one, _ in found])
         if return_std:
-            variances = np.array([std**2 for _, std in found])
-            return mean, np.sqrt(self.weights @ (variances + apart**2) + extra)
+            means, stds = self._each(X)
+            mean, apart = self._mixed(means)
+            return mean, np.sqrt(self.weights @ (stds**2 + apart**2) + extra)
+        found = [posterior.predict(X, return_cov=True) for posterior in self.posteriors]
+        mean, apart = self._mixed([one for one, _ in found])
         covariance = np.einsum("s,sij->ij", self.weights, np.array([cov for _, cov in found]))
         covariance += np.einsum("s,si,sj->ij", self.weights, apart, apart)
         return mean, covariance + extra * np.eye(len(mean))
@@ -84,7 +85,19 @@ class Learned:
     def _points(self, X: Any) -> FloatArray:
         return as_points(X, "X", self.posteriors[0].n_columns, self.columns)
 
-    def _mixed(self, means: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    def _each(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(S, n) each model's mean and std at X. The last are kept: who wants a std wants an interval."""
+        last = self.__dict__.get("_last")
+        if last is not None and np.array_equal(last[0], X):
+            return last[1], last[2]
+        together = in_threads if len(X) >= _MANY else map
+        found = together(lambda posterior: posterior.predict(X, return_std=True), self.posteriors)
+        means, stds = (np.array(each) for each in zip(*found, strict=True))
+        if means.size <= _REMEMBERED:
+            self.__dict__["_last"] = X.copy(), checks.frozen(means), checks.frozen(stds)
+        return means, stds
+
+    def _mixed(self, means: Sequence[FloatArray] | FloatArray) -> tuple[FloatArray, FloatArray]:
         """The mixture's mean, and how far each model's is from it."""
         mean: FloatArray = self.weights @ np.array(means)
         return mean, np.array(means) - mean
@@ -96,9 +109,8 @@ class Learned:
 
     def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
         """(n, 2) within which f lies at `X`, with this probability: quantiles of the mixture."""
-        extra, X = self._observation(include_noise), self._points(X)
-        found = [posterior.predict(X, return_std=True) for posterior in self.posteriors]
-        means, stds = (np.array(each) for each in zip(*found, strict=True))
+        extra = self._observation(include_noise)
+        means, stds = self._each(self._points(X))
         return mixture_quantiles(self.weights, means, np.sqrt(stds**2 + extra), check_level(level)).T
 
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:

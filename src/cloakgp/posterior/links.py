@@ -15,7 +15,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.model.build import smoother_for, sparse_model
-from cloakgp.model.inducing import SparseGP, SparseRows
+from cloakgp.model.inducing import Features, SparseGP, SparseRows
 from cloakgp.rows.merging import Inputs, take
 
 if TYPE_CHECKING:
@@ -108,15 +108,16 @@ class SparseLinks:
 
     def __init__(self, gp: GP, inputs: Inputs, B: FloatArray) -> None:
         self._gp, self._inputs = gp, inputs
-        model = sparse_model(gp, inputs, inputs.X[:1])
-        self._features = model.features
-        self.width = len(model.features.Z)
-        self._H, own = SparseRows(model, inputs).measured(B)
-        self.covariance: FloatArray = self._H @ self._H.T + own
+        self._features = Features(gp.kernel, np.asarray(gp.inducing))
+        self.width = len(self._features.Z)
+        untold = np.zeros((len(self._features.W),) * 2)  # what X tells is not asked for
+        model = SparseGP(self._features, gp.approximation, untold, inputs.X[:1])
+        H, own = SparseRows(model, inputs).measured(B)
+        self._weights: FloatArray = (H @ model.features.W).T  # phi(x)' H' is k(x, Z) times this
+        self.covariance: FloatArray = H @ H.T + own
 
     def at(self, X: FloatArray) -> FloatArray:
-        link: FloatArray = self._features.at(X).T @ self._H.T
-        return link
+        return np.asarray(self._features.kernel_rows(X) @ self._weights)
 
     def known_variance(self, X: FloatArray) -> FloatArray:
         variance: FloatArray = sparse_model(self._gp, self._inputs, X).posterior_variance
@@ -132,12 +133,12 @@ class FactoredLinks:
         self._information = first.information
         self.width = len(self._features.Z)
         R = np.vstack([m.recipe.reduced_to(self._features) for m in measurements])
-        self._H: FloatArray = R @ self._information
-        self.covariance: FloatArray = self._H @ self._H.T + self._H @ R.T
+        H = R @ self._information
+        self._weights: FloatArray = (H @ self._features.W).T
+        self.covariance: FloatArray = H @ H.T + H @ R.T
 
     def at(self, X: FloatArray) -> FloatArray:
-        link: FloatArray = self._features.at(X).T @ self._H.T
-        return link
+        return np.asarray(self._features.kernel_rows(X) @ self._weights)
 
     def known_variance(self, X: FloatArray) -> FloatArray:
         model = SparseGP(self._features, self._approximation, self._information, X)

@@ -20,6 +20,7 @@ from cloakgp.app.folder import Folder
 from cloakgp.app.learned import density_of, learned_tables
 from cloakgp.app.public_inputs import as_points, columns_shown
 from cloakgp.app.receipts import receipt_of
+from cloakgp.ledger import Ledger
 from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyRelease
@@ -256,17 +257,19 @@ class Releases:
         with public_work(), _drawing, _names_as_they_are():
             return release_pictures(release, settings["inputs"], settings["output"])[0].encoded(kind)
 
-    def report(self, release_id: str) -> str:
-        """The report, as HTML."""
+    def report(self, release_id: str, ledger: Ledger | None) -> str:
+        """The report, as HTML; with what is left of the budget, if there is a ledger to ask."""
         record = self.get(release_id)
         settings = record["settings"]
+        spends = None if ledger is None else len(ledger.balance(record["dataset"]).events)
 
         def draw() -> str:
             with public_work(), _drawing, _names_as_they_are():
                 title = record.get("labels", {}).get("title", record["name"])
-                return report.html(self._file(record), settings["inputs"], settings["output"], title=title)
+                columns = settings["inputs"], settings["output"]
+                return report.html(self._file(record), *columns, title=title, ledger=ledger)
 
-        return self._reports.get(release_id, draw)
+        return self._reports.get((release_id, spends), draw)
 
     def verified(self, release_id: str) -> dict[str, Any]:
         """Whether the release file keeps what it promises; worked out once for each state of the file."""

@@ -14,7 +14,7 @@ from pydantic_core import to_json
 import cloakgp
 from cloakgp.app import limits, models, scripts
 from cloakgp.app.access import REFUSALS, Person, ReleaseId, Server, Watched
-from cloakgp.app.errors import bad_input, not_found
+from cloakgp.app.errors import bad_input, not_found, spending
 from cloakgp.app.people import CUSTODIAN
 from cloakgp.app.state import State
 
@@ -120,8 +120,12 @@ def picture(
 
 @router.get("/{release_id}/report", response_class=Response, responses=_file("text/html"))
 def report(release_id: ReleaseId, person: Person, state: Server) -> Response:
-    """A report in one HTML file: pictures, settings, and the promise in plain words."""
-    return _download(state.releases.report(release_id).encode(), "text/html", f"{release_id}.html")
+    """A report in one HTML file: pictures, settings, the promise in plain words, and the budget left."""
+    with state.planning.heavy(), spending():
+        ledger = state.releasing.ledger(person.name)
+        # One that has forgotten what was paid for cannot say what is left: its page tells custodians.
+        text = state.releases.report(release_id, ledger if ledger.trouble() is None else None)
+    return _download(text.encode(), "text/html", f"{release_id}.html")
 
 
 @router.get("/{release_id}/script", response_class=Response, responses=_file("text/x-python"))

@@ -24,7 +24,7 @@ from cloakgp.ledger import Ledger
 from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyRelease
-from cloakgp.plots import FADED, is_unknown
+from cloakgp.plots import is_unknown
 from cloakgp.rows.columns import Columns
 from cloakgp.verification import verify
 from cloakgp.workflow import releases as release_files
@@ -213,12 +213,10 @@ class Releases:
         ):
             numbers[name] = found[own].tolist() if found else None
         known = known_columns(release)
-        low, high = record["settings"]["bounds"]
         return {
             **shown(record),
             **numbers,
             **learned,
-            "fades_at": FADED * (high - low),
             "unknown": unknown,
             "model_check": None if check is None else {"fits": check.fits, "words": check.words},
             "has_map": has_map(release, record["settings"]["inputs"]),

@@ -203,7 +203,8 @@ def map_of(world: World, release_id: str, columns: dict[str, Any]) -> None:
     client = world.client("analyst")
     expected = surface_of(world.state.releases.load(release_id), names=["lat", "lon"], output="price")
     coarse, fine, again = (
-        client.get(f"/api/releases/{release_id}/map?coarse={first}").json() for first in (True, False, True)
+        client.post(f"/api/releases/{release_id}/map", json={"coarse": first}).json()
+        for first in (True, False, True)
     )
     assert coarse["places"] == fine["places"] == [1, 0]
     assert coarse["coarse"]

@@ -345,6 +345,19 @@ class AskPredictions(_Asked):
     include_noise: bool = False
 
 
+class AskMap(_Asked):
+    """Which two inputs are across and up, and where the others are held; all as suggested, if absent."""
+
+    model_config = _example(coordinates=["lon", "lat"], geographic=True, held={"bedrooms": 3.0}, coarse=True)
+
+    coordinates: Annotated[list[Column], Field(min_length=2, max_length=2)] | None = None
+    geographic: bool | None = None
+    """Whether these are longitude and latitude."""
+    held: Annotated[dict[Column, Cell], Field(max_length=COLUMNS)] = Field(default_factory=dict)
+    coarse: bool = False
+    """Of few points, within about a second, unless the whole is there; ask again for that."""
+
+
 class Refusal(BaseModel):
     """Why a request was not granted."""
 
@@ -629,6 +642,8 @@ class Map(BaseModel):
     up: list[float]
     aspect: float | None
     """How long a unit up is drawn, in units across; null if that is of no matter."""
+    geographic: bool
+    """Whether they are longitude and latitude."""
     near_prior: list[list[float]]
     """Total std as a share of the prior's."""
     unknown_from: float

@@ -25,6 +25,7 @@ from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plots import is_unknown
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.verification import verify
 from cloakgp.workflow import releases as release_files
@@ -194,7 +195,7 @@ class Releases:
 
     def _with_arrays(self, release_id: str) -> dict[str, Any]:
         record, release = self.get(release_id), self.load(release_id)
-        with public_work():
+        with public_work(), one_blas_thread():
             where = release_files.default_points(release)
             released, noise = release.released_at(where)
             denoised = release_files.can_denoise(release)
@@ -219,7 +220,7 @@ class Releases:
             **learned,
             "unknown": unknown,
             "model_check": None if check is None else {"fits": check.fits, "words": check.words},
-            "has_map": has_map(release, record["settings"]["inputs"]),
+            "has_map": has_map(release, record["settings"]["inputs"], coordinates=()),  # of any two
             "points": where.tolist(),
             "columns": None if known is None else columns_shown(known),
             "inputs_sample": X[picked].tolist(),
@@ -231,7 +232,7 @@ class Releases:
     ) -> dict[str, list[float]]:
         """Mean, std and interval anywhere; the same question has the same answer for ever."""
         release = self.load(release_id)
-        with public_work():
+        with public_work(), one_blas_thread():
             X = as_points(known_columns(release), points, release_files.n_inputs(release))
             found = release_files.predictions(release, X, level, include_noise)
             if not all(np.isfinite(values).all() for values in found.values()):
@@ -252,7 +253,7 @@ class Releases:
     def picture(self, release_id: str, kind: str) -> bytes:
         """The most telling picture, as .png, .svg or .pdf."""
         settings, release = self.get(release_id)["settings"], self.load(release_id)
-        with public_work(), _drawing, _names_as_they_are():
+        with public_work(), _drawing, _names_as_they_are(), one_blas_thread():
             return release_pictures(release, settings["inputs"], settings["output"])[0].encoded(kind)
 
     def report(self, release_id: str, ledger: Ledger | None) -> str:
@@ -262,7 +263,7 @@ class Releases:
         spends = None if ledger is None else len(ledger.balance(record["dataset"]).events)
 
         def draw() -> str:
-            with public_work(), _drawing, _names_as_they_are():
+            with public_work(), _drawing, _names_as_they_are(), one_blas_thread():
                 title = record.get("labels", {}).get("title", record["name"])
                 columns = settings["inputs"], settings["output"]
                 return report.html(self._file(record), *columns, title=title, ledger=ledger)

@@ -12,7 +12,7 @@ be published.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -110,6 +110,7 @@ def surface_of(
     release: AnyRelease,
     *,
     coordinates: Sequence[str] | None = None,
+    geographic: bool | None = None,
     held: Mapping[str, Any] | None = None,
     units: str = "",
     names: Sequence[str] | None = None,
@@ -126,6 +127,9 @@ def surface_of(
     coordinates : (str, str), optional
         Names of longitude and latitude, or of any two inputs: across and up. If absent they are recognised by
         their names (lon, long, lng or longitude; lat or latitude; easting and northing), or the first two.
+    geographic : bool, optional
+        Whether the two are longitude and latitude, so that a degree up is drawn as long as it is. If absent,
+        those that are given or recognised are.
     held : mapping of names to values, optional
         Where the other inputs are held; at their medians or first levels if absent.
     units : str
@@ -147,6 +151,8 @@ def surface_of(
     if names is None:
         names = [f"x{place + 1}" for place in range(width)] if columns is None else columns.names
     axes = plane(names, numeric_inputs(plan), coordinates)
+    if geographic is not None:
+        axes = replace(axes, degrees=geographic, metres=axes.metres and not geographic)
     (west, east), (south, north) = (_range(release, place) for place in (axes.across, axes.up))
     aspect = axes.aspect(south, north)
     n, m = _sizes(points, (east - west, (north - south) * aspect) if aspect else None)

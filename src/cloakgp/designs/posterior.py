@@ -18,6 +18,7 @@ is certified: :func:`lower_bound` turns E into a bound on any design.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -29,9 +30,11 @@ from cloakgp.model.arrays import Array, column_dots, like, on_host
 from cloakgp.model.smoothers import Smoother, blocks
 
 _EVALUATIONS = 400
-_MULTIPLICATIVE = 3  # steps before L-BFGS takes over
+_MULTIPLICATIVE = 1  # steps before L-BFGS takes over
 _STALL_AFTER = 10  # evaluations without progress worth a hundredth of the gap end the search
 _IDLE = 1e-2  # share of the noise variance below which a start direction carries no signal
+_HALVINGS = 1.5  # of the excess over the lower bound, in a step that goes well
+_SEARCHED = 0.95  # share of the gap that a search may use up; the rest is for what it leaves out
 _TAIL = 1e-2  # share of the gap that predictions' idle directions may make up
 _ROUNDING = 1e-14  # of quantities that are 1 at most
 
@@ -71,10 +74,31 @@ class Target:
         return int(min((beyond > tail).sum() + 1, len(beyond)))
 
 
-def posterior(target: Target, start: Array, gap: float, noise_variance: float) -> Solution:
-    """Search from the measurements `start` C, such as the mse design's."""
+class Anchor(NamedTuple):
+    """Measurements for about the noise to come, and how a search goes on from them."""
+
+    B: Array  # (q, N)
+    scale: Array  # (q, N): of steps
+    left: float
+    """What they leave unknown, as a share of the prior's."""
+    evaluations: int
+
+
+def anchor(target: Target, start: Array, gap: float, noise_variance: float) -> Anchor:
+    """From the measurements `start` C, such as the mse design's."""
     search = _Search(target, noise_variance, gap, target.left(start, noise_variance))
     search.run(search.signal(start))
+    return Anchor(search.best.B, search.scale, search.best.value, search.evaluations)
+
+
+def posterior(target: Target, start: Array | Anchor, gap: float, noise_variance: float) -> Solution:
+    """Search from an anchor, or from the measurements `start` C."""
+    if isinstance(start, Anchor):
+        search = _Search(target, noise_variance, _SEARCHED * gap, start.left)
+        search.go_on(start)
+    else:
+        search = _Search(target, noise_variance, _SEARCHED * gap, target.left(start, noise_variance))
+        search.run(search.signal(start))
     smoother, weights = target.smoother, target.weights
     B, covariance = _without_idle_rows(search.best)
     H = B @ smoother.cross
@@ -89,7 +113,7 @@ def posterior(target: Target, start: Array, gap: float, noise_variance: float) -
         reconstruction=gain,
         objective=objective / total / noise_variance,
         lower_bound=lower / total / noise_variance,
-        iterations=search.evaluations,
+        iterations=search.evaluations + (start.evaluations if isinstance(start, Anchor) else 0),
         status="converged" if objective <= lower * (1 + gap) else "stopped before the gap was reached",
         unbiased=False,
     )
@@ -140,7 +164,7 @@ class _Point:
 
 
 class _Search:
-    """In the target's coordinates, without those that hardly matter beside `left`, about what will be left."""
+    """In the target's coordinates, without those that hardly matter beside `left`: about what will be."""
 
     def __init__(self, target: Target, s: float, gap: float, left: float) -> None:
         self.target, self.s, self.gap, self.unit = target, s, gap, target.unit
@@ -149,7 +173,8 @@ class _Search:
         n = target.first(_TAIL * gap * left)
         self.cross, self.prior = target.cross[:, :n], xp.diag(target.prior[:n])
         self.known_share = float(target.prior[:n].sum())
-        self.evaluations, self.looked, self.progress = 0, 0, np.inf
+        self.evaluations, self.looked, self.look_at = 0, 0, 0
+        self.progress = self.seen = self.excess = np.inf
         self.known: _Point | None = None  # where L-BFGS starts
         # A first lower bound that is always positive (end of lemma 6).
         weights, explained, bound = target.weights, target.explained, target.reach / s
@@ -165,21 +190,30 @@ class _Search:
         """From measurements with unit columns."""
         point = self.best = self._at(start)
         for _ in range(_MULTIPLICATIVE):
-            if self._certified():
-                return
+            if self._done():
+                break
             point, scale = _preconditioned(point, self.s)
             along = point.pull - point.B * column_dots(point.pull, point.B)
             point = self._at(point.B + scale**2 * along)
-        self.known, self.scale = _preconditioned(self.best, self.s)
+        self.best, self.scale = _preconditioned(self.best, self.s)
+        self._climb()
+
+    def go_on(self, start: Anchor) -> None:
+        """From where another search ended, with its steps."""
+        self.best, self.scale = self._at(start.B), start.scale
+        self._climb()
+
+    def _climb(self) -> None:
+        self.known = self.best
         minimise(
             self._value_and_gradient,
-            (self.known.B / self.scale).ravel(),
+            (self.best.B / self.scale).ravel(),
             first_step=0.5,
             done=self._done,
             shrink=lambda: None,
             evaluations=_EVALUATIONS - self.evaluations,
         )
-        self._certified()
+        self._done(last=True)
 
     def _at(self, raw: Array) -> _Point:
         B = raw / self.xp.sqrt(column_dots(raw, raw))
@@ -203,22 +237,28 @@ class _Search:
         slope *= 2 * self.scale / self.xp.sqrt(column_dots(raw, raw))
         return point.value, slope.ravel()
 
-    def _done(self) -> bool:
-        if self._certified():
+    def _done(self, last: bool = False) -> bool:
+        if last or self.evaluations >= self.look_at:
+            self._look()
+        if self.excess <= self.gap:
             return True
         if self.evaluations < self.looked + _STALL_AFTER:
             return False
         self.looked, before, self.progress = self.evaluations, self.progress, self.best.value
         return self.progress > before * (1 - 0.01 * self.gap)
 
-    def _certified(self) -> bool:
+    def _look(self) -> None:
+        """Find out how far above the lower bound the best point is at most."""
         best = self.best
-        v = self.xp.sqrt(column_dots(best.pull, best.pull))
-        E = self.cross.T - best.Y.T @ best.BK
-        left = self.prior - best.Y.T @ best.H
-        bound = lower_bound(E, v, left, left - self.s * best.Y.T @ best.Y, self.s)
-        self.lower = max(self.lower, bound * self.unit)
-        return best.value * self.unit <= self.lower * (1 + self.gap)
+        if best.value < self.seen:
+            v = self.xp.sqrt(column_dots(best.pull, best.pull))
+            left = self.prior - best.Y.T @ best.H
+            E = self.cross.T - best.Y.T @ best.BK
+            bound = lower_bound(E, v, left, left - self.s * best.Y.T @ best.Y, self.s)
+            self.lower, self.seen = max(self.lower, bound * self.unit), best.value
+            self.excess = best.value * self.unit / self.lower - 1
+        # A look costs about as much as a step, and few steps halve the excess twice.
+        self.look_at = self.evaluations + max(1, int(np.log2(max(self.excess / self.gap, 1)) / _HALVINGS))
 
 
 def lower_bound(E: Array, v: Array, EC: Array, EKE: Array, s: float) -> float:
@@ -242,8 +282,10 @@ def lower_bound(E: Array, v: Array, EC: Array, EKE: Array, s: float) -> float:
     t = lambda_max gives lemma 6, and at the optimum v_i = |(Y E)_i| is best and the bound is exact.
     """
     v = _at_least(max(1e-6 * float(v.mean()), 1e-300), v)
-    gram = on_host((E / (v * s)) @ E.T)
-    return best_bound(gram, float(v.sum()), on_host(EC), on_host(EKE))  # small from here on
+    scaled = E / array_namespace(v).sqrt(v * s)
+    return best_bound(
+        on_host(scaled @ scaled.T), float(v.sum()), on_host(EC), on_host(EKE)
+    )  # small from here on
 
 
 def best_bound(gram: FloatArray, total: float, EC: FloatArray, EKE: FloatArray) -> float:

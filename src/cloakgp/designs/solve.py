@@ -16,6 +16,9 @@ from cloakgp.designs.solution import Solution
 from cloakgp.model.arrays import Array, column_dots, like, on_host
 from cloakgp.model.smoothers import Smoother
 
+ROUGH = 0.05
+"""Gap of an `mse` design that `posterior` starts from."""
+
 
 def mse(
     smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float, last: Solution | None = None
@@ -63,7 +66,7 @@ def denoised(
     smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float, last: Solution | None = None
 ) -> Solution:
     """Least weighted mean squared error of denoised predictions, given the noise to come."""
-    start = mse(smoother, weights, max(gap, 0.05), noise_variance)
+    start = mse(smoother, weights, ROUGH, noise_variance)
     assert start.reduce is not None
     return posterior(Target(smoother, weights), start.reduce, gap, noise_variance)
 

@@ -32,6 +32,7 @@ MOST_INDUCING = 10_000
 _CUT = 1e-10
 """Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
+_KEPT = 2**24  # numbers of features that are kept
 _SEED = 0  # public: the same X gives the same inducing inputs
 
 
@@ -190,7 +191,9 @@ class SparseRows:
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B times the prior covariance of the sums."""
-        H, _ = self.measured(B)
+        H = np.zeros((len(B), len(self.model.information)))
+        for rows, phi, _, n in self._blocks():
+            H += (B[:, rows] * n) @ phi.T
         product = np.empty_like(B)
         for rows, phi, D, n in self._blocks():
             product[:, rows] = (H @ phi + B[:, rows] * D) * n
@@ -224,6 +227,15 @@ class SparseRows:
         parts = [phi / D for _, phi, D, _ in self._blocks()]
         return np.hstack([self.model.T @ part for part in parts] if self._keeps_columns else parts)
 
+    @property
+    def _keeps_features(self) -> bool:
+        return self.keep and self.n_rows * len(self.model.information) <= _KEPT
+
+    @cached_property
+    def _features(self) -> FloatArray:
+        """(r, N) what every product with the covariance asks for."""
+        return np.hstack([self.model.features.at(self.inputs[rows].X) for rows in blocks(self.n_rows)])
+
     def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray | float, FloatArray | float]]:
         for rows in blocks(self.n_rows):
             yield rows, *self._at(rows)
@@ -231,5 +243,5 @@ class SparseRows:
     def _at(self, rows: slice | Rows) -> tuple[FloatArray, FloatArray | float, FloatArray | float]:
         """Features, D, and how many rows of y, at some rows."""
         some = self.inputs[rows]
-        phi = self.model.features.at(some.X)
+        phi = self._features[:, rows] if self._keeps_features else self.model.features.at(some.X)
         return phi, self.model.rest(some.X, phi, some.noise), some.group_counts

@@ -227,9 +227,8 @@ class Planner:
             B = B / self.rows_of_each
         smoother = smoother.on_host() if isinstance(smoother, OnDevice) else smoother
         mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
-        measurement = to_integers(
-            B, self.bounds, epsilon, delta, mu, groups=self.inputs.groups, people=self.people
-        )
+        more: Any = {"groups": self.inputs.groups, "people": self.people, "any_near": not solution.unbiased}
+        measurement = to_integers(B, self.bounds, epsilon, delta, mu, **more)
         noise_variance = measurement.noise_scale**2
         reconstruction = frozen(
             solution.reconstruction

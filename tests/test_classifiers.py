@@ -30,7 +30,7 @@ EXCLUDED = {
     "check_supervised_y_2d": "y is refused unless it is (N,): reshaping it would be a guess at private data",
     "check_fit_idempotent": FRESH,
 }
-BY_CHANCE = "check_classifier_data_not_an_array"  # compares the classes of two fits, which are mostly the same
+BY_CHANCE = "check_classifier_data_not_an_array"  # two fits have mostly the same classes
 
 
 def checked() -> PrivateGPClassifier:

@@ -173,14 +173,15 @@ def model_check(release: AnyRelease) -> ModelCheck | None:
 def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:
     """The released numbers with their noise, and the denoised ones, column by column.
 
-    Where the model was learned these two are the same; of yes and no, or counts, there are probabilities, or
-    rates, with their intervals. `X` is its test points; or, since a function has none
+    Where the model was learned these two are the same; of yes and no, classes, or counts, there are
+    probabilities, or rates, with their intervals. `X` is its test points; or, since a function has none
     of its own, where that is asked.
     """
     values, noise = release.released_at(X)
     columns = named_points(release, names, X)
     if isinstance(release, StagedRelease) and values.ndim > 1:
-        return columns | named_predictions(release, by_class(release.classes, values, noise_std=noise))
+        noises = {f"{one} noise_std": own for one, own in zip(release.classes, noise.T, strict=True)}
+        return columns | named_predictions(release, predictions(release, X) | noises)
     if outcome_of(release.plan) != REAL:
         return columns | named_predictions(release, predictions(release, X)) | {"noise_std": noise}
     columns |= {"released": values, "noise_std": noise}

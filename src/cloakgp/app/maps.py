@@ -10,8 +10,9 @@ from cloakgp.app.cache import Cache
 from cloakgp.app.current_request import current
 from cloakgp.app.errors import bad_input, public_work
 from cloakgp.app.releases import Releases
+from cloakgp.plans.opening import AnyRelease
 from cloakgp.plots import NEAR_PRIOR, Surface, plane, surface_of
-from cloakgp.plots.labels import numeric_inputs
+from cloakgp.plots.labels import classes_of, numeric_inputs
 from cloakgp.rows.chunks import spread_evenly
 from cloakgp.workflow.pictures import has_map
 
@@ -26,14 +27,15 @@ class Maps:
         self._releases = releases
         self._kept: Cache[dict[str, Any]] = Cache(32)
 
-    def get(self, release_id: str, coarse: bool) -> dict[str, Any]:
-        """The map of a release; a coarse one, to begin with, unless the fine one is there."""
+    def get(self, release_id: str, coarse: bool, of: str | None = None) -> dict[str, Any]:
+        """The map of a release, or of one of its classes; coarse at first, unless the fine one is there."""
         record = self._releases.get(release_id)
         release, names = self._releases.load(release_id), record["settings"]["inputs"]
         if not has_map(release, names):
             raise bad_input("this release has no map: it needs two inputs that are numbers, and no others.")
         current().doing = ("map", 0, 0)
-        coarse = coarse and not self._kept.has((release_id, False))
+        one = _class(release, of)
+        coarse = coarse and not self._kept.has((release_id, one, False))
 
         def make() -> dict[str, Any]:
             with public_work():
@@ -42,12 +44,21 @@ class Maps:
                     names=names,
                     output=record["settings"]["output"],
                     units=release.labels.units,
+                    of=one,
                     points=_COARSE if coarse else _FINE,
                 )
                 axes = plane(names, numeric_inputs(release.plan))
             return {"places": [axes.across, axes.up], "coarse": coarse, **_shown(surface)}
 
-        return self._kept.get((release_id, coarse), make)
+        return self._kept.get((release_id, one, coarse), make)
+
+
+def _class(release: AnyRelease, of: str | None) -> str | None:
+    """The class that is meant: the first if nobody says; none where there are no classes."""
+    named = [str(one) for one in classes_of(release)]
+    if of is not None and of not in named:
+        raise bad_input("of: must be one of the release's classes, or be left out where it has none.")
+    return of or next(iter(named), None)
 
 
 def _shown(surface: Surface) -> dict[str, Any]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from anyio import to_thread
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse
 from pydantic import ValidationError
@@ -48,14 +48,20 @@ def one(release_id: ReleaseId, person: Person, state: Server) -> dict[str, Any]:
 
 @router.get("/{release_id}/map", response_model=models.Map)
 def surface(
-    release_id: ReleaseId, person: Person, state: Server, work: Watched, coarse: bool = False
+    release_id: ReleaseId,
+    person: Person,
+    state: Server,
+    work: Watched,
+    coarse: bool = False,
+    of: Annotated[str | None, Query(max_length=100)] = None,
 ) -> dict[str, Any]:
     """A surface over two inputs: prediction, its uncertainty, and privacy's share of that.
 
-    With `coarse`, of few points, within about a second; ask again for the whole.
+    With `coarse`, of few points, within about a second; ask again for the whole. Of several classes, `of`
+    says whose probability is drawn: the first one's if absent.
     """
     with state.planning.heavy():
-        return state.maps.get(release_id, coarse)
+        return state.maps.get(release_id, coarse, of)
 
 
 @router.post(

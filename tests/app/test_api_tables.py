@@ -131,7 +131,9 @@ def test_classes_have_a_probability_each(clinic):
     names = ["nørd", "west", "elsewhere"]
     of = {"outcome": "classes", "classes": names, "output": "clinic", "inputs": ["age"]}
     missing = {"missing": "midpoint"}  # south is none of them
-    found = plan_and_release(clinic, "clinics", missing, **of, data="modes.csv", at={"points": [[30.0], [60.0]]})
+    found = plan_and_release(
+        clinic, "clinics", missing, **of, data="modes.csv", at={"points": [[30.0], [60.0]]}
+    )
     each = {one.pop("name"): one for one in found["by_class"]}
     assert list(each) == names
     assert found["denoised"] is None

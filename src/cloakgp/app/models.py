@@ -180,6 +180,8 @@ class Me(BaseModel):
     """Input columns of which a model can be learned."""
     most_cells: int
     """Of a box, where inputs are private."""
+    most_classes: int
+    """That outcomes may be one of."""
 
 
 class Defaults(BaseModel):

@@ -74,7 +74,8 @@ export const api = {
 
   releases: () => get("/api/releases"),
   releaseOf: (id) => get(`/api/releases/${part(id)}`),
-  mapOf: (id, coarse, options) => get(`/api/releases/${part(id)}/map?coarse=${coarse}`, options),
+  mapOf: (id, coarse, of, options) =>
+    get(`/api/releases/${part(id)}/map?coarse=${coarse}${of ? `&of=${part(of)}` : ""}`, options),
   predict: (id, request) => post(`/api/releases/${part(id)}/predict`, request),
   verify: (id) => get(`/api/releases/${part(id)}/verify`),
   download: (id, what) => `/api/releases/${part(id)}/${what}`,

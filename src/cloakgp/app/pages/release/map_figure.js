@@ -33,6 +33,8 @@ export function mapFigure(release) {
   const inputs = columnsIn(release);
   let view = "prediction";
   let map = null;
+  let of = null; // a class, where there are several
+  let turn = 0;
 
   function show() {
     if (!map) return;
@@ -49,9 +51,12 @@ export function mapFigure(release) {
   }
 
   async function load() {
+    const mine = ++turn;
     try {
       for (const coarse of [true, false]) {
-        map = await watched((options) => api.mapOf(release.id, coarse, options), progress.show, leaving.signal);
+        const found = await watched((options) => api.mapOf(release.id, coarse, of, options), progress.show, leaving.signal);
+        if (mine !== turn) return; // of another class
+        map = found;
         show();
         if (!map.coarse) return;
       }
@@ -66,6 +71,10 @@ export function mapFigure(release) {
   };
   const root = h("div", { class: "map" }, choice("What to draw", VIEWS, view, take, { hideLegend: true }), progress, trouble, chart, hint);
   root.show = load;
+  root.choose = (name) => {
+    of = name;
+    load();
+  };
   root.done = () => {
     leaving.abort();
     chart.done();

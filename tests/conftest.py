@@ -27,8 +27,9 @@ settings.load_profile("cloakgp")
 class Luck:
     """Noise that a test or a fixture draws, from a seed that is its name.
 
-    The same in every run and in any order: a test that fails by chance teaches people to look away. The tests of
-    the noise itself, in the folders `private` and `privacy`, have OpenDP's, and so has what runs in other processes.
+    The same in every run and in any order: a test that fails by chance teaches people to look away. The
+    tests of the noise itself, in the folders `private` and `privacy`, have OpenDP's, and so has what runs
+    in other processes.
     """
 
     rng: np.random.Generator | None = None

@@ -98,7 +98,9 @@ class Overheard:
         async def keep(message: Any) -> None:
             nonlocal is_json
             if message["type"] == "http.response.start":
-                is_json = any(name == b"content-type" and b"json" in text for name, text in message["headers"])
+                is_json = any(
+                    name == b"content-type" and b"json" in text for name, text in message["headers"]
+                )
             elif is_json and message["type"] == "http.response.body":
                 parts.append(message.get("body", b""))
                 if not message.get("more_body"):

@@ -150,7 +150,8 @@ class Settings(Written):
     mean: Number | None = None
     at: Annotated[str, Field(pattern=r"^grid:[0-9]{1,4}$")] | Points
     epsilon: Epsilon
-    delta: Delta
+    delta: Delta | None = None
+    """If absent, the largest power of ten below 1 / (10 n), where n is the rows, or the people."""
     design: Literal["mse", "posterior", "max", "volume"] = defaults.DESIGN
     kind: Literal["predictions", "function"] = defaults.KIND
     inducing: Annotated[int, Field(ge=1, le=limits.INDUCING)] | None = None

@@ -24,8 +24,8 @@ from cloakgp.rows.parquet import joined
 
 CHUNK = 2**16
 """Rows of one task."""
-STEP = 2**12
-"""Rows of a task that are worked on at once."""
+STEP = 2**9
+"""Rows of a task that are worked on at once: what is made of them stays in the processor's cache."""
 
 T = TypeVar("T")
 

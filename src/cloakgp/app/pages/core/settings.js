@@ -3,7 +3,7 @@
 import { missing } from "./missing.js";
 import { atOf, boundsOf, classNamesOf, inducingOf, inputsOf, kernelOf, outputOf, short, writtenOf } from "./draft_parts.js";
 import { isChance } from "./outcomes.js";
-import { protectSettings } from "./protection.js";
+import { deltaOf, protectSettings } from "./protection.js";
 import { typed } from "./typed.js";
 
 export function settingsOf(d) {
@@ -22,7 +22,7 @@ function allSettings(d) {
     ...writtenOf(d),
     at: atOf(d),
     epsilon: d.epsilon,
-    delta: typed(d.delta),
+    delta: deltaOf(d),
     ...protectSettings(d),
     ...(d.model === "learn" ? { model: "learn", ...(d.given ? { given: d.given } : {}) } : kernelSettings(d)),
   };
@@ -41,5 +41,8 @@ function kernelSettings(d) {
     ...(d.protect === "rows" ? {} : { design: d.design, kind: d.kind, inducing: inducingOf(d) }),
   };
 }
+
+// Whether the error can be forecast and not more, since a model is learned or rows are not seen.
+export const isForecast = (settings) => settings.model === "learn" || settings.protect === "rows";
 
 export const sameSettings = (one, other) => JSON.stringify(one) === JSON.stringify(other);

@@ -355,7 +355,7 @@ class AskMap(_Asked):
     """Whether these are longitude and latitude."""
     held: Annotated[dict[Column, Cell], Field(max_length=COLUMNS)] = Field(default_factory=dict)
     coarse: bool = False
-    """Of few points, within about a second, unless the whole is there; ask again for that."""
+    """Of few points, without privacy's share, unless the whole is there; ask again for that."""
 
 
 class Refusal(BaseModel):
@@ -653,6 +653,7 @@ class Map(BaseModel):
     held: dict[str, float | str]
     """What the other inputs are held at."""
     views: dict[Literal["prediction", "uncertainty", "privacy"], MapView]
+    """All three; the first two, of one that is coarse."""
 
 
 class Released(BaseModel):

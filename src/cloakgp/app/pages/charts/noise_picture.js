@@ -22,7 +22,7 @@ import {
 const LINE = ["expected error", "hardly more known than before"];
 const OWN = "even without privacy noise";
 
-function noiseByInput(answer, sample, [input], unit, { height = 360 } = {}) {
+function noiseByInput(answer, sample, [input], unit, { height = 360, isForecast } = {}) {
   const { x: at, pick } = sorted(answer);
   const x = placed(input, at);
   const [error, noise, own, unknown] = [answer.expected_error, answer.noise_std, answer.gp_std, answer.unknown].map(pick);
@@ -39,7 +39,7 @@ function noiseByInput(answer, sample, [input], unit, { height = 360 } = {}) {
   });
   return (c) => {
     const traces = runs(x, error, unknown).map((run) => line(c, run, c.public, LINE, { filled: true }));
-    traces.push(thin(c, noise, "privacy noise alone", 2, c.private, "dash"), thin(c, own, OWN, 3, c.soft, "dot"));
+    traces.push(thin(c, noise, isForecast ? "of which privacy noise" : "privacy noise in what is released", 2, c.private, "dash"), thin(c, own, OWN, 3, c.soft, "dot"));
     if (sample?.length) traces.push(rug(c, placed(input, column(sample, 0)), -0.035 * top));
     const shape = axes(c, { x: input.name, y: unit, height });
     shape.yaxis.range = [-0.06 * top, top];

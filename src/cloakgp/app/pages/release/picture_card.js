@@ -23,11 +23,16 @@ const KINDS = [
   ["released", "released"],
   ["noise_std", "noise"],
 ];
-const STAGED = {
-  1: "Line: the prediction. Band: where the curve lies with probability 95 %.",
+const CURVES = [
+  ["denoised", "prediction"],
+  ["released", "what was released"],
+];
+const CURVE_HINTS = {
+  denoised: "Line: the prediction. Band: where the curve lies with probability 95 %, if the model is right.",
+  released:
+    "Thin: what was released, with the privacy noise as bars of one std. Bold: the prediction, which a reader makes of it, knowing the law of the noise.",
 };
 const HINTS = {
-  1: "Thin: what was released, with the privacy noise as bars of one std. Bold: what a reader makes of it, knowing the law of the noise.",
   2: "Large circles are large values; at faint ones hardly more is known than before the release.",
 };
 const LEVELS = "What is predicted, and where it lies with probability 95 %.";
@@ -41,20 +46,32 @@ export function pictureCard(release) {
   const hasLevels = inputs.some((input) => input.kind === "level");
   const surface = release.has_map ? mapFigure(release) : null;
   const isMap = !surface && names.length === 2 && !splitByLevel(inputs); // of levels: points, one by one
-  const drawn = (release.stages && STAGED[names.length]) || HINTS[names.length];
-  const plainHint = drawn && drawn + (release.inputs_sample?.length ? SHOWN[names.length] : "");
-  const hint = surface ? null : hasLevels && !isMap && names.length < 3 ? LEVELS : plainHint;
+  const isCurve = names.length === 1 && !hasLevels;
+  const hint = h("p", { class: "hint" });
   let which = release.denoised ? "denoised" : "released";
+  let questions = null;
 
-  function show(asked) {
+  function say() {
+    const drawn = isCurve ? CURVE_HINTS[which] : HINTS[names.length];
+    const plainHint = drawn && drawn + (release.inputs_sample?.length ? SHOWN[names.length] : "");
+    const words = surface ? null : hasLevels && !isMap && names.length < 3 ? LEVELS : plainHint;
+    hint.hidden = !words;
+    hint.textContent = words ?? "";
+  }
+
+  function show(asked = questions) {
+    questions = asked;
     if (surface) return; // it has what it needs
+    say();
     const picture = releasePicture(release, which, asked);
     if (picture) chart.show(picture);
     else chart.hidden = true;
   }
 
+  // What came out as it did is one click away; in stages, it is the prediction.
   function chooseNumbers() {
-    const shown = (release.stages ? STAGED_KINDS : KINDS).filter(([key]) => release[key]);
+    const kinds = isCurve ? CURVES : release.stages ? STAGED_KINDS : KINDS;
+    const shown = kinds.filter(([key]) => release[key]);
     const take = (value) => {
       which = value;
       show();
@@ -78,13 +95,14 @@ export function pictureCard(release) {
         tip("verified"),
       ),
     ),
-    isMap ? chooseNumbers() : null,
+    isMap || (isCurve && !release.stages && release.denoised) ? chooseNumbers() : null,
     surface ?? chart,
-    hint ? h("p", { class: "hint" }, hint) : null,
+    hint,
     releasedNumbers(release),
   );
   root.show = show;
   root.done = () => (surface ?? chart).done();
+  say();
   surface?.show();
   return root;
 }

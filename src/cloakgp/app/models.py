@@ -142,7 +142,8 @@ class Settings(Written):
     mean: Number | None = None
     at: Annotated[str, Field(pattern=r"^grid:[0-9]{1,4}$")] | Points
     epsilon: Epsilon
-    delta: Delta
+    delta: Delta | None = None
+    """If absent, the largest power of ten below 1 / (10 n), where n is the rows, or the people."""
     design: Literal["mse", "posterior", "max", "volume"] = defaults.DESIGN
     kind: Literal["predictions", "function"] = defaults.KIND
     inducing: Annotated[int, Field(ge=1, le=limits.INDUCING)] | None = None
@@ -344,6 +345,19 @@ class AskPredictions(_Asked):
     include_noise: bool = False
 
 
+class AskMap(_Asked):
+    """Which two inputs are across and up, and where the others are held; all as suggested, if absent."""
+
+    model_config = _example(coordinates=["lon", "lat"], geographic=True, held={"bedrooms": 3.0}, coarse=True)
+
+    coordinates: Annotated[list[Column], Field(min_length=2, max_length=2)] | None = None
+    geographic: bool | None = None
+    """Whether these are longitude and latitude."""
+    held: Annotated[dict[Column, Cell], Field(max_length=COLUMNS)] = Field(default_factory=dict)
+    coarse: bool = False
+    """Of few points, within about a second, unless the whole is there; ask again for that."""
+
+
 class Refusal(BaseModel):
     """Why a request was not granted."""
 
@@ -458,23 +472,34 @@ class Preview(BaseModel):
     points: list[list[float]]
     noise_std: list[float]
     gp_std: list[float]
-    expected_error: list[float] | None
-    """Where the model will be learned: std of what will be unknown. The summary is about it."""
+    expected_error: list[float]
+    """Std of what a reader will be off by, privacy and model together; a forecast, if that is learned."""
+    unknown: list[bool]
+    """Where hardly more will be known than before."""
     summary: NoiseSummary
+    error_summary: NoiseSummary
+    """Of the expected error; the other is of the privacy noise."""
     certificate: dict[str, Any] | None
+    """Null unless a plan was made for just this promise."""
     promise: list[str]
-    fades_at: float
+    epsilon: float
+    delta: float
+    """As asked, or the default."""
     milliseconds: int
     exact: bool
     rough: bool
-    """Of some rows and points only; ask again, and not for a rough one."""
+    """About; ask again, and not for a rough one."""
 
 
 class CurvePoint(BaseModel):
     epsilon: float
     rms: float
     largest: float
+    """Of the expected error."""
+    noise_rms: float
+    """Of the privacy noise alone."""
     paper_rms: float | None
+    """Of the privacy noise by the paper's method."""
 
 
 class Designs(BaseModel):
@@ -493,6 +518,8 @@ class Plan(BaseModel):
     settings: dict[str, Any]
     certificate: dict[str, Any]
     summary: NoiseSummary
+    error_summary: NoiseSummary | None = None
+    """Of the expected error; absent from plans of earlier versions."""
     created: str
     by: str
 
@@ -581,7 +608,6 @@ class Release(BaseModel):
     upper: list[float] | None = None
     columns: list[InputColumn] | None = None
     """What the inputs are, where that is known."""
-    fades_at: float | None = None
     unknown: list[bool] | None = None
     """Where hardly more is known than before the release: privacy noise and model together."""
     model_check: ModelCheck | None = None
@@ -616,6 +642,8 @@ class Map(BaseModel):
     up: list[float]
     aspect: float | None
     """How long a unit up is drawn, in units across; null if that is of no matter."""
+    geographic: bool
+    """Whether they are longitude and latitude."""
     near_prior: list[list[float]]
     """Total std as a share of the prior's."""
     unknown_from: float

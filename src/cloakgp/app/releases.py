@@ -20,10 +20,12 @@ from cloakgp.app.folder import Folder
 from cloakgp.app.learned import density_of, learned_tables
 from cloakgp.app.public_inputs import as_points, columns_shown
 from cloakgp.app.receipts import receipt_of
+from cloakgp.ledger import Ledger
 from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyRelease
-from cloakgp.plots import FADED, is_unknown
+from cloakgp.plots import is_unknown
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.verification import verify
 from cloakgp.workflow import releases as release_files
@@ -193,7 +195,7 @@ class Releases:
 
     def _with_arrays(self, release_id: str) -> dict[str, Any]:
         record, release = self.get(release_id), self.load(release_id)
-        with public_work():
+        with public_work(), one_blas_thread():
             where = release_files.default_points(release)
             released, noise = release.released_at(where)
             denoised = release_files.can_denoise(release)
@@ -212,15 +214,13 @@ class Releases:
         ):
             numbers[name] = found[own].tolist() if found else None
         known = known_columns(release)
-        low, high = record["settings"]["bounds"]
         return {
             **shown(record),
             **numbers,
             **learned,
-            "fades_at": FADED * (high - low),
             "unknown": unknown,
             "model_check": None if check is None else {"fits": check.fits, "words": check.words},
-            "has_map": has_map(release, record["settings"]["inputs"]),
+            "has_map": has_map(release, record["settings"]["inputs"], coordinates=()),  # of any two
             "points": where.tolist(),
             "columns": None if known is None else columns_shown(known),
             "inputs_sample": X[picked].tolist(),
@@ -232,7 +232,7 @@ class Releases:
     ) -> dict[str, list[float]]:
         """Mean, std and interval anywhere; the same question has the same answer for ever."""
         release = self.load(release_id)
-        with public_work():
+        with public_work(), one_blas_thread():
             X = as_points(known_columns(release), points, release_files.n_inputs(release))
             found = release_files.predictions(release, X, level, include_noise)
             if not all(np.isfinite(values).all() for values in found.values()):
@@ -253,20 +253,22 @@ class Releases:
     def picture(self, release_id: str, kind: str) -> bytes:
         """The most telling picture, as .png, .svg or .pdf."""
         settings, release = self.get(release_id)["settings"], self.load(release_id)
-        with public_work(), _drawing, _names_as_they_are():
+        with public_work(), _drawing, _names_as_they_are(), one_blas_thread():
             return release_pictures(release, settings["inputs"], settings["output"])[0].encoded(kind)
 
-    def report(self, release_id: str) -> str:
-        """The report, as HTML."""
+    def report(self, release_id: str, ledger: Ledger | None) -> str:
+        """The report, as HTML; with what is left of the budget, if there is a ledger to ask."""
         record = self.get(release_id)
         settings = record["settings"]
+        spends = None if ledger is None else len(ledger.balance(record["dataset"]).events)
 
         def draw() -> str:
-            with public_work(), _drawing, _names_as_they_are():
+            with public_work(), _drawing, _names_as_they_are(), one_blas_thread():
                 title = record.get("labels", {}).get("title", record["name"])
-                return report.html(self._file(record), settings["inputs"], settings["output"], title=title)
+                columns = settings["inputs"], settings["output"]
+                return report.html(self._file(record), *columns, title=title, ledger=ledger)
 
-        return self._reports.get(release_id, draw)
+        return self._reports.get((release_id, spends), draw)
 
     def verified(self, release_id: str) -> dict[str, Any]:
         """Whether the release file keeps what it promises; worked out once for each state of the file."""

@@ -28,7 +28,7 @@ from cloakgp.plans import out_of_core
 from cloakgp.plans.comparison import Comparison, compare
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
-from cloakgp.plans.preview import Preview, preview
+from cloakgp.plans.preview import Foreseen, Preview, preview
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
 from cloakgp.progress import Progress
 from cloakgp.rows.inputs import PublicInputs, as_points
@@ -86,7 +86,7 @@ class Planner:
             self.__dict__.pop("inputs", None)
         self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
         self.last: dict[str, Plan] = {}  # of each design, for previews
-        self.linked: dict[str, tuple[FloatArray, FloatArray, FloatArray]] = {}
+        self.foreseen: dict[str, tuple[Plan, Foreseen]] = {}
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -181,7 +181,6 @@ class Planner:
         expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
         made = self._planned(epsilon, delta, design, calibration, gap, expected_mu)
         self.last[design] = made
-        self.linked.pop(design, None)
         return made
 
     def preview(
@@ -228,9 +227,8 @@ class Planner:
             B = B / self.rows_of_each
         smoother = smoother.on_host() if isinstance(smoother, OnDevice) else smoother
         mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
-        measurement = to_integers(
-            B, self.bounds, epsilon, delta, mu, groups=self.inputs.groups, people=self.people
-        )
+        more: Any = {"groups": self.inputs.groups, "people": self.people, "any_near": not solution.unbiased}
+        measurement = to_integers(B, self.bounds, epsilon, delta, mu, **more)
         noise_variance = measurement.noise_scale**2
         reconstruction = frozen(
             solution.reconstruction

@@ -12,7 +12,7 @@ be published.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,8 +24,8 @@ from cloakgp.errors import ArgumentError
 from cloakgp.kernels.base import Constant, Kernel, Sum
 from cloakgp.model.outcome import CHANCES, YES_NO
 from cloakgp.plans.functions import FunctionRelease
-from cloakgp.plans.opening import AnyRelease
-from cloakgp.plans.staged import StagedRelease
+from cloakgp.plans.opening import AnyPlan, AnyRelease
+from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots.labels import classes_of, columns_of, numeric_inputs, outcome_of, predicted_words
 from cloakgp.plots.number_words import nice_ticks, tick_words
@@ -110,6 +110,7 @@ def surface_of(
     release: AnyRelease,
     *,
     coordinates: Sequence[str] | None = None,
+    geographic: bool | None = None,
     held: Mapping[str, Any] | None = None,
     units: str = "",
     names: Sequence[str] | None = None,
@@ -126,6 +127,9 @@ def surface_of(
     coordinates : (str, str), optional
         Names of longitude and latitude, or of any two inputs: across and up. If absent they are recognised by
         their names (lon, long, lng or longitude; lat or latitude; easting and northing), or the first two.
+    geographic : bool, optional
+        Whether the two are longitude and latitude, so that a degree up is drawn as long as it is. If absent,
+        those that are given or recognised are.
     held : mapping of names to values, optional
         Where the other inputs are held; at their medians or first levels if absent.
     units : str
@@ -147,6 +151,8 @@ def surface_of(
     if names is None:
         names = [f"x{place + 1}" for place in range(width)] if columns is None else columns.names
     axes = plane(names, numeric_inputs(plan), coordinates)
+    if geographic is not None:
+        axes = replace(axes, degrees=geographic, metres=axes.metres and not geographic)
     (west, east), (south, north) = (_range(release, place) for place in (axes.across, axes.up))
     aspect = axes.aspect(south, north)
     n, m = _sizes(points, (east - west, (north - south) * aspect) if aspect else None)
@@ -202,7 +208,7 @@ def prior_std(release: AnyRelease, X: FloatArray, which: int | None = None) -> F
     The level is soon known, and says nothing of one place rather than of another; so it does not count.
     """
     if not isinstance(release, StagedRelease):
-        return np.sqrt(_varying(release.plan.gp.kernel, X))
+        return prior_std_of_plan(release.plan, X)
     learned = release.learned
     if isinstance(learned, ClassLearned):
         learned = learned.each[which or 0]
@@ -213,6 +219,20 @@ def prior_std(release: AnyRelease, X: FloatArray, which: int | None = None) -> F
     means, variances, _ = learned.link.moments(np.full_like(each, level), each, learned.noise)
     apart = means - learned.weights @ means
     return np.asarray(np.sqrt(learned.weights @ (variances + apart**2)))
+
+
+def prior_std_of_plan(plan: AnyPlan, X: FloatArray) -> FloatArray:
+    """(n,) the same before a release: of the one model with the covariances of all that may be learned."""
+    varying = _varying(plan.gp.kernel, X)
+    link = plan.rule.link if isinstance(plan, StagedPlan) else None
+    if link is None:
+        return np.sqrt(varying)
+    return np.sqrt(link.moments(np.zeros(len(X)), varying, plan.gp.noise)[1])
+
+
+def will_be_unknown(plan: AnyPlan, X: FloatArray, expected_error: FloatArray) -> NDArray[np.bool_]:
+    """(n,) whether nothing to speak of will be learned at X, where a plan expects this error."""
+    return np.asarray(expected_error >= NEAR_PRIOR * prior_std_of_plan(plan, X))
 
 
 def _varying(kernel: Kernel, X: FloatArray) -> FloatArray:

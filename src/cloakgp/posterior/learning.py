@@ -10,9 +10,9 @@ become a posterior, and predictions a mixture over those that hold its weight.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -28,10 +28,12 @@ from cloakgp.model.windows import RowMeans
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
+from cloakgp.progress import Progress
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import as_points
 from cloakgp.rows.merging import Inputs
 
+T = TypeVar("T")
 _KEPT = 10  # settings that predictions are made with
 _SHOWN = 12  # lines of a table
 _HALVINGS = 60  # of an interval, for a quantile: to the last bits
@@ -67,12 +69,9 @@ class Learned:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
         X = self._points(X)
         if not (return_std or return_cov):
-            return self._mixed([posterior.predict(X) for posterior in self.posteriors])[0]
-        extra = self._observation(include_noise)
-        found = [
-            posterior.predict(X, return_std=return_std, return_cov=return_cov)
-            for posterior in self.posteriors
-        ]
+            return self._mixed(self._each(lambda posterior: posterior.predict(X)))[0]
+        extra, asked = self._observation(include_noise), {"return_std": return_std, "return_cov": return_cov}
+        found = self._each(lambda posterior: posterior.predict(X, **asked))
         mean, apart = self._mixed([one for one, _ in found])
         if return_std:
             variances = np.array([std**2 for _, std in found])
@@ -80,6 +79,15 @@ class Learned:
         covariance = np.einsum("s,sij->ij", self.weights, np.array([cov for _, cov in found]))
         covariance += np.einsum("s,si,sj->ij", self.weights, apart, apart)
         return mean, covariance + extra * np.eye(len(mean))
+
+    def _each(self, ask: Callable[[Posterior], T]) -> list[T]:
+        """What each model says; they may be many, and each takes a while when it is first asked."""
+        found = []
+        with Progress("models", len(self.posteriors)) as progress:
+            for posterior in self.posteriors:
+                found.append(ask(posterior))
+                progress.advance()
+        return found
 
     def _points(self, X: Any) -> FloatArray:
         return as_points(X, "X", self.posteriors[0].n_columns, self.columns)
@@ -97,7 +105,7 @@ class Learned:
     def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
         """(n, 2) within which f lies at `X`, with this probability: quantiles of the mixture."""
         extra, X = self._observation(include_noise), self._points(X)
-        found = [posterior.predict(X, return_std=True) for posterior in self.posteriors]
+        found = self._each(lambda posterior: posterior.predict(X, return_std=True))
         means, stds = (np.array(each) for each in zip(*found, strict=True))
         return mixture_quantiles(self.weights, means, np.sqrt(stds**2 + extra), check_level(level)).T
 
@@ -105,9 +113,7 @@ class Learned:
         """Std at `X` by its causes; not knowing the model counts as due to privacy."""
         X = self._points(X)
         given = self.predict(X, return_std=True)[1] ** 2
-        known = np.array(
-            [posterior.uncertainty(X, include_noise=False).gp ** 2 for posterior in self.posteriors]
-        )
+        known = np.array(self._each(lambda posterior: posterior.known_variance(X)))
         gp = np.minimum(self.weights @ known, given)
         observation = np.full(len(given), self._observation(include_noise))
         return Uncertainty(

@@ -107,9 +107,9 @@ class SparseLinks:
     """phi(x)' H' with H = B phi', and H H' + B D B'."""
 
     def __init__(self, gp: GP, inputs: Inputs, B: FloatArray) -> None:
-        self._gp, self._inputs = gp, inputs
         model = sparse_model(gp, inputs, inputs.X[:1])
-        self._features = model.features
+        self._features, self._approximation = model.features, gp.approximation
+        self._information = model.information
         self.width = len(model.features.Z)
         self._H, own = SparseRows(model, inputs).measured(B)
         self.covariance: FloatArray = self._H @ self._H.T + own
@@ -119,7 +119,8 @@ class SparseLinks:
         return link
 
     def known_variance(self, X: FloatArray) -> FloatArray:
-        variance: FloatArray = sparse_model(self._gp, self._inputs, X).posterior_variance
+        model = SparseGP(self._features, self._approximation, self._information, X)
+        variance: FloatArray = model.posterior_variance
         return variance
 
 

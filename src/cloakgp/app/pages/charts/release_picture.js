@@ -41,8 +41,7 @@ function releaseByInput(release, asked) {
   const noise = pick(release.noise_std);
   const denoised = pick(release.denoised);
   const [lower, upper] = [pick(release.lower), pick(release.upper)];
-  // Where hardly more is known than before the release; by the noise alone, where nobody can tell.
-  const unknown = pick(release.unknown) ?? noise.map((value) => value >= release.fades_at);
+  const unknown = pick(release.unknown) ?? x.map(() => false); // where hardly more is known than before
   return (c) => {
     const traces = [];
     if (lower) traces.push(...band(c, x, lower, upper, alpha(c.free, 0.2), "95 % band"));
@@ -113,7 +112,7 @@ function releaseMap(release, which) {
   const inputs = columnsIn(release);
   const output = predicted(release.settings);
   const values = release[which];
-  const certain = which === "noise_std" ? null : clarity(release.noise_std, release.fades_at);
+  const certain = which === "noise_std" || !release.unknown ? null : clarity(release.unknown);
   return (c, width) => {
     const low = Math.min(...values);
     const span = Math.max(...values) - low || 1;
@@ -148,7 +147,7 @@ function releaseMap(release, which) {
     return {
       traces,
       layout: shape,
-      words: `Map of ${output} at ${values.length} points, from ${short(low)} to ${short(low + span)}. Faint circles carry much noise.`,
+      words: `Map of ${output} at ${values.length} points, from ${short(low)} to ${short(low + span)}. At faint circles hardly more is known than before.`,
     };
   };
 }

@@ -125,8 +125,8 @@ export function colourBar(c, text, width) {
     : bar;
 }
 
-export const clarity = (noise, limit) =>
-  noise.map((value) => Math.max(0.06, Math.min(1, 1.15 - value / limit)));
+// Faint where hardly more is known than before.
+export const clarity = (unknown) => unknown.map((is) => (is ? 0.12 : 0.95));
 
 export function dots(c, sample, columns) {
   return {

@@ -2,7 +2,7 @@
 
 import { atOf, boundsOf, canLearn, exactRows, inducingOf, inputsOf, kernelOf, mostInducing, needsInducing, outputOf } from "./draft_parts.js";
 import { count } from "./format.js";
-import { extentOf, extentTrouble, wholeOf } from "./protection.js";
+import { deltaOf, extentOf, extentTrouble, wholeOf } from "./protection.js";
 import { session } from "./session.js";
 import { numberTrouble, typed } from "./typed.js";
 
@@ -67,7 +67,7 @@ export const missing = {
     return trouble ?? (atOf(d) ? null : "Say where predictions are wanted.");
   },
   budget: (d) => {
-    const delta = typed(d.delta);
+    const delta = deltaOf(d);
     if (!(d.epsilon > 0)) return "Epsilon must be above 0.";
     return delta > 0 && delta < 1 ? null : "Delta must lie between 0 and 1.";
   },

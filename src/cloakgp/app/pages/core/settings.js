@@ -2,7 +2,7 @@
 
 import { missing } from "./missing.js";
 import { atOf, boundsOf, inducingOf, inputsOf, kernelOf, outputOf, short, writtenOf } from "./draft_parts.js";
-import { protectSettings } from "./protection.js";
+import { deltaOf, protectSettings } from "./protection.js";
 import { typed } from "./typed.js";
 
 export function settingsOf(d) {
@@ -21,7 +21,7 @@ function allSettings(d) {
     ...writtenOf(d),
     at: atOf(d),
     epsilon: d.epsilon,
-    delta: typed(d.delta),
+    delta: deltaOf(d),
     ...protectSettings(d),
     ...(d.model === "learn" ? { model: "learn", ...(d.given ? { given: d.given } : {}) } : kernelSettings(d)),
   };
@@ -37,5 +37,8 @@ function kernelSettings(d) {
     ...(d.protect === "rows" ? {} : { design: d.design, kind: d.kind, inducing: inducingOf(d) }),
   };
 }
+
+// Whether the error can be forecast and not more, since a model is learned or rows are not seen.
+export const isForecast = (settings) => settings.model === "learn" || settings.protect === "rows";
 
 export const sameSettings = (one, other) => JSON.stringify(one) === JSON.stringify(other);

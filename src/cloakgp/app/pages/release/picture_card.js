@@ -28,7 +28,7 @@ const STAGED = {
 };
 const HINTS = {
   1: "Thin: what was released, with the privacy noise as bars of one std. Bold: what a reader makes of it, knowing the law of the noise.",
-  2: "Large circles are large values; faint ones carry so much noise that they say little.",
+  2: "Large circles are large values; at faint ones hardly more is known than before the release.",
 };
 const LEVELS = "What is predicted, and where it lies with probability 95 %.";
 const SHOWN = { 1: " Ticks: the inputs, which are public.", 2: " Dots: the inputs, which are public." };

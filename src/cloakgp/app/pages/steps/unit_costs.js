@@ -5,10 +5,8 @@ import { draft } from "../core/draft.js";
 import { boundsOf, canLearn, inputsOf, outputOf, writtenOf } from "../core/draft_parts.js";
 import { number, percent } from "../core/format.js";
 import { missing } from "../core/missing.js";
-import { protectSettings, sizeOf } from "../core/protection.js";
+import { deltaOf, protectSettings } from "../core/protection.js";
 import { session } from "../core/session.js";
-import { safeDelta } from "../core/starting_values.js";
-import { typed } from "../core/typed.js";
 import { watched } from "../core/watched.js";
 import { debounce } from "../ui/debounce.js";
 import { fill, h } from "../ui/dom.js";
@@ -27,7 +25,7 @@ function asked(d) {
     model: "learn",
     at: `grid:${PER_AXIS[inputsOf(d).length - 1]}`,
     epsilon: d.epsilon ?? session.get().defaults.epsilon,
-    delta: typed(d.delta) ?? Number(safeDelta(sizeOf(d))),
+    delta: deltaOf(d),
     ...protectSettings(d),
   };
 }
@@ -38,7 +36,7 @@ export function unitCosts(place) {
 
   async function error(settings, signal) {
     const key = JSON.stringify(settings);
-    if (!known.has(key)) known.set(key, (await watched((options) => api.roughPreview(settings, options), () => {}, signal)).summary);
+    if (!known.has(key)) known.set(key, (await watched((options) => api.roughPreview(settings, options), () => {}, signal)).error_summary);
     return known.get(key);
   }
 

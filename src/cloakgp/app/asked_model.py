@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from cloakgp.app import limits, models
@@ -59,5 +61,5 @@ def plan_of_rows(asked: models.Settings, size: int) -> RowsPlan:
         where = np.asarray(as_points(grid.columns, asked.at.points, len(grid.axes)))
     points.check_number("at", len(where), limits.POINTS)
     gp = learned_gp(asked) if asked.kernel is None else described_gp(asked)
-    promise = {"epsilon": asked.epsilon, "delta": asked.delta}
+    promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta}
     return gp.plan_rows(grid, size, where, max_rows=asked.max_rows, **promise)

@@ -400,11 +400,12 @@ def full_scale_sensitivity(q: int, y_bits: int, matrix_bits: int) -> int:
     return longest << y_bits
 
 
-def largest_squared_norm(matrix: IntArray) -> int:
-    """Largest squared column norm, exactly."""
+def largest_squared_norm(matrix: IntArray, real: FloatArray | None = None) -> int:
+    """Largest squared column norm, exactly; `real` is the same matrix in float64, if there is one."""
     if matrix.size == 0:
         return 0
-    real = matrix.astype(np.float64)
+    if real is None:
+        real = matrix.astype(np.float64)
     approximate = np.einsum("ij,ij->j", real, real)
     # A sum of q squares in float64 is within a factor 1 +- (q + 3) 2^-53 of the exact one, so the longest
     # column is among these, and below that bar no int64 partial sum can wrap; above it, Python integers.

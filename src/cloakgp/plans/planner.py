@@ -12,6 +12,7 @@ import numpy as np
 from cloakgp import calibration as calibrate
 from cloakgp import checks, designs
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.designs.any_noise import AnyNoise
 from cloakgp.designs.posterior import denoised_error, denoising_gain
 from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
@@ -27,7 +28,7 @@ from cloakgp.plans import out_of_core
 from cloakgp.plans.comparison import Comparison, compare
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
-from cloakgp.plans.preview import Preview, preview
+from cloakgp.plans.preview import Foreseen, Preview, preview
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
 from cloakgp.progress import Progress
 from cloakgp.rows.inputs import PublicInputs, as_points
@@ -85,7 +86,7 @@ class Planner:
             self.__dict__.pop("inputs", None)
         self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
         self.last: dict[str, Plan] = {}  # of each design, for previews
-        self.linked: dict[str, tuple[FloatArray, FloatArray, FloatArray]] = {}
+        self.foreseen: dict[str, tuple[Plan, Foreseen]] = {}
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -180,7 +181,6 @@ class Planner:
         expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
         made = self._planned(epsilon, delta, design, calibration, gap, expected_mu)
         self.last[design] = made
-        self.linked.pop(design, None)
         return made
 
     def preview(
@@ -307,12 +307,17 @@ class Planner:
 
     def _solution(self, design: str, gap: float, noise_variance: float) -> Solution:
         """The design; only `posterior` depends on the noise to come."""
-        weights = self.weights_for(design)
         if design == "posterior":
-            return designs.solve(design, self.scaled, weights, gap, noise_variance)
+            return self._posteriors.solve(gap, noise_variance)
         if (design, gap, "") not in self.solved:
+            weights = self.weights_for(design)
             self.solved[design, gap, ""] = designs.solve(design, self.scaled, weights, gap, noise_variance)
         return self.solved[design, gap, ""]
+
+    @cached_property
+    def _posteriors(self) -> AnyNoise:
+        start = self._solution("mse", designs.ROUGH, 1.0)
+        return AnyNoise(self.scaled, self.weights, start, self.widest**2)
 
     def __repr__(self) -> str:
         return f"<Planner: {self.gp!r}, {len(self.X)} rows, {len(self.X_star)} test points>"

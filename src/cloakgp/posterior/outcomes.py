@@ -76,7 +76,7 @@ class LinkedLearned(Learned):
     def _laws(self, X: Any) -> Laws:
         """What is known of f at each of X."""
         X = self._points(X)
-        means, stds = self._each(X)
+        means, stds = self._means_and_stds(X)
         priors = np.array([np.asarray(one.gp.kernel.diag(X), dtype=np.float64) for one in self.posteriors])
         return Laws(self.link, self.weights, means - self.link.middle, stds**2, priors)
 

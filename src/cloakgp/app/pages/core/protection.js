@@ -79,6 +79,12 @@ export function sizeOf(d) {
   return (d.protect === "people" ? d.people?.people : null) ?? d.facts?.rows ?? d.rows;
 }
 
+// The largest power of ten below one over ten times that: as the library has it.
+export const safeDelta = (d) => (sizeOf(d) ? `1e-${String(10 * sizeOf(d)).length}` : "");
+
+// As it was typed, or else the safe one.
+export const deltaOf = (d) => typed(d.delta.trim() === "" ? safeDelta(d) : d.delta);
+
 export function protectSettings(d) {
   if (d.protect === "people") return { protect: "people", people: d.who };
   if (d.protect !== "rows") return {};

@@ -113,7 +113,7 @@ class SparseLinks:
         untold = np.zeros((len(self._features.W),) * 2)  # what X tells is summed up when it is asked for
         model = SparseGP(self._features, self._approximation, untold, inputs.X[:1])
         H, own = SparseRows(model, inputs).measured(B)
-        self._weights: FloatArray = (H @ self._features.W).T  # phi(x)' H' is k(x, Z) times this
+        self._weights = _weights(H, self._features)
         self.covariance: FloatArray = H @ H.T + own
 
     @cached_property
@@ -129,6 +129,11 @@ class SparseLinks:
         return variance
 
 
+def _weights(H: FloatArray, features: Features) -> FloatArray:
+    """What k(x, Z) is to be multiplied by for phi(x)' H'."""
+    return np.asarray((H @ features.W[:, features.used]).T)
+
+
 class FactoredLinks:
     """The same from a recipe, B = R phi / D: H = R I and B D B' = R I R', with I the rows' information."""
 
@@ -139,7 +144,7 @@ class FactoredLinks:
         self.width = len(self._features.Z)
         R = np.vstack([m.recipe.reduced_to(self._features) for m in measurements])
         H = R @ self._information
-        self._weights: FloatArray = (H @ self._features.W).T
+        self._weights = _weights(H, self._features)
         self.covariance: FloatArray = H @ H.T + H @ R.T
 
     def at(self, X: FloatArray) -> FloatArray:

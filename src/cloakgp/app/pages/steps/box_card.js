@@ -51,24 +51,31 @@ function extentFields(name) {
     if (extent.cells === "") extent.cells = cells;
     const change = (key) => (value) => {
       set({ [key]: value });
-      said.fail(null);
+      trouble.textContent = "";
     };
-    const leave = () => said.fail(extentTrouble(extentOf(draft.get(), name), mostCells()));
+    const trouble = h("p", { class: "field-error", "aria-live": "polite" });
+    const leave = () => {
+      trouble.textContent = extentTrouble(extentOf(draft.get(), name), mostCells()) ?? "";
+    };
     const [end, isLevel] = [extent.kind === "date" ? dateInput : numberInput, extent.kind === "level"];
     const low = end(extent.low, change("low"), { id: `low-${name}` });
     const high = end(extent.high, change("high"), { id: `high-${name}`, onblur: leave });
     const per = numberInput(extent.cells, change("cells"), { id: `cells-${name}`, inputmode: "numeric", onblur: leave });
     const names = textInput(extent.names, change("names"), { id: `levels-${name}`, onblur: leave });
-    const said = isLevel
-      ? field("Levels", names, { hint: "All that it can be, with commas: f, m" })
-      : field("Cells", per, { tip: tip("cells") });
     fill(
       root,
       h("h3", {}, name),
       choice(`Kind of ${name}`, KINDS, extent.kind, chooseKind, { hideLegend: true }),
       isLevel
-        ? said
-        : h("div", { class: extent.kind === "date" ? "triple dates" : "triple" }, field("From", low), field("To", high), said),
+        ? field("Levels", names, { hint: "All that it can be, with commas: f, m" })
+        : h(
+            "div",
+            { class: extent.kind === "date" ? "triple dates" : "triple" },
+            field("From", low),
+            field("To", high),
+            field("Cells", per, { tip: tip("cells") }),
+          ),
+      trouble,
     );
   }
 

@@ -464,10 +464,13 @@ def test_a_part_of_many_rows_is_looked_at_first_and_all_of_them_last(monkeypatch
     monkeypatch.setattr(out_of_core, "_LONGEST", 0)
     monkeypatch.setattr(out_of_core, "_SPREAD", 0)
     seen = []
-    looked = out_of_core.scan
-    monkeypatch.setattr(
-        out_of_core, "scan", lambda made, inputs: seen.append(len(inputs)) or looked(made, inputs)
-    )
+    for name in ("lengths", "scan"):
+        looked = getattr(out_of_core, name)
+        monkeypatch.setattr(
+            out_of_core,
+            name,
+            lambda made, inputs, looked=looked: seen.append(len(inputs)) or looked(made, inputs),
+        )
     data, places, points = crowd_and_outlier()
     plan = plan_in_passes(GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places), data, points)
     assert seen[0] == 3000

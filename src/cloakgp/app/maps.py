@@ -14,7 +14,7 @@ from cloakgp.app.public_inputs import coded
 from cloakgp.app.releases import Releases, known_columns
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plots import NEAR_PRIOR, Surface, plane, surface_of
-from cloakgp.plots.labels import numeric_inputs
+from cloakgp.plots.labels import classes_of, numeric_inputs
 from cloakgp.plots.surface import VIEWS
 from cloakgp.rows.chunks import one_blas_thread, spread_evenly
 from cloakgp.rows.columns import Column
@@ -38,6 +38,7 @@ class Maps:
         if not has_map(release, names, coordinates=()):  # of any two
             raise bad_input("this release has no map: it needs two inputs that are numbers.")
         current().doing = ("map", 0, 0)
+        one = _class(release, asked.of)
         which = (release_id, asked.model_dump_json(exclude={"coarse"}))
         coarse = asked.coarse and not self._kept.has((False, *which))
 
@@ -51,6 +52,7 @@ class Maps:
                     names=names,
                     output=record["settings"]["output"],
                     units=release.labels.units,
+                    of=one,
                     points=_COARSE if coarse else _FINE,
                     views=VIEWS[:2] if coarse else VIEWS,  # privacy's share takes longest
                 )
@@ -58,6 +60,14 @@ class Maps:
             return {"places": [axes.across, axes.up], "coarse": coarse, **_shown(surface)}
 
         return self._kept.get((coarse, *which), make)
+
+
+def _class(release: AnyRelease, of: str | None) -> str | None:
+    """The class that is meant: the first if nobody says; none where there are no classes."""
+    named = [str(one) for one in classes_of(release)]
+    if of is not None and of not in named:
+        raise bad_input("of: must be one of the release's classes, or be left out where it has none.")
+    return of or next(iter(named), None)
 
 
 def _held(release: AnyRelease, names: list[str], held: dict[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import numpy as np
 from cloakgp.app import folder as stored
 from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
+from cloakgp.app.class_numbers import by_class, with_noise
 from cloakgp.app.errors import bad_input, conflict, not_found, public_work
 from cloakgp.app.folder import Folder
 from cloakgp.app.learned import density_of, learned_tables
@@ -47,6 +48,7 @@ _SHOWN = (
     "promise",
     "limits",
 )
+_NUMBERS = {"denoised": "mean", "denoised_std": "std", "lower": "lower", "upper": "upper"}
 _drawing = threading.Lock()  # matplotlib is not made for several threads
 
 
@@ -200,19 +202,17 @@ class Releases:
             released, noise = release.released_at(where)
             denoised = release_files.can_denoise(release)
             found = release_files.predictions(release, where) if denoised else {}
-            unknown = is_unknown(release, where).tolist() if denoised else None
+            of_classes = with_noise(release, found, where, noise)
+            unknown = is_unknown(release, where).tolist() if denoised and not of_classes else None
             check = release_files.model_check(release)
             X = where[:0] if release_files.hides_inputs(release) else release_files.inputs_of(release)
             learned = learned_tables(release, record["settings"]["inputs"], record["settings"]["output"])
         picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
-        numbers: dict[str, Any] = {"released": released.tolist(), "noise_std": noise.tolist()}
-        for name, own in (
-            ("denoised", "mean"),
-            ("denoised_std", "std"),
-            ("lower", "lower"),
-            ("upper", "upper"),
-        ):
-            numbers[name] = found[own].tolist() if found else None
+        numbers: dict[str, Any] = {"by_class": of_classes}
+        if not of_classes:
+            numbers |= {"released": released.tolist(), "noise_std": noise.tolist()}
+            for name, own in _NUMBERS.items():
+                numbers[name] = found[own].tolist() if found else None
         known = known_columns(release)
         return {
             **shown(record),
@@ -229,15 +229,17 @@ class Releases:
 
     def predict(
         self, release_id: str, points: list[list[Any]], level: float, include_noise: bool
-    ) -> dict[str, list[float]]:
-        """Mean, std and interval anywhere; the same question has the same answer for ever."""
+    ) -> dict[str, Any]:
+        """Mean, std and interval anywhere, or each class's; one question has one answer for ever."""
         release = self.load(release_id)
         with public_work(), one_blas_thread():
             X = as_points(known_columns(release), points, release_files.n_inputs(release))
             found = release_files.predictions(release, X, level, include_noise)
             if not all(np.isfinite(values).all() for values in found.values()):
                 raise bad_input("points: the prediction is not a finite number at some of them.")
-        return {name: values.tolist() for name, values in found.items()}
+            of_classes = by_class(release, found)
+        numbers = {name: None if of_classes else found[name].tolist() for name in _NUMBERS.values()}
+        return {**numbers, "by_class": of_classes}
 
     def path(self, release_id: str) -> Path:
         """Where the release file lies."""

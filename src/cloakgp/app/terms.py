@@ -10,8 +10,9 @@ TERMS = {
         "release, and only noisy numbers leave."
     ),
     "kind of outcome": (
-        "A number, yes or no, or a count. You say it; it is never found out from the private outcomes. For "
-        "yes or no the release is of how likely yes is, for counts of how many are to be expected."
+        "A number, yes or no, a count, or one of several classes, whose names you type. You say it; it is "
+        "never found out from the private outcomes. For yes or no the release is of how likely yes is, for "
+        "classes of how likely each is, for counts of how many are to be expected."
     ),
     "bounds": (
         "Between which numbers outputs are known to lie, from public knowledge and never from the data. "

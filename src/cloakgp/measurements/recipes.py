@@ -35,7 +35,9 @@ from cloakgp.measurements.lattice import (
     largest_squared_norm,
 )
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
+from cloakgp.model.factors import Factor
 from cloakgp.model.inducing import Features, SparseGP, unexplained
+from cloakgp.model.smoothers import Rows, kernel_matrix
 from cloakgp.model.windows import distances
 from cloakgp.rows.chunks import steps
 from cloakgp.rows.merging import Chunk, Groups, Inputs, stacked
@@ -55,6 +57,7 @@ units apart, allows for as many more, and is within what was declared.
 """
 _KERNEL_ERROR = 128  # units in the last place by which two machines' kernel values may differ
 LARGEST_ERROR = 2**20  # units: beyond it, a column is mostly rounding
+_LONGEST_AT_ONCE = 8  # rows of a recipe whose rounding errors are looked at together
 _WORST = 256  # rows of a chunk that are handed back as the longest
 
 
@@ -73,8 +76,22 @@ class Recipe:
     """Whether norms are kept, 8 bytes for each row, since people's columns are added up."""
 
     @cached_property
-    def _scaled(self) -> FloatArray:
-        return np.ldexp(self.factors.astype(np.float64), self.matrix_bits - self.factor_bits)
+    def _used(self) -> Rows:
+        """Inducing inputs that the features use, and others that have factors."""
+        others = np.asarray(self.factors.any(axis=0))
+        others[self.features.used] = False
+        return np.concatenate([self.features.used, np.flatnonzero(others)])
+
+    @cached_property
+    def _factor(self) -> Factor:
+        """R, in units, of the inducing inputs that are used."""
+        used = self.factors[:, self._used].astype(np.float64)
+        return Factor(np.ldexp(used, self.matrix_bits - self.factor_bits))
+
+    @cached_property
+    def _rounding(self) -> Rounding:
+        W = self.features.W[:, self._used] if self.approximation == "fitc" else None
+        return Rounding(self._factor.A, W, len(self.features.Z))
 
     @property
     def reduced(self) -> FloatArray:
@@ -83,7 +100,12 @@ class Recipe:
 
     def reduced_to(self, features: Features) -> FloatArray:
         """The same in terms of other features of the same Z: their directions are no machine's alone."""
-        R = np.ldexp(self.factors.astype(np.float64), -self.factor_bits)
+        R, Z = np.ldexp(self.factors.astype(np.float64), -self.factor_bits), self.features.Z
+        unused = np.ones(len(Z), dtype=bool)
+        unused[features.used] = False
+        if R[:, unused].any():  # another machine found others too alike: what these functions have in common
+            gram = kernel_matrix(features.kernel, Z, Z, "inducing, inducing")
+            return np.asarray(R @ gram @ features.W.T, dtype=np.float64)
         return np.asarray(np.linalg.lstsq(features.W.T, R.T, rcond=None)[0].T, dtype=np.float64)
 
     def real_columns(
@@ -97,20 +119,21 @@ class Recipe:
     ) -> tuple[FloatArray, float]:
         """(q, n) columns before rounding, in units; and at least the error of any of their entries.
 
-        See :func:`rounding_error`. Narrower bounds make a column shorter, and its error with it.
+        See :class:`Rounding`. Narrower bounds make a column shorter, and its error with it.
         """
         columns, K, phi, D = self._made(X, noise, windows)
-        W = self.features.W if self.approximation == "fitc" else None
-        return columns, rounding_error(self._scaled, W, K, phi, D)
+        return columns, self._rounding.largest(K, phi, D)
 
     def _made(
         self, X: FloatArray, noise: float | FloatArray, windows: FloatArray | None
     ) -> tuple[FloatArray, FloatArray, FloatArray, float | FloatArray]:
         """Columns before rounding, and what they are made from: kernel values, features, D."""
-        K = self.features.kernel_rows(X)
-        phi = self.features.W @ K.T if self.approximation == "fitc" else np.empty((0, len(X)))
+        K = self.features.kernel_rows(X, self._used)
+        phi = np.empty((0, len(X)))
+        if self.approximation == "fitc":
+            phi = self.features.factor.times(K[:, : len(self.features.used)])
         D = unexplained(self.features, self.approximation, X, phi, noise)
-        columns: FloatArray = self._scaled @ K.T
+        columns = self._factor.times(K)
         columns /= D
         if windows is not None:
             columns *= self.shares(windows)
@@ -125,7 +148,8 @@ class Recipe:
         self, X: FloatArray, noise: float | FloatArray, windows: FloatArray | None = None
     ) -> IntArray:
         """(q, n) integer columns."""
-        return np.rint(self.real_columns(X, noise, windows)).astype(np.int64)
+        real = self.real_columns(X, noise, windows)
+        return np.rint(real, out=real).astype(np.int64)
 
     @property
     def n_measurements(self) -> int:
@@ -141,10 +165,11 @@ class Recipe:
         for rows in steps(len(chunk)):
             step = chunk[rows]
             columns = self.columns(step.X, step.noise, step.windows)
-            seen.longest = max(seen.longest, largest_squared_norm(columns))
+            real = columns.astype(np.float64)
+            seen.longest = max(seen.longest, largest_squared_norm(columns, real))
             if self.added_up:
-                seen.norms.append(whole_norms(columns.astype(np.float64)))
-            seen.absolute_sums += np.abs(columns.astype(np.float64)) @ step.counts
+                seen.norms.append(whole_norms(real))
+            seen.absolute_sums += np.abs(real, out=real) @ step.counts
             columns.setflags(write=False)  # what was looked at is what is multiplied
             yield rows, columns
 
@@ -241,10 +266,29 @@ def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any, w
         entries, each = (rounded, step.counts) if exact else (rounded.astype(np.int64), weights)
         column_sum += (entries @ each).astype(np.int64)
         absolute_sums += (np.abs(entries, out=entries) @ each).astype(np.int64)
-    found = stacked([chunk[np.sort(np.argsort(-norms, kind="stable")[:_WORST])]])
+    found = _longest_rows(chunk, norms)
     return Scan(
         longest, column_sum, absolute_sums.astype(object), rounding.astype(float), found, error, moved, whole
     )
+
+
+def lengths(recipe: Recipe, inputs: Inputs) -> tuple[float, Inputs]:
+    """About the length of the longest column, in units; and rows with the longest columns of each chunk."""
+    parts = list(sweep(partial(_lengths, recipe), inputs.X, inputs.noise, inputs.windows, label=""))
+    return max(longest for longest, _ in parts), stacked([worst for _, worst in parts])
+
+
+def _lengths(recipe: Recipe, X: FloatArray, noise: Any, windows: Any) -> tuple[float, Inputs]:
+    chunk, norms = Chunk(X, noise, 1.0, windows), np.empty(len(X))
+    for rows in steps(len(chunk)):
+        step = chunk[rows]
+        real = recipe.real_columns(step.X, step.noise, step.windows)
+        norms[rows] = np.einsum("ij,ij->j", real, real)
+    return float(np.sqrt(norms.max())), _longest_rows(chunk, norms)
+
+
+def _longest_rows(chunk: Chunk, norms: FloatArray) -> Inputs:
+    return stacked([chunk[np.sort(np.argsort(-norms, kind="stable")[:_WORST])]])
 
 
 def whole_norms(columns: FloatArray) -> IntArray:
@@ -365,31 +409,44 @@ def declared_sensitivity(longest: int, y_bits: int) -> int:
     return math.isqrt(squared - 1) + 1 if squared else 0
 
 
-def rounding_error(scaled: FloatArray, W: FloatArray | None, K: FloatArray, phi: FloatArray, D: Any) -> float:
-    """At least the error of any entry of ``scaled @ K.T / D``, in units, however a machine adds.
+class Rounding:
+    """How far rounding can take the entries of ``scaled @ K.T / D`` from what they are, in units.
 
     A sum of m products, each of relative error u, is off by at most (m + c) u times the sum of their
     absolute values. With "fitc" (W is given) the divisor D holds -|phi|^2, phi = W K', and its error counts
-    in proportion. Absolute values are bounded by norms (Cauchy and Schwarz), and summed themselves only for
-    rows where that is too coarse.
+    in proportion. Absolute values are bounded by norms (Cauchy and Schwarz), and summed themselves only where
+    that is too coarse.
     """
-    u = (K.shape[1] + _KERNEL_ERROR) * 2.0**-52
-    D = np.broadcast_to(np.asarray(D, dtype=np.float64), (len(K),))
-    length = np.sqrt(np.einsum("ij,ij->i", K, K))
-    sizes = np.sqrt(np.einsum("ij,ij->i", scaled, scaled).max()) * length
-    known = np.einsum("ij,ij->j", phi, phi)
-    off = np.zeros(len(K)) if W is None else known + 2 * np.sqrt(known) * np.linalg.norm(W) * length
-    error = u * (1 + off / D) * sizes / D
-    coarse = ~(error < 0.5)  # for NaN too
-    if coarse.any():
-        A, d = np.abs(K[coarse]).T, D[coarse]
-        sums = (np.abs(scaled) @ A).max(axis=0)
-        if W is not None:
-            off = known[coarse] + 2 * np.einsum("ij,ij->j", np.abs(phi[:, coarse]), np.abs(W) @ A)
-        else:
-            off = np.zeros(len(d))
-        error[coarse] = u * (1 + off / d) * sums / d
-    return float(error.max())
+
+    def __init__(self, scaled: FloatArray, W: FloatArray | None, terms: int) -> None:
+        self._unit = (terms + _KERNEL_ERROR) * 2.0**-52
+        self._W = None if W is None else np.abs(W)
+        self._W_norm = 0.0 if W is None else float(np.linalg.norm(W))
+        sizes = np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+        order = np.argsort(-sizes, kind="stable")
+        self._sizes, self._longest_first = sizes[order], np.abs(scaled[order])
+
+    def largest(self, K: FloatArray, phi: FloatArray, D: Any) -> float:
+        """At least the error of any entry, however a machine adds."""
+        length = np.sqrt(np.einsum("ij,ij->i", K, K))
+        known = np.einsum("ij,ij->j", phi, phi)
+        off = 0.0 if self._W is None else known + 2 * np.sqrt(known) * self._W_norm * length
+        scale = self._unit * (1 + off / D) / D
+        coarse = float((scale * length).max() * self._sizes[0])
+        if coarse < 0.5:  # not so for NaN
+            return coarse
+        K = np.abs(K)
+        if self._W is not None:
+            off = known + 2 * np.einsum("ij,ij->j", np.abs(phi), self._W @ K.T)
+            scale = self._unit * (1 + off / D) / D
+        # A few rows of the recipe at a time, the longest first, until the others are too short for more.
+        reach, largest = (1 + 1e-9) * float((scale * length).max()), 0.0
+        for start in range(0, len(self._sizes), _LONGEST_AT_ONCE):
+            if self._sizes[start] * reach <= largest:
+                break
+            sums = self._longest_first[start : start + _LONGEST_AT_ONCE] @ K.T
+            largest = float(np.maximum(largest, (sums.max(axis=0) * scale).max()))  # NaN stays NaN
+        return largest
 
 
 def units_apart(error: float) -> int:

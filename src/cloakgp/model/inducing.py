@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpstrf, dtrtri
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.model.factors import Factor
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
 from cloakgp.rows.chunks import spread_evenly, steps
 from cloakgp.rows.merging import Chunk, Inputs, group
@@ -30,8 +32,9 @@ APPROXIMATIONS = ("dtc", "fitc")
 MOST_INDUCING = 10_000
 """Their covariances among each other are held as a matrix."""
 _CUT = 1e-10
-"""Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
+"""Inputs of which others leave less unknown than this share of k(Z, Z) are left out: too alike to tell."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
+_KEPT = 2**24  # numbers of features that are kept
 _SEED = 0  # public: the same X gives the same inducing inputs
 
 
@@ -88,23 +91,32 @@ class Features:
     def __init__(self, kernel: Any, Z: FloatArray, W: FloatArray | None = None) -> None:
         self.kernel, self.Z = kernel, Z
         self.W = _whitening(kernel, Z) if W is None else W  # (r, m)
+        counted = np.flatnonzero(self.W.any(axis=0))
+        first = (self.W[:, counted] != 0).argmax(axis=0)
+        self.used: Rows = counted[np.argsort(first, kind="stable")]
+        """Which inducing inputs count, in the order in which W has a triangle."""
+        self.factor = Factor(self.W[:, self.used])
 
-    def kernel_rows(self, X: FloatArray) -> FloatArray:
-        """(n, m) k(X, Z)."""
-        return kernel_matrix(self.kernel, X, self.Z, "X, inducing")
+    def kernel_rows(self, X: FloatArray, used: Rows | None = None) -> FloatArray:
+        """(n, m') k(X, Z) of those inducing inputs that are used."""
+        return kernel_matrix(self.kernel, X, self.Z[self.used if used is None else used], "X, inducing")
 
     def at(self, X: FloatArray) -> FloatArray:
         """(r, n) features of the rows of X."""
-        phi: FloatArray = self.W @ self.kernel_rows(X).T
-        return phi
+        return self.factor.times(self.kernel_rows(X))
 
 
 def _whitening(kernel: Any, Z: FloatArray) -> FloatArray:
+    """The inverse of a Cholesky factor that takes the inducing inputs by what the ones before leave unknown.
+
+    Those that add next to nothing are left out, so that no kernel value is needed of them.
+    """
     gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
     check_covariance(gram)
-    values, vectors = np.linalg.eigh(gram)
-    keep = values > _CUT * values[-1]
-    W: FloatArray = (vectors[:, keep] / np.sqrt(values[keep])).T
+    cut = _CUT * float(np.abs(gram).sum(axis=1).max())  # at least that share of the largest eigenvalue
+    root, order, rank, _ = dpstrf(gram, tol=cut, lower=1)
+    W = np.zeros((rank, len(Z)))
+    W[:, order[:rank] - 1] = np.tril(dtrtri(root[:rank, :rank], lower=1)[0])
     return W
 
 
@@ -190,7 +202,9 @@ class SparseRows:
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B times the prior covariance of the sums."""
-        H, _ = self.measured(B)
+        H = np.zeros((len(B), len(self.model.information)))
+        for rows, phi, _, n in self._blocks():
+            H += (B[:, rows] * n) @ phi.T
         product = np.empty_like(B)
         for rows, phi, D, n in self._blocks():
             product[:, rows] = (H @ phi + B[:, rows] * D) * n
@@ -224,6 +238,15 @@ class SparseRows:
         parts = [phi / D for _, phi, D, _ in self._blocks()]
         return np.hstack([self.model.T @ part for part in parts] if self._keeps_columns else parts)
 
+    @property
+    def _keeps_features(self) -> bool:
+        return self.keep and self.n_rows * len(self.model.information) <= _KEPT
+
+    @cached_property
+    def _features(self) -> FloatArray:
+        """(r, N) what every product with the covariance asks for."""
+        return np.hstack([self.model.features.at(self.inputs[rows].X) for rows in blocks(self.n_rows)])
+
     def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray | float, FloatArray | float]]:
         for rows in blocks(self.n_rows):
             yield rows, *self._at(rows)
@@ -231,5 +254,5 @@ class SparseRows:
     def _at(self, rows: slice | Rows) -> tuple[FloatArray, FloatArray | float, FloatArray | float]:
         """Features, D, and how many rows of y, at some rows."""
         some = self.inputs[rows]
-        phi = self.model.features.at(some.X)
+        phi = self._features[:, rows] if self._keeps_features else self.model.features.at(some.X)
         return phi, self.model.rest(some.X, phi, some.noise), some.group_counts

@@ -12,6 +12,7 @@ import numpy as np
 from cloakgp import calibration as calibrate
 from cloakgp import checks, designs
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.designs.any_noise import AnyNoise
 from cloakgp.designs.posterior import denoised_error, denoising_gain
 from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
@@ -226,9 +227,8 @@ class Planner:
             B = B / self.rows_of_each
         smoother = smoother.on_host() if isinstance(smoother, OnDevice) else smoother
         mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
-        measurement = to_integers(
-            B, self.bounds, epsilon, delta, mu, groups=self.inputs.groups, people=self.people
-        )
+        more: Any = {"groups": self.inputs.groups, "people": self.people, "any_near": not solution.unbiased}
+        measurement = to_integers(B, self.bounds, epsilon, delta, mu, **more)
         noise_variance = measurement.noise_scale**2
         reconstruction = frozen(
             solution.reconstruction
@@ -307,12 +307,17 @@ class Planner:
 
     def _solution(self, design: str, gap: float, noise_variance: float) -> Solution:
         """The design; only `posterior` depends on the noise to come."""
-        weights = self.weights_for(design)
         if design == "posterior":
-            return designs.solve(design, self.scaled, weights, gap, noise_variance)
+            return self._posteriors.solve(gap, noise_variance)
         if (design, gap, "") not in self.solved:
+            weights = self.weights_for(design)
             self.solved[design, gap, ""] = designs.solve(design, self.scaled, weights, gap, noise_variance)
         return self.solved[design, gap, ""]
+
+    @cached_property
+    def _posteriors(self) -> AnyNoise:
+        start = self._solution("mse", designs.ROUGH, 1.0)
+        return AnyNoise(self.scaled, self.weights, start, self.widest**2)
 
     def __repr__(self) -> str:
         return f"<Planner: {self.gp!r}, {len(self.X)} rows, {len(self.X_star)} test points>"

@@ -251,9 +251,12 @@ def _varying(kernel: Kernel, X: FloatArray) -> FloatArray:
     return np.asarray(np.sum([np.asarray(part.diag(X), dtype=np.float64) for part in differ], axis=0))
 
 
-def is_unknown(release: AnyRelease, X: FloatArray) -> NDArray[np.bool_]:
-    """(n,) whether nothing to speak of was learned at X: the total std is about the prior's."""
-    which = _class(release, None)
+def is_unknown(release: AnyRelease, X: FloatArray, of: Any = None) -> NDArray[np.bool_]:
+    """(n,) whether nothing to speak of was learned at X: the total std is about the prior's.
+
+    Of several classes, of one of them; the first if absent.
+    """
+    which = _class(release, of)
     return np.asarray(_predicted(release, X, which)[1] >= NEAR_PRIOR * prior_std(release, X, which))
 
 

@@ -1,6 +1,7 @@
 // Pieces that several pictures are made of.
 
 import { number } from "../core/format.js";
+import { isChance } from "../core/outcomes.js";
 import { alpha } from "./colours.js";
 import { plain } from "./plain.js";
 import { placed } from "./positions.js";
@@ -81,7 +82,7 @@ export function outcomeRange({ settings, upper }) {
   const [low, bound] = settings.bounds;
   const rate = settings.outcome === "count" && upper ? Math.min(bound, 1.15 * Math.max(...upper)) : null;
   const span = (rate ?? bound) - low;
-  return [low - 0.13 * span, low + (settings.outcome === "yes/no" ? 1.03 : rate ? 1 : 1.1) * span];
+  return [low - 0.13 * span, low + (isChance(settings.outcome) ? 1.03 : rate ? 1 : 1.1) * span];
 }
 
 export const short = (value) => number(value, 3);

@@ -12,7 +12,8 @@ const EMPTY = {
   rows: null,
   whoNames: [], // columns whose names sound like whose a row is
   roles: {}, // column -> "input" | "output"
-  outcome: "real", // "real" | "yes/no" | "count": said, and never found out
+  outcome: "real", // "real" | "yes/no" | "count" | "classes": said, and never found out
+  classNames: "", // what outcomes may be, one on each line: typed, and never found out
   no: "", // how no and yes are written, if not as 0 and 1
   yes: "",
   decimal: "", // how the table is written, where somebody says so

@@ -2,6 +2,7 @@
 
 import { session } from "./session.js";
 import { plainColumns } from "./columns.js";
+import { isChance } from "./outcomes.js";
 import { typed } from "./typed.js";
 import { typedPoints } from "./typed_points.js";
 
@@ -22,6 +23,8 @@ export function columnsOf(d) {
 
 export const levelsOf = (text) => text.split(/[,;\n]/).map((each) => each.trim()).filter((each) => each !== "");
 
+export const classNamesOf = (d) => levelsOf(d.classNames);
+
 // How the table is written and read, as far as it was said.
 export function writtenOf(d) {
   return {
@@ -33,7 +36,7 @@ export function writtenOf(d) {
 }
 
 export function boundsOf(d) {
-  if (d.outcome === "yes/no") return [0, 1];
+  if (isChance(d.outcome)) return [0, 1];
   const lower = typed(d.lower);
   const upper = typed(d.upper);
   return lower !== null && upper !== null && lower < upper ? [lower, upper] : null;

@@ -1,7 +1,8 @@
 // From what was typed into the steps to the server's settings.
 
 import { missing } from "./missing.js";
-import { atOf, boundsOf, inducingOf, inputsOf, kernelOf, outputOf, short, writtenOf } from "./draft_parts.js";
+import { atOf, boundsOf, classNamesOf, inducingOf, inputsOf, kernelOf, outputOf, short, writtenOf } from "./draft_parts.js";
+import { isChance } from "./outcomes.js";
 import { deltaOf, protectSettings } from "./protection.js";
 import { typed } from "./typed.js";
 
@@ -17,7 +18,7 @@ function allSettings(d) {
     output: outputOf(d),
     ...(d.outcome === "real" ? {} : { outcome: d.outcome }),
     ...classesOf(d),
-    ...(d.outcome === "yes/no" ? {} : { bounds: boundsOf(d) }),
+    ...(isChance(d.outcome) ? {} : { bounds: boundsOf(d) }),
     ...writtenOf(d),
     at: atOf(d),
     epsilon: d.epsilon,
@@ -27,7 +28,10 @@ function allSettings(d) {
   };
 }
 
-const classesOf = (d) => (d.outcome === "yes/no" && d.yes.trim() ? { classes: [d.no.trim(), d.yes.trim()] } : {});
+export function classesOf(d) {
+  if (d.outcome === "classes") return { classes: classNamesOf(d) };
+  return d.outcome === "yes/no" && d.yes.trim() ? { classes: [d.no.trim(), d.yes.trim()] } : {};
+}
 
 function kernelSettings(d) {
   return {

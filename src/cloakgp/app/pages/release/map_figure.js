@@ -31,6 +31,8 @@ export function mapFigure(release) {
   let leaving = new AbortController();
   const progress = progressLine(() => leaving.abort());
   const inputs = columnsIn(release);
+  let of = null; // a class, where there are several
+  let last = {};
   const choices = mapChoices(inputs, load);
   let view = "prediction";
   let map = null;
@@ -52,13 +54,14 @@ export function mapFigure(release) {
 
   // `asked` are other axes, or where inputs are held; as suggested, to begin with.
   async function load(asked = {}) {
+    last = asked;
     leaving.abort();
     const mine = new AbortController();
     leaving = mine;
     fill(trouble);
     try {
       for (const coarse of [true, false]) {
-        const send = (options) => api.mapOf(release.id, { ...asked, coarse }, options);
+        const send = (options) => api.mapOf(release.id, { ...asked, ...(of ? { of } : {}), coarse }, options);
         const found = await watched(send, progress.show, mine.signal);
         if (mine !== leaving) return;
         map = found;
@@ -77,6 +80,10 @@ export function mapFigure(release) {
   };
   const root = h("div", { class: "map" }, choice("What to draw", VIEWS, view, take, { hideLegend: true }), progress, trouble, chart, hint, choices);
   root.show = () => load();
+  root.choose = (name) => {
+    of = name;
+    load(last);
+  };
   root.done = () => {
     choices.done();
     leaving.abort();

@@ -2,9 +2,9 @@
 
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
-import { boundsOf, inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
+import { boundsOf, classNamesOf, inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
 import { number } from "../core/format.js";
-import { OUTCOMES } from "../core/outcomes.js";
+import { OUTCOMES, isChance } from "../core/outcomes.js";
 import { deltaOf, inputsLabel, protectSettings, protectedWords } from "../core/protection.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
 import { watched } from "../core/watched.js";
@@ -74,7 +74,8 @@ export const previewStep = {
           [inputsLabel(d), inputsOf(d).join(", ")],
           ["private outcome", `${outputOf(d)}, ${OUTCOMES[d.outcome]}`],
           ["protects", protectedWords(protectSettings(d))],
-          ...(d.outcome === "yes/no" ? [] : [["bounds", (boundsOf(d) ?? []).map((bound) => number(bound)).join(" to ")]]),
+          ...(d.outcome === "classes" ? [["classes", classNamesOf(d).join(", ")]] : []),
+          ...(isChance(d.outcome) ? [] : [["bounds", (boundsOf(d) ?? []).map((bound) => number(bound)).join(" to ")]]),
           ...(d.model === "learn" ? learnedFacts(d) : kernelFacts(d)),
           ["promise", `ε = ${number(d.epsilon)}, δ = ${number(deltaOf(d))}`],
         ]),

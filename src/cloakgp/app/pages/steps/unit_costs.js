@@ -5,8 +5,10 @@ import { draft } from "../core/draft.js";
 import { boundsOf, canLearn, inputsOf, outputOf, writtenOf } from "../core/draft_parts.js";
 import { number, percent } from "../core/format.js";
 import { missing } from "../core/missing.js";
+import { isChance } from "../core/outcomes.js";
 import { deltaOf, protectSettings } from "../core/protection.js";
 import { session } from "../core/session.js";
+import { classesOf } from "../core/settings.js";
 import { watched } from "../core/watched.js";
 import { debounce } from "../ui/debounce.js";
 import { fill, h } from "../ui/dom.js";
@@ -20,7 +22,7 @@ function asked(d) {
     data: d.data,
     inputs: inputsOf(d),
     output: outputOf(d),
-    ...(d.outcome === "yes/no" ? { outcome: d.outcome } : { bounds: boundsOf(d) ?? [0, 1] }), // counts: as numbers
+    ...(isChance(d.outcome) ? { outcome: d.outcome, ...classesOf(d) } : { bounds: boundsOf(d) ?? [0, 1] }), // counts: as numbers
     ...writtenOf(d),
     model: "learn",
     at: `grid:${PER_AXIS[inputsOf(d).length - 1]}`,
@@ -45,8 +47,8 @@ export function unitCosts(place) {
     const times = beside ? summary.median / beside.median : null;
     fill(
       place(unit),
-      h("b", {}, settings.outcome === "yes/no" ? `error about ${number(100 * share, 2)} percentage points` : `error about ${percent(share)}`),
-      settings.outcome === "yes/no" ? ", typically, at" : " of the bounds’ width, typically, at",
+      h("b", {}, isChance(settings.outcome) ? `error about ${number(100 * share, 2)} percentage points` : `error about ${percent(share)}`),
+      isChance(settings.outcome) ? ", typically, at" : " of the bounds’ width, typically, at",
       ` ε = ${number(settings.epsilon)}`,
       times ? `: ${number(times, 2)} times that of one outcome` : "",
       ".",

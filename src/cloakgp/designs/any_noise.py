@@ -1,0 +1,42 @@
+"""`posterior` for one model and any noise to come: what does not depend on the noise is done once.
+
+A search starts from an anchor: a design for the nearest of a series of noise levels, to twice the gap. Which
+one that is depends on the noise alone, so a design does not depend on those that were asked for before.
+"""
+
+from __future__ import annotations
+
+import math
+
+from cloakgp.checks import FloatArray
+from cloakgp.designs.posterior import Anchor, Target, anchor, posterior
+from cloakgp.designs.solution import Solution
+from cloakgp.model.smoothers import Smoother
+
+_LEAST = 0.8  # of an anchor's variance: more noise is easier to go on to than less
+_KEPT = 2  # anchors: each is as large as two solutions
+_LOOSER = 2  # times the gap, of an anchor
+
+
+class AnyNoise:
+    """Designs from the measurements of `start`, the mse design.
+
+    Parameters
+    ----------
+    unit : float
+        The noise variance of a level; others are powers of 2 of it.
+    """
+
+    def __init__(self, smoother: Smoother, weights: FloatArray, start: Solution, unit: float) -> None:
+        self._target, self._start, self._unit = Target(smoother, weights), start.reduce, unit
+        self._anchors: dict[tuple[float, int], Anchor] = {}
+
+    def solve(self, gap: float, noise_variance: float) -> Solution:
+        """The design for noise of this variance."""
+        level = math.floor(math.log2(noise_variance / self._unit / _LEAST))
+        if (gap, level) not in self._anchors:
+            made = anchor(self._target, self._start, _LOOSER * gap, math.ldexp(self._unit, level))
+            self._anchors[gap, level] = made
+            for old in list(self._anchors)[:-_KEPT]:
+                del self._anchors[old]
+        return posterior(self._target, self._anchors[gap, level], gap, noise_variance)

@@ -15,6 +15,7 @@ from cloakgp import GP, Release, ReleaseFileError, VerificationError, combine, p
 from cloakgp.designs import DESIGNS
 from cloakgp.files import reading
 from cloakgp.kernels import EQ, Constant, Linear, Matern12, Matern32
+from cloakgp.model import inducing
 from cloakgp.model.inducing import APPROXIMATIONS, Features, choose_inducing, information
 from cloakgp.rows.merging import distinct
 
@@ -496,3 +497,19 @@ def test_equal_rows_of_a_sparse_model_are_combined(by_the_book):
     fixed = releases[0].plan.gp
     mean, _ = by_the_book(fixed, data, NEW).denoised(releases)
     np.testing.assert_allclose(combine(releases).predict(NEW), mean, atol=1e-8)
+
+
+def test_a_machine_that_rounds_otherwise_has_the_same_model(monkeypatch):
+    """Inducing inputs too alike to tell apart: what is left out must not hang on a kernel's last bits."""
+    Z, X = np.random.default_rng(1).uniform(0, 10, size=(30, 1)), np.linspace(0, 10, 50)[:, None]
+    phi, exact = Features(EQ(2.0), Z).at(X), inducing.kernel_matrix
+    assert len(phi) < 20
+
+    def otherwise(*asked):
+        K = exact(*asked)
+        bits = np.random.default_rng(2).integers(-1, 2, size=K.shape) * 2.0**-53
+        return K * (1 + bits + bits.T) if len(K) == len(K.T) else K
+
+    monkeypatch.setattr(inducing, "kernel_matrix", otherwise)
+    there = Features(EQ(2.0), Z).at(X)
+    np.testing.assert_allclose(there.T @ there, phi.T @ phi, rtol=0, atol=1e-10)

@@ -3,8 +3,8 @@
     python benchmarks/start.py
 
 Each is run by itself in a new process, the middle of five, and its processor time in brackets; beside them,
-what any work needs: numpy, scipy.linalg and opendp. All of a name's modules are imported when it is first used:
-that is the third line. Predictions are at 10,000 points, from releases of 5,000 rows.
+what any work needs: numpy, scipy.linalg and opendp. All of a name's modules are imported when it is first
+used: that is the third line. Predictions are at 10,000 points, from releases of 5,000 rows.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ LEAST = 4096
 _DIFFERENCES = 64  # added to k where differences are coded
 _NO_DECIMALS = 255  # a column of floats that are no decimals: their bits count as integers
 _MOST_DECIMALS = 9
-_PIECE = 2**16  # entries at once; a multiple of 8, so that pieces end with a byte
+_PIECE = 2**13  # entries at once; a multiple of 8, so that pieces end with a byte
 _FEW = 64  # entries that tell most columns that are no decimals
 
 
@@ -105,11 +105,11 @@ def _code(rows: Integers) -> bytes:
             octets = piece.astype("<u8").view(np.uint8).reshape(-1, 8)[:, : -(-bits // 8)]
             entries = np.unpackbits(octets, axis=1, bitorder="little")
             low.append(np.packbits(entries[:, :bits], bitorder="little").tobytes())
-        high.append((numbers >> np.uint64(bits)).astype(np.int64))
-    ends = np.cumsum(np.concatenate(high) + 1) - 1
-    above = np.zeros(int(ends[-1]) + 1, dtype=np.uint8)
-    above[ends] = 1
-    return b"".join([bytes(how), *low, np.packbits(above, bitorder="little").tobytes()])
+        ends = np.cumsum((numbers >> np.uint64(bits)).astype(np.int64) + 1)
+        above = np.zeros(int(ends[-1]), dtype=np.uint8)
+        above[ends - 1] = 1
+        high.append(above)
+    return b"".join([bytes(how), *low, np.packbits(np.concatenate(high), bitorder="little").tobytes()])
 
 
 def _naturals(row: Integers) -> tuple[Naturals, int]:
@@ -130,20 +130,19 @@ def _decode(code: bytes, shape: tuple[int, int]) -> Integers:
     rest = np.frombuffer(code, np.uint8, offset=at + sum(low_bytes))
     if 8 * len(rest) >= 3 * rows * n + 8 or any(differs > 1 for differs, _ in each):
         raise ValueError("no code of so many entries.")
-    ends = np.flatnonzero(np.unpackbits(rest, bitorder="little"))
+    ends = np.flatnonzero(np.unpackbits(rest, bitorder="little")).astype(np.int64, copy=False)
     if len(ends) != rows * n:
         raise ValueError("no code of so many entries.")
-    high = (np.diff(ends, prepend=-1) - 1).view(np.uint64).reshape(shape)
-    result = np.empty(shape, dtype=np.int64)
-    for row, (differs, bits), above_bits, size in zip(result, each, high, low_bytes, strict=True):
-        numbers = above_bits << np.uint64(bits)
+    result, last = ends.reshape(shape), -1  # each row in the place of where its entries ended
+    for row, (differs, bits), size in zip(result, each, low_bytes, strict=True):
+        numbers = (np.diff(row, prepend=last) - 1).view(np.uint64) << np.uint64(bits)
+        last = row[-1].copy()
         for start in range(0, n, _PIECE):
             count = min(_PIECE, n - start)
             part = np.frombuffer(code, np.uint8, -(-count * bits // 8), at + start * bits // 8)
             entries = np.zeros((count, 64), dtype=np.uint8)
-            entries[:, :bits] = np.unpackbits(part, count=count * bits, bitorder="little").reshape(
-                count, bits
-            )
+            found = np.unpackbits(part, count=count * bits, bitorder="little")
+            entries[:, :bits] = found.reshape(count, bits)
             octets = np.packbits(entries, axis=1, bitorder="little")
             numbers[start : start + count] |= octets.view("<u8")[:, 0]
         at += size

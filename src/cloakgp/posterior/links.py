@@ -112,7 +112,9 @@ class SparseLinks:
         self._inputs, self.width = inputs, len(self._features.used)
         untold = np.zeros((len(self._features.W),) * 2)  # what X tells is summed up when it is asked for
         model = SparseGP(self._features, self._approximation, untold, inputs.X[:1])
-        H, own = SparseRows(model, inputs).measured(B)
+        rows = SparseRows(model, inputs)
+        rows.keep = False  # each is looked at once
+        H, own = rows.measured(B)
         self._weights: FloatArray = (H @ self._features.factor.A).T  # phi(x)' H' is k(x, Z) times this
         self.covariance: FloatArray = H @ H.T + own
 

@@ -247,6 +247,39 @@ def test_two_inputs_and_points_of_ones_own(world):
     assert ragged.status_code == 422
 
 
+def test_a_map_is_over_the_inputs_and_at_the_levels_that_one_chooses(world):
+    client, rng = world.client(), np.random.default_rng(2)
+    columns = {
+        "x": rng.uniform(size=30),
+        "kind": ["flat", "house"] * 15,
+        "day": ["2024-01-01", "2024-03-01"] * 15,
+    }
+    columns |= {"age": rng.uniform(size=30), "price": rng.uniform(size=30)}
+    assert client.put("/api/data/homes.csv", content=table(columns)).status_code == 201
+    inputs = ["x", "kind", "day", "age"]
+    more = {"data": "homes.csv", "inputs": inputs, "output": "price", "bounds": [0.0, 1.0], "at": "grid:2"}
+    more |= {"kernel": "EQ([0.3, 1, 30, 0.4], variance=0.1)", "noise": 0.02}
+    made = release(client, make_plan(client, **more)).json()["release"]["id"]
+    assert client.get(f"/api/releases/{made}").json()["has_map"]
+    chosen = {
+        "coordinates": ["age", "x"],
+        "geographic": False,
+        "held": {"kind": "house", "day": "2024-02-01"},
+    }
+    url = f"/api/releases/{made}/map"
+    found = client.post(url, json={**chosen, "coarse": True}).json()
+    assert (found["places"], found["geographic"], found["aspect"]) == ([3, 0], False, None)
+    assert found["held"] == {"kind": "house", "day": 8797.0}  # since 2000
+    file = world.state.releases.load(made)
+    held = {"kind": "house", "day": 8797.0}
+    expected = surface_of(file, coordinates=["age", "x"], geographic=False, held=held, points=16)
+    assert np.allclose(found["views"]["prediction"]["values"], expected.prediction)
+    assert client.post(url, json={"coordinates": ["age", "x"], "coarse": True}).json()["geographic"]
+    for wrong in ({"kind": "castle"}, {"garden": 1.0}, {"day": "soon"}, {"x": 0.5, "day": 3.0}):
+        refused = client.post(url, json={**chosen, "coordinates": ["x", "age"], "held": wrong})
+        assert (refused.status_code, "held" in refused.json()["error"]) == (422, True), wrong
+
+
 def test_what_does_not_fit_is_refused_before_anything_is_spent(world):
     client = world.client()
     plan = make_plan(client, epsilon=2.0)

@@ -15,6 +15,7 @@ from cloakgp.app.releases import Releases, known_columns
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plots import NEAR_PRIOR, Surface, plane, surface_of
 from cloakgp.plots.labels import classes_of, numeric_inputs
+from cloakgp.plots.surface import VIEWS
 from cloakgp.rows.chunks import one_blas_thread, spread_evenly
 from cloakgp.rows.columns import Column
 from cloakgp.workflow.pictures import has_map
@@ -53,6 +54,7 @@ class Maps:
                     units=release.labels.units,
                     of=one,
                     points=_COARSE if coarse else _FINE,
+                    views=VIEWS[:2] if coarse else VIEWS,  # privacy's share takes longest
                 )
                 axes = plane(names, numeric_inputs(release.plan), asked.coordinates)
             return {"places": [axes.across, axes.up], "coarse": coarse, **_shown(surface)}

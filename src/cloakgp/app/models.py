@@ -160,7 +160,7 @@ class AskMap(Asked):
     of: Class | None = None
     """Of several classes: whose probability is drawn; the first one's if absent."""
     coarse: bool = False
-    """Of few points, within about a second, unless the whole is there; ask again for that."""
+    """Of few points, without privacy's share, unless the whole is there; ask again for that."""
 
 
 class Refusal(BaseModel):
@@ -474,6 +474,7 @@ class Map(BaseModel):
     held: dict[str, float | str]
     """What the other inputs are held at."""
     views: dict[Literal["prediction", "uncertainty", "privacy"], MapView]
+    """All three; the first two, of one that is coarse."""
 
 
 class Released(BaseModel):

@@ -26,7 +26,8 @@ TERMS = {
     ),
     "delta": (
         "The small probability with which the promise at epsilon may be exceeded. It should be well below "
-        "one divided by the number of rows."
+        "one divided by the number of rows, or of people where they are protected. If nobody says otherwise "
+        "it is the power of ten below one over ten times that number."
     ),
     "differential privacy": (
         "A promise about whoever is protected, a row or a person: what is released would have come out "

@@ -32,7 +32,8 @@ WORKING_SET = 3000
 WORKING_SET_ON_GPU = 2**18
 """There a step costs what its r x r matrices cost, however many rows it has."""
 _ROUNDS = 20
-_INNER, _FIRST = 0.7, 0.02  # share of the gap that a working set's search may use up; gap of the first
+_INNER, _FIRST = 0.7, 0.05  # share of the gap that a working set's search may use up; gap of the first
+_AGAIN = 0.1  # gap of the first where multipliers are known: most rows that matter may still be missing
 _EVALUATIONS = 300  # per round
 _SHRINK_EVERY = 8  # evaluations between looks for rows to drop
 _SHRINK_SHARE = 0.2  # least share of the rows worth dropping
@@ -109,7 +110,8 @@ def search(
     else:
         rows = np.arange(columns.n_rows) if everything else _first_rows(columns, criterion, at_once)
         v = np.ones(len(rows))
-    lower, inner = 0.0, gap if everything else max(_INNER * gap, _FIRST)
+    first = _FIRST if last is None else _AGAIN
+    lower, inner = 0.0, gap if everything else max(_INNER * gap, first)
     best: Found | None = None
     iterations = 0
     for _ in range(_ROUNDS):
@@ -125,7 +127,7 @@ def search(
         if best.upper <= lower * (1 + gap):
             break
         # While other rows matter more, there is no use in being exact about these.
-        inner = max(_INNER * gap, min(inner, (upper / lower - 1) / 4))
+        inner = max(_INNER * gap, min(first, (upper / lower - 1) / 4))
         rows, v = _next_rows(rows, on_host(point.v), g, at_once)
     assert best is not None
     return replace(best, lower=lower, iterations=iterations, converged=best.upper <= lower * (1 + gap))
@@ -214,9 +216,10 @@ def _rows_again(
     counted = np.flatnonzero(last > 1e-3 * last[last > 0].mean())
     v = last[counted] / last[counted].mean()
     g = columns.squared_norms(criterion.shape(weighted_gram(columns.take(counted), v)).transform)
+    bar = np.quantile(g[counted], 0.9)  # these hardly exceed it
     g[counted] = 0.0
     worst = np.argsort(-g)[: at_once // 3]
-    worst = worst[g[worst] > 0.9 * g.max()]
+    worst = worst[g[worst] > bar]
     return np.concatenate([counted, worst]), np.concatenate([v, np.full(len(worst), 0.03)])
 
 
@@ -224,10 +227,10 @@ def _next_rows(rows: Rows, v: FloatArray, g: FloatArray, at_once: int) -> tuple[
     """Leave out rows that carry no weight and are far from binding; add the worst violators."""
     v = v * len(v) / v.sum()
     bar = g[rows].max()
-    keep = (v > 1e-3) | (g[rows] > 0.9 * bar)
+    keep = (v > 1e-3) | (g[rows] > 0.97 * bar)
     rows, v = rows[keep], v[keep]
     outside = np.ones(len(g), dtype=bool)
     outside[rows] = False
     candidates = np.flatnonzero(outside & (g > 0.98 * bar))
     worst = candidates[np.argsort(-g[candidates])[: at_once // 3]]
-    return np.concatenate([rows, worst]), np.concatenate([np.maximum(v, 1e-3), np.full(len(worst), 0.1)])
+    return np.concatenate([rows, worst]), np.concatenate([np.maximum(v, 1e-3), np.full(len(worst), 0.03)])

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import RegularGridInterpolator
 
+from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.kernels.base import Constant, Kernel, Sum
@@ -90,7 +90,7 @@ class Surface:
     prior_std: FloatArray
     """(m, n) what it would be if nothing were known there but the level that all outcomes share."""
     privacy_share: FloatArray
-    """(m, n) of the variance that is due to privacy, from 0 to 1."""
+    """(m, n) of the variance that is due to privacy, from 0 to 1; NaN if nobody asked for its view."""
     unknown: NDArray[np.bool_]
     """(m, n) where `std` is at least 90 % of `prior_std`: nothing to speak of was learned there."""
     inputs: FloatArray | None
@@ -98,7 +98,7 @@ class Surface:
     held: dict[str, Any]
     """What the other inputs are held at, by name."""
     views: dict[str, View]
-    """The three pictures: prediction, uncertainty, privacy."""
+    """The pictures: prediction, uncertainty, privacy; or those of them that were asked for."""
 
     @property
     def near_prior(self) -> FloatArray:
@@ -117,6 +117,7 @@ def surface_of(
     output: str | None = None,
     of: Any = None,
     points: int = _POINTS,
+    views: Sequence[str] = VIEWS,
 ) -> Surface:
     """The numbers of a surface over two inputs.
 
@@ -140,11 +141,15 @@ def surface_of(
         Whose probability is wanted, where outcomes are one of several classes; the first if absent.
     points : int
         Of the grid, along its longer side.
+    views : names out of {"prediction", "uncertainty", "privacy"}
+        Which pictures are wanted. Privacy's share takes longest; without its view it is NaN.
 
     Returns
     -------
     Surface
     """
+    for name in views:
+        checks.choice(name, "views", VIEWS)
     plan = release.plan
     columns = columns_of(plan)
     width = int(plan.shown_inputs.shape[1])
@@ -162,11 +167,14 @@ def surface_of(
     which = _class(release, of)
     found = (*_predicted(release, where, which), prior_std(release, where, which))
     mean, std, prior = (part.reshape(m, n) for part in found)
-    privacy = _privacy(release, middle, axes, (across, up), which)
+    privacy = np.full((m, n), np.nan)
+    if PRIVACY in views:
+        privacy = _privacy(release, middle, axes, (across, up), which)
     words = predicted_words(plan, units, output)
     if which is not None:
         words = f"probability of {release.classes[which]}"  # type: ignore[union-attr]
     unknown = std >= NEAR_PRIOR * prior
+    drawn = _views((mean, std, privacy), unknown, words, units, outcome_of(plan))
     dots = public_inputs(plan)
     shown = None
     if dots is not None:
@@ -186,7 +194,7 @@ def surface_of(
         unknown,
         shown,
         others,
-        _views((mean, std, privacy), unknown, words, units, outcome_of(plan)),
+        {name: view for name, view in drawn.items() if name in views},
     )
 
 
@@ -277,6 +285,8 @@ def _privacy(
     which: int | None,
 ) -> FloatArray:
     """(m, n) privacy's share of the variance."""
+    from scipy.interpolate import RegularGridInterpolator
+
     across, up = sides
     if _hides_gp(release):
         return np.ones((len(up), len(across)))

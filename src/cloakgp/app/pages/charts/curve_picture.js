@@ -21,7 +21,7 @@ export function curvePicture(curve, epsilon, width, output, { height = 270 } = {
       {
         x: eps,
         y: curve.map((point) => point.noise_rms),
-        name: "privacy noise alone",
+        name: "privacy noise",
         mode: "lines",
         line: { color: c.private, width: 1.6, dash: "dash" },
         hovertemplate: "%{y:.3~g}",
@@ -31,7 +31,7 @@ export function curvePicture(curve, epsilon, width, output, { height = 270 } = {
       traces.push({
         x: paper.map((point) => point.epsilon),
         y: paper.map((point) => point.paper_rms),
-        name: "the paper's noise",
+        name: "privacy noise by the paper's method",
         mode: "lines",
         line: { color: c.warn, width: 1.6, dash: "dot" },
         hovertemplate: "%{y:.3~g}",

@@ -2,6 +2,7 @@
 
 import { errorUnit } from "../core/outcomes.js";
 import { axes } from "./axes.js";
+import { alpha } from "./colours.js";
 import { curves, placed, splitByLevel, suit } from "./positions.js";
 import {
   rug,
@@ -21,8 +22,9 @@ import {
 
 const LINE = ["expected error", "hardly more known than before"];
 const OWN = "even without privacy noise";
+const noiseName = (isForecast) => (isForecast ? "of which privacy noise" : "privacy noise in what is released");
 
-function noiseByInput(answer, sample, [input], unit, { height = 360 } = {}) {
+function noiseByInput(answer, sample, [input], unit, { height = 360, isForecast } = {}) {
   const { x: at, pick } = sorted(answer);
   const x = placed(input, at);
   const [error, noise, own, unknown] = [answer.expected_error, answer.noise_std, answer.gp_std, answer.unknown].map(pick);
@@ -39,7 +41,7 @@ function noiseByInput(answer, sample, [input], unit, { height = 360 } = {}) {
   });
   return (c) => {
     const traces = runs(x, error, unknown).map((run) => line(c, run, c.public, LINE, { filled: true }));
-    traces.push(thin(c, noise, "privacy noise alone", 2, c.private, "dash"), thin(c, own, OWN, 3, c.soft, "dot"));
+    traces.push(thin(c, noise, noiseName(isForecast), 2, c.private, "dash"), thin(c, own, OWN, 3, c.soft, "dot"));
     if (sample?.length) traces.push(rug(c, placed(input, column(sample, 0)), -0.035 * top));
     const shape = axes(c, { x: input.name, y: unit, height });
     shape.yaxis.range = [-0.06 * top, top];
@@ -87,13 +89,17 @@ function said({ expected_error: error, unknown }) {
 }
 
 // For three and more inputs: the points in the order of their error.
-function noiseRanked(answer, unit, { height = 320 } = {}) {
+function noiseRanked(answer, unit, { height = 320, isForecast } = {}) {
   const order = answer.expected_error.map((_, place) => place).sort((a, b) => answer.expected_error[a] - answer.expected_error[b]);
-  const [error, unknown] = [answer.expected_error, answer.unknown].map((list) => order.map((place) => list[place]));
+  const [error, noise, unknown] = [answer.expected_error, answer.noise_std, answer.unknown].map((list) => order.map((place) => list[place]));
   const share = error.map((_, place) => (100 * (place + 0.5)) / error.length);
+  const dot = (c) => ({ color: alpha(c.private, 0.5), size: 4 });
   return (c) => ({
-    traces: runs(share, error, unknown).map((run) => line(c, run, c.public, LINE, { filled: true })),
-    layout: axes(c, { x: "share of the test points, %", y: unit, height }),
+    traces: [
+      ...runs(share, error, unknown).map((run) => line(c, run, c.public, LINE, { filled: true })),
+      { x: share, y: noise, name: noiseName(isForecast), legendrank: 2, mode: "markers", marker: dot(c), hovertemplate: "%{y:.3~g}" },
+    ],
+    layout: axes(c, { x: "test points in the order of their error, %", y: unit, height }),
     words: `Expected error of the test points in order: ${said(answer)}`,
   });
 }

@@ -32,12 +32,12 @@ function band(c, x, low, high, colour, name) {
   ];
 }
 
-function releaseByInput(release, asked) {
+function releaseByInput(release, which, asked) {
   const [input] = columnsIn(release);
   const label = predicted(release.settings);
   const { x: at, pick } = sorted(release);
   const x = placed(input, at);
-  const released = release.stages ? null : pick(release.released); // in stages, what is released is denoised
+  const released = which === "released" ? pick(release.released) : null;
   const noise = pick(release.noise_std);
   const denoised = pick(release.denoised);
   const [lower, upper] = [pick(release.lower), pick(release.upper)];
@@ -54,8 +54,7 @@ function releaseByInput(release, asked) {
       );
     }
     if (denoised) {
-      const name = release.stages ? "prediction" : "denoised";
-      const names = [name, `${name}, hardly known`];
+      const names = ["prediction", "prediction, hardly known"];
       traces.push(...runs(x, denoised, unknown).map((run) => line(c, run, c.free, names)));
     }
     if (asked?.points.length) {
@@ -87,7 +86,7 @@ function releaseByInput(release, asked) {
     return {
       traces,
       layout: shape,
-      words: `${release.stages ? "Predicted" : "Released and denoised"} ${label} by ${input.name}, at ${x.length} points.`,
+      words: `${released ? "Released" : "Predicted"} ${label} by ${input.name}, at ${x.length} points.`,
     };
   };
 }
@@ -152,11 +151,11 @@ function releaseMap(release, which) {
   };
 }
 
-// `which` numbers a map shows; `asked` are questions and their answers, shown over one input. Null for more inputs.
+// `which` numbers are shown; `asked` are questions and their answers, shown over one input. Null for more inputs.
 export function releasePicture(release, which, asked) {
   const inputs = columnsIn(release);
   const n = inputs.length;
-  if (n === 1) return inputs[0].kind === "level" ? marks(release, asked) : releaseByInput(release, asked);
+  if (n === 1) return inputs[0].kind === "level" ? marks(release, asked) : releaseByInput(release, which, asked);
   if (n === 2 && splitByLevel(inputs)) return curvesByLevel(release);
   return n === 2 ? releaseMap(release, which) : null;
 }

@@ -23,7 +23,7 @@ const UNDER = 86; // or under it
 
 const scaled = (colours, low, high) => ({ colorscale: colours, zmin: low, zmax: high > low ? high : low + 1 });
 
-function colourBar(c, view, isNarrow, inner) {
+function colourBar(c, view, isNarrow, height) {
   const bar = {
     title: { text: plain(view.label), side: isNarrow ? "bottom" : "right", font: { size: 12, color: c.soft } },
     thickness: 12,
@@ -34,7 +34,8 @@ function colourBar(c, view, isNarrow, inner) {
     len: 1,
   };
   if (!isNarrow) return { ...bar, x: 1.02, xanchor: "left", y: 0.5 };
-  return { ...bar, orientation: "h", x: 0.5, y: -50 / inner, yanchor: "top" };
+  // Below the axis' name, and of no matter to the margins, which plotly would widen for it.
+  return { ...bar, orientation: "h", x: 0.5, yref: "container", y: (UNDER - 4) / height, yanchor: "top" };
 }
 
 // Lines at the bar's ticks; of privacy's share, where it is a half.
@@ -80,6 +81,7 @@ export function surfacePicture(map, name, inputs) {
     const tall = map.aspect ? (map.aspect * spans[1]) / spans[0] : 0.66;
     const wide = Math.min(room, TALLEST / tall);
     const inner = Math.max(wide * tall, 160);
+    const height = inner + MARGIN.t + MARGIN.b + (isNarrow ? UNDER : 0);
     const lines = contours(view, name);
     const where = { x, y };
     const traces = [
@@ -92,7 +94,7 @@ export function surfacePicture(map, name, inputs) {
         autocontour: false,
         line:
           name === "privacy" ? { color: DARK, width: 2 } : { color: alpha(PALE, 0.6), width: 0.8, smoothing: 1 },
-        colorbar: colourBar(c, view, isNarrow, inner),
+        colorbar: colourBar(c, view, isNarrow, height),
         text: view.values.map((row) => row.map((value) => spoken(view, value))),
         hovertemplate: `${plain(one.name)} %{x}<br>${plain(other.name)} %{y}<br>${plain(view.label)} %{text}<extra></extra>`,
       },
@@ -124,7 +126,6 @@ export function surfacePicture(map, name, inputs) {
           line: { width: 0.6, color: alpha(DARK, 0.55) },
         },
       });
-    const height = inner + MARGIN.t + MARGIN.b + (isNarrow ? UNDER : 0);
     const shape = axes(c, { x: one.name, y: other.name, height: Math.round(height) });
     shape.width = Math.round(wide + MARGIN.l + MARGIN.r + (isNarrow ? 0 : BAR));
     shape.margin = { ...MARGIN, r: MARGIN.r + (isNarrow ? 0 : BAR), b: MARGIN.b + (isNarrow ? UNDER : 0) };

@@ -58,7 +58,7 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     fill(trouble);
     body.hidden = false;
     const what = { output: outputOf(d) ?? "the outcome", outcome: d.outcome };
-    chart.show(noisePicture(answer, d.facts?.sample, columnsOf(d), what, { height }));
+    chart.show(noisePicture(answer, d.facts?.sample, columnsOf(d), what, { height, isForecast: isForecast(settings) }));
     const how = isForecast(settings)
       ? `a forecast from ${settings.given ? "what was released before" : settings.protect === "rows" ? "the bounds and the box, as if rows were spread evenly over it" : "the bounds and the inputs"}: the smoother and the less scattered outcomes are, the smaller it gets. Worked`
       : answer.exact

@@ -1,4 +1,4 @@
-// How large an error or noise is, in four numbers; beside an error, `noise`'s own part, and `more` tiles.
+// How large an error or noise is, in a few numbers; beside an error, `noise`'s own part, and `more` tiles.
 
 import { number, percent } from "../core/format.js";
 import { tile, tiles } from "../ui/tiles.js";
@@ -10,7 +10,6 @@ export function noiseTiles(summary, { noise = null, more = null } = {}) {
   return tiles(
     one(summary, "smallest", "smallest"),
     one(summary, "median", "median"),
-    one(summary, "rms", "root mean square"),
     one(summary, "largest", "largest"),
     noise ? one(noise, "median", "privacy noise, median") : null,
     more,

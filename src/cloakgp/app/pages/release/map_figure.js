@@ -38,7 +38,7 @@ export function mapFigure(release) {
   let map = null;
 
   function show() {
-    if (!map) return;
+    if (!map?.views[view]) return; // a coarse one has not all
     const isUnknown = map.near_prior.some((row) => row.some((share) => share >= map.unknown_from));
     const columnOf = (name) => inputs.find((input) => input.name === name);
     const held = Object.entries(map.held).map(([name, value]) => `${name} at ${shownCell(columnOf(name), value)}`);

@@ -17,7 +17,7 @@ export function entryList(items, path, kind) {
 function entry(item, href, kind) {
   const s = item.settings;
   const summary = item.error_summary ?? item.summary ?? {};
-  const what = item.error_summary ? "expected error" : "noise";
+  const what = item.error_summary ? "error" : "noise";
   return h(
     "li",
     { class: "card entry" },
@@ -36,7 +36,7 @@ function entry(item, href, kind) {
       summary.median !== undefined
         ? chip(
             "plain",
-            `median ${what} ${number(summary.median, 3)}, ${percent(summary.median / summary.bounds_width)} of the bounds`,
+            `${what} about ${number(summary.median, 3)}, ${percent(summary.median / summary.bounds_width)} of the bounds`,
           )
         : null,
     ),

@@ -109,11 +109,11 @@ class SparseLinks:
 
     def __init__(self, gp: GP, inputs: Inputs, B: FloatArray) -> None:
         self._features, self._approximation = Features(gp.kernel, np.asarray(gp.inducing)), gp.approximation
-        self._inputs, self.width = inputs, len(self._features.Z)
+        self._inputs, self.width = inputs, len(self._features.used)
         untold = np.zeros((len(self._features.W),) * 2)  # what X tells is summed up when it is asked for
         model = SparseGP(self._features, self._approximation, untold, inputs.X[:1])
         H, own = SparseRows(model, inputs).measured(B)
-        self._weights: FloatArray = (H @ self._features.W).T  # phi(x)' H' is k(x, Z) times this
+        self._weights: FloatArray = (H @ self._features.factor.A).T  # phi(x)' H' is k(x, Z) times this
         self.covariance: FloatArray = H @ H.T + own
 
     @cached_property
@@ -136,10 +136,10 @@ class FactoredLinks:
         first = measurements[0]
         self._features, self._approximation = first.recipe.features, gp.approximation
         self._information = first.information
-        self.width = len(self._features.Z)
+        self.width = len(self._features.used)
         R = np.vstack([m.recipe.reduced_to(self._features) for m in measurements])
         H = R @ self._information
-        self._weights: FloatArray = (H @ self._features.W).T
+        self._weights: FloatArray = (H @ self._features.factor.A).T
         self.covariance: FloatArray = H @ H.T + H @ R.T
 
     def at(self, X: FloatArray) -> FloatArray:

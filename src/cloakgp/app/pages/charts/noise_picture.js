@@ -111,22 +111,19 @@ function noiseByLevel(answer, inputs, unit, { height = 360 } = {}) {
   const along = inputs[split?.along ?? 0];
   const words = `Expected error by ${inputs.map(({ name }) => name).join(" and ")}: ${said(answer)}`;
   const bars = (c) => [
-    { x: column(answer.points, 0), y: error, type: "bar", name: LINE[0], width: 0.5, marker: { color: c.public }, hovertemplate: "%{y:.3~g}" },
+    { x: column(answer.points, 0), y: error, type: "bar", name: LINE[0], width: 0.5, marker: { color: c.public, opacity: clarity(answer.unknown) }, hovertemplate: "%{y:.3~g}" },
   ];
-  const lines = () =>
-    curves(answer.points, inputs, split).map(({ level, colour, places }) => ({
-      x: placed(along, places.map((place) => answer.points[place][split.along])),
-      y: places.map((place) => error[place]),
-      name: level,
-      mode: "lines",
-      line: { color: colour, width: 3 },
-      hovertemplate: "%{y:.3~g}",
-    }));
+  const lines = (c) =>
+    curves(answer.points, inputs, split).flatMap(({ level, colour, places }) => {
+      const x = placed(along, places.map((place) => answer.points[place][split.along]));
+      const [y, unknown] = [error, answer.unknown].map((list) => places.map((place) => list[place]));
+      return runs(x, y, unknown).map((run, place) => ({ ...line(c, run, colour, [level, level]), showlegend: place === 0 }));
+    });
   return (c) => {
     const shape = axes(c, { x: along.name, y: unit, height });
     suit(shape.xaxis, along);
     shape.yaxis.range = [0, 1.12 * Math.max(...error)];
-    return { traces: split ? lines() : bars(c), layout: shape, words };
+    return { traces: split ? lines(c) : bars(c), layout: shape, words };
   };
 }
 

@@ -25,6 +25,7 @@ Row = Annotated[list[Cell], Field(min_length=1, max_length=COLUMNS, fail_fast=Tr
 Id = Annotated[str, Field(pattern=ID)]
 Level = Annotated[str, Field(min_length=1, max_length=100, pattern=PRINTABLE)] | int
 Class = Annotated[str, Field(min_length=1, max_length=100, pattern=PRINTABLE)]
+Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 Encoding = Literal["utf-8", "latin-1", "utf-16-le", "utf-16-be"]
 
 LEARNED: dict[str, Any] = {
@@ -96,10 +97,13 @@ class Points(Asked):
 
 
 class Range(Asked):
-    """Where a private input lies, from public knowledge, and how many cells that is cut into."""
+    """Where a private input lies, from public knowledge, and how many cells that is cut into.
 
-    low: Number
-    high: Number
+    Two numbers, or two dates such as 2024-05-31.
+    """
+
+    low: Number | Day
+    high: Number | Day
     cells: Annotated[int, Field(ge=1, le=limits.CELLS)] = defaults.CELLS
 
 

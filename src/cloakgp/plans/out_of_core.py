@@ -80,8 +80,8 @@ class Survey:
 
     model: SparseGP
     pilot: Pilot
-    rough: Solution
-    """The `mse` design for the pilot's first rows, to start from."""
+    rough: Solution | None
+    """The `mse` design for the pilot's first rows, to start from; None if they are all rows there are."""
     digest: str
 
 
@@ -104,10 +104,12 @@ def _surveyed(planner: Planner) -> Survey:
         _SPREAD * len(even) / len(inputs),
         np.concatenate([_alone(features.kernel_rows(even.X[rows]), crowd)[1] for rows in steps(len(even))]),
     )
-    rough = rough_design(planner, features, even)
+    # Where they are all rows there are, there is none to look for.
+    rough = None if len(even) == len(inputs) else rough_design(planner, features, even)
+    measured = np.zeros((1, len(features.W))) if rough is None else rough.measured
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     digests = []
-    function = partial(_survey, features, gp.approximation, crowd, share, rough.measured, planner.widest)
+    function = partial(_survey, features, gp.approximation, crowd, share, measured, planner.widest)
     most, columns = max(4, _LONERS // len(features.Z)), planner.X_star.shape[1]
     width = 3 + columns + (0 if inputs.windows is None else 3)
     lone, longest, spread = np.empty((0, width)), np.empty((0, width)), [np.empty((0, width))]
@@ -123,12 +125,15 @@ def _surveyed(planner: Planner) -> Survey:
         longest = longest[np.argsort(-longest[:, 1], kind="stable")[:_LONGEST]]
         spread.append(part.spread)
         digests.append(part.digest)
+    model = SparseGP(features, gp.approximation, total, planner.X_star)
+    digest = combined_digest(digests, inputs.groups)
+    if rough is None:
+        return Survey(model, first_pilot(planner, model, shared, even), None, digest)
     added = np.unique(np.vstack([lone, longest, *spread])[:, 2:], axis=0)
     windows = None if inputs.windows is None else added[:, 1 + columns :]
     more = Inputs(np.ascontiguousarray(added[:, 1 : 1 + columns]), added[:, 0].copy(), None, windows)
-    model = SparseGP(features, gp.approximation, total, planner.X_star)
     pilot = first_pilot(planner, model, shared, even, rough.pilot).joined_by(planner, more)
-    return Survey(model, pilot, rough.solution, combined_digest(digests, inputs.groups))
+    return Survey(model, pilot, rough.solution, digest)
 
 
 class _Surveyed(NamedTuple):

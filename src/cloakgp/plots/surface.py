@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import RegularGridInterpolator
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -286,6 +285,8 @@ def _privacy(
     which: int | None,
 ) -> FloatArray:
     """(m, n) privacy's share of the variance."""
+    from scipy.interpolate import RegularGridInterpolator
+
     across, up = sides
     if _hides_gp(release):
         return np.ones((len(up), len(across)))

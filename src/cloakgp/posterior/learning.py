@@ -29,6 +29,7 @@ from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
 from cloakgp.progress import Progress
+from cloakgp.rows.chunks import in_threads
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import as_points
 from cloakgp.rows.merging import Inputs
@@ -37,6 +38,8 @@ T = TypeVar("T")
 _KEPT = 10  # settings that predictions are made with
 _SHOWN = 12  # lines of a table
 _HALVINGS = 60  # of an interval, for a quantile: to the last bits
+_MANY = 1000  # points from which on threads are worth their while
+_REMEMBERED = 2**22  # means at the points that were asked for last
 _ROUNDS = 2  # of points drawn anew about the best, where there are several lengthscales
 
 
@@ -70,29 +73,44 @@ class Learned:
         X = self._points(X)
         if not (return_std or return_cov):
             return self._mixed(self._each(lambda posterior: posterior.predict(X)))[0]
-        extra, asked = self._observation(include_noise), {"return_std": return_std, "return_cov": return_cov}
-        found = self._each(lambda posterior: posterior.predict(X, **asked))
-        mean, apart = self._mixed([one for one, _ in found])
+        extra = self._observation(include_noise)
         if return_std:
-            variances = np.array([std**2 for _, std in found])
-            return mean, np.sqrt(self.weights @ (variances + apart**2) + extra)
+            means, stds = self._means_and_stds(X)
+            mean, apart = self._mixed(means)
+            return mean, np.sqrt(self.weights @ (stds**2 + apart**2) + extra)
+        found = self._each(lambda posterior: posterior.predict(X, return_cov=True))
+        mean, apart = self._mixed([one for one, _ in found])
         covariance = np.einsum("s,sij->ij", self.weights, np.array([cov for _, cov in found]))
         covariance += np.einsum("s,si,sj->ij", self.weights, apart, apart)
         return mean, covariance + extra * np.eye(len(mean))
 
-    def _each(self, ask: Callable[[Posterior], T]) -> list[T]:
-        """What each model says; they may be many, and each takes a while when it is first asked."""
+    def _each(self, ask: Callable[[Posterior], T], points: int = 0) -> list[T]:
+        """What each model says; they may be many, and each takes a while when it is first asked.
+
+        Of as many `points` as are worth it, on all processors.
+        """
         found = []
         with Progress("models", len(self.posteriors)) as progress:
-            for posterior in self.posteriors:
-                found.append(ask(posterior))
+            for answer in in_threads(ask, self.posteriors) if points >= _MANY else map(ask, self.posteriors):
+                found.append(answer)
                 progress.advance()
         return found
+
+    def _means_and_stds(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(S, n) of each model at X. The last are kept: who wants a std wants an interval, too."""
+        last = self.__dict__.get("_last")
+        if last is not None and np.array_equal(last[0], X):
+            return last[1], last[2]
+        found = self._each(lambda posterior: posterior.predict(X, return_std=True), len(X))
+        means, stds = (checks.frozen(np.array(each)) for each in zip(*found, strict=True))
+        if means.size <= _REMEMBERED:
+            self.__dict__["_last"] = X.copy(), means, stds
+        return means, stds
 
     def _points(self, X: Any) -> FloatArray:
         return as_points(X, "X", self.posteriors[0].n_columns, self.columns)
 
-    def _mixed(self, means: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    def _mixed(self, means: Sequence[FloatArray] | FloatArray) -> tuple[FloatArray, FloatArray]:
         """The mixture's mean, and how far each model's is from it."""
         mean: FloatArray = self.weights @ np.array(means)
         return mean, np.array(means) - mean
@@ -104,9 +122,8 @@ class Learned:
 
     def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
         """(n, 2) within which f lies at `X`, with this probability: quantiles of the mixture."""
-        extra, X = self._observation(include_noise), self._points(X)
-        found = self._each(lambda posterior: posterior.predict(X, return_std=True))
-        means, stds = (np.array(each) for each in zip(*found, strict=True))
+        extra = self._observation(include_noise)
+        means, stds = self._means_and_stds(self._points(X))
         return mixture_quantiles(self.weights, means, np.sqrt(stds**2 + extra), check_level(level)).T
 
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:

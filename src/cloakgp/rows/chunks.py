@@ -67,11 +67,16 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
 
 
-def in_threads(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
+def in_threads(function: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
     """function(item) for every item, in order: the same to the last bit, as each has one BLAS thread."""
-    with one_blas_thread(), ThreadPoolExecutor(max(1, min(_cores(), len(items)))) as pool:
-        # Each in a copy of this context, or numpy's warnings would be on again.
-        return [task.result() for task in [pool.submit(copy_context().run, function, i) for i in items]]
+    pool = ThreadPoolExecutor(max(1, min(_cores(), len(items))))
+    try:
+        with one_blas_thread():
+            # Each in a copy of this context, or numpy's warnings would be on again.
+            for task in [pool.submit(copy_context().run, function, item) for item in items]:
+                yield task.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def sweep_threads(function: Callable[..., T], sources: tuple[Any, ...], label: str) -> Iterator[T]:

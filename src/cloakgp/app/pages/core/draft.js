@@ -22,7 +22,7 @@ const EMPTY = {
   dropMissing: false, // whether rows without an input are left out
   protect: null, // "outcomes" | "people" | "rows": nobody is protected by default
   who: null, // the column that says whose a row is
-  box: {}, // of each private input: {levels, low, high, cells, names}, as typed
+  box: {}, // of each private input: {kind, low, high, cells, names}, as typed
   nPeople: "", // how many people there are, and how many rows of each count: of whole rows
   maxRows: "",
   facts: null, // {rows, columns, ranges, sample, ...} of the input columns; never of private ones

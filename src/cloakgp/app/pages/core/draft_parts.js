@@ -1,7 +1,7 @@
 // What single parts of a draft say, or null where they say nothing yet.
 
 import { session } from "./session.js";
-import { plainColumns } from "./columns.js";
+import { ORIGIN, plainColumns } from "./columns.js";
 import { isChance } from "./outcomes.js";
 import { typed } from "./typed.js";
 import { typedPoints } from "./typed_points.js";
@@ -17,7 +17,8 @@ export function columnsOf(d) {
   if (d.protect !== "rows") return d.facts?.columns ?? plainColumns(names);
   return plainColumns(names).map((column) => {
     const box = d.box[column.name];
-    return box?.levels ? { ...column, kind: "level", levels: levelsOf(box.names), closed: true } : column;
+    if (box?.kind === "date") return { ...column, kind: "date", origin: ORIGIN };
+    return box?.kind === "level" ? { ...column, kind: "level", levels: levelsOf(box.names), closed: true } : column;
   });
 }
 

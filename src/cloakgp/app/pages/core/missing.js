@@ -42,7 +42,7 @@ function rowsTrouble(d) {
 
 const mostClasses = () => session.get().me?.most_classes ?? 20;
 
-export function classNamesTrouble(names) {
+function classNamesTrouble(names) {
   if (names.length < 3) return "Name three classes or more. Where there are two, the outcome is yes or no.";
   if (names.length > mostClasses()) return `At most ${mostClasses()} classes.`;
   return new Set(names).size < names.length ? "Each class once." : null;

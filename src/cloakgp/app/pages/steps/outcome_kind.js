@@ -1,8 +1,7 @@
 // What the private outcome is. Said by whoever knows it, and never found out from its cells.
 
 import { draft } from "../core/draft.js";
-import { classNamesOf, outputOf } from "../core/draft_parts.js";
-import { classNamesTrouble } from "../core/missing.js";
+import { outputOf } from "../core/draft_parts.js";
 import { fill, h } from "../ui/dom.js";
 import { choice, field, textInput } from "../ui/forms.js";
 import { tip } from "../ui/tip.js";
@@ -28,17 +27,12 @@ function classNames(set) {
     rows: "4",
     spellcheck: "false",
     placeholder: "car\nbus\ntrain",
-    oninput: (event) => {
-      set(event.target.value);
-      said.fail(null);
-    },
-    onblur: () => said.fail(classNamesTrouble(classNamesOf(draft.get()))),
+    oninput: (event) => set(event.target.value),
   });
   area.value = draft.get().classNames;
-  const said = field("The classes, as the table writes them", area, {
+  return field("The classes, as the table writes them", area, {
     hint: "All that it can be, from public knowledge: one on each line, or with commas. They are published, and never read from the column; a cell that holds none of them counts as missing.",
   });
-  return said;
 }
 
 export function outcomeKind() {

@@ -318,6 +318,10 @@ def test_no_page_is_wider_than_a_phone(visit: Visit, site: Site, ready: str, tmp
         heights.append(picture.evaluate("(drawn) => drawn.clientHeight"))
         assert window.scroll_width() <= 0, width
     assert heights == [420, 420, 420]
+    curve = page.locator(".plot").first
+    expect(curve).to_have_attribute("aria-label", re.compile("Predicted height by age"))
+    page.get_by_label("what was released", exact=True).check()
+    expect(curve).to_have_attribute("aria-label", re.compile("Released height by age"))
 
     page.set_viewport_size({"width": 390, "height": 844})
     window.open(f"/releases/{make_map(site, site.token('a program', 'custodian'))}", ".map .plot .main-svg")

@@ -417,8 +417,9 @@ def test_a_kept_plan_can_be_taken_up_and_pays_again_only_if_asked_to(visit: Visi
 
     page.get_by_label("Epsilon as a number").fill("0.01")  # large noise is faded
     expect(panel).to_contain_text("25 faded")
-    expect(panel.locator(".plot")).to_have_attribute("aria-label", re.compile("at 25 of 25 points hardly"))
     page.get_by_text("Hardly more would be known than before, at any point").wait_for()
+    page.locator(".panel .plot .main-svg").first.wait_for()  # which is drawn later than it is said
+    expect(panel.locator(".plot")).to_have_attribute("aria-label", re.compile("at 25 of 25 points hardly"))
     page.get_by_label("Epsilon as a number").fill("1")
     expect(panel).not_to_contain_text("25 faded")
 

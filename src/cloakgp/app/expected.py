@@ -18,7 +18,8 @@ from cloakgp.plans.planner import Planner
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.preview import Foreseen, noise_for
 from cloakgp.plans.staged import StagedPlan
-from cloakgp.plots import will_be_unknown
+from cloakgp.plots import plane, will_be_unknown
+from cloakgp.plots.labels import numeric_inputs
 from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.workflow import words
 
@@ -91,9 +92,20 @@ def preview_of(
         "error_summary": words.noise_summary(expected.error, bounds),
         "certificate": c.to_dict() if own else None,
         "promise": [] if is_staged(asked) and rough else words.promise(assumed),
+        "plane": _plane(asked, plan, where),
         "exact": exact,
         "rough": rough,
     }
+
+
+def _plane(asked: models.Settings, plan: AnyPlan, where: FloatArray) -> dict[str, Any] | None:
+    """Which of two inputs that are numbers is across a map, which is up, and how long a unit of that is."""
+    numeric = numeric_inputs(plan)
+    if len(asked.inputs) != 2 or len(numeric) != 2:
+        return None
+    axes = plane(asked.inputs, numeric)
+    up = where[:, axes.up]
+    return {"places": [axes.across, axes.up], "aspect": axes.aspect(float(up.min()), float(up.max()))}
 
 
 def scaled(plan: Plan, epsilon: float, calibration: str) -> float:

@@ -12,6 +12,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.designs.posterior import Anchor, Target, anchor, posterior
 from cloakgp.designs.solution import Solution
 from cloakgp.model.smoothers import Smoother
+from cloakgp.rows.chunks import one_blas_thread
 
 _LEAST = 0.8  # of an anchor's variance: more noise is easier to go on to than less
 _KEPT = 2  # anchors: each is as large as two solutions
@@ -28,11 +29,17 @@ class AnyNoise:
     """
 
     def __init__(self, smoother: Smoother, weights: FloatArray, start: Solution, unit: float) -> None:
-        self._target, self._start, self._unit = Target(smoother, weights), start.reduce, unit
+        self._start, self._unit = start.reduce, unit
+        with one_blas_thread():
+            self._target = Target(smoother, weights)
         self._anchors: dict[tuple[float, int], Anchor] = {}
 
     def solve(self, gap: float, noise_variance: float) -> Solution:
         """The design for noise of this variance."""
+        with one_blas_thread():  # products have threads of their own, which do not wait for each other
+            return self._solved(gap, noise_variance)
+
+    def _solved(self, gap: float, noise_variance: float) -> Solution:
         level = math.floor(math.log2(noise_variance / self._unit / _LEAST))
         if (gap, level) not in self._anchors:
             made = anchor(self._target, self._start, _LOOSER * gap, math.ldexp(self._unit, level))

@@ -25,6 +25,19 @@ from typing import NamedTuple
 import numpy as np
 
 
+class Took(NamedTuple):
+    """Seconds on the clock, and of all cores together: what others do on them adds to the first only."""
+
+    clock: float
+    used: float
+
+    def __add__(self, other):
+        return Took(self.clock + other.clock, self.used + other.used)
+
+    def __truediv__(self, n):
+        return Took(self.clock / n, self.used / n)
+
+
 class Found(NamedTuple):
     """What a case took: seconds or bytes, over its yardstick's if that has a meaning."""
 
@@ -34,6 +47,8 @@ class Found(NamedTuple):
     yardstick: str = ""
     rounding: tuple[float, float, float] | None = None
     """Std of the privacy noise, error by rounding at worst, and its root mean square: for predictions."""
+    used: float | None = None
+    """Seconds of all cores together."""
 
 
 class Case(NamedTuple):
@@ -48,27 +63,35 @@ class Case(NamedTuple):
 
 
 def timed(function):
-    start = time.perf_counter()
+    start, used = time.perf_counter(), _used()
     result = function()
-    return time.perf_counter() - start, result
+    return Took(time.perf_counter() - start, _used() - used), result
+
+
+def _used():
+    both = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    return sum(sum(resource.getrusage(who)[:2]) for who in both)
+
+
+def seconds_of(took, yardstick, name, rounding=None):
+    return Found(took.clock, "s", took.clock / yardstick.clock, name, rounding, took.used)
 
 
 def python(code):
-    """Seconds of a fresh interpreter that runs this, the best of three."""
+    """What a fresh interpreter takes that runs this, the best of three."""
     return min(timed(lambda: subprocess.run([sys.executable, "-c", code], check=True))[0] for _ in range(3))
 
 
 def importing():
     yardstick = python("import numpy, scipy.linalg, opendp")
-    seconds = python("import cloakgp")
-    return Found(seconds, "s", seconds / yardstick, "numpy, scipy.linalg and opendp")
+    return seconds_of(python("import cloakgp"), yardstick, "numpy, scipy.linalg and opendp")
 
 
 def helping():
     command = [sys.executable, "-m", "cloakgp.cli", "--help"]
     run = lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: E731
-    seconds, bare = min(timed(run)[0] for _ in range(3)), python("pass")
-    return Found(seconds, "s", seconds / bare, "an interpreter that does nothing")
+    took = min(timed(run)[0] for _ in range(3))
+    return seconds_of(took, python("pass"), "an interpreter that does nothing")
 
 
 def _clusters(rows, spread=100.0, seed=0):
@@ -115,7 +138,7 @@ def stream(rows, inducing, points, lengthscale, design="mse"):
     Z = np.asarray(plan.gp.inducing)
     plain, _ = timed(lambda: sum(sweep(partial(_plain, gp.kernel, Z), X)))
     told = _rms(plan.noise_std), plan.certificate.bias, _rounding(plan, y)
-    return Found(seconds + more, "s", (seconds + more) / plain, "the sum K_uf K_fu", told)
+    return seconds_of(seconds + more, plain, "the sum K_uf K_fu", told)
 
 
 def _rms(values):
@@ -149,7 +172,7 @@ def planning(design):
     A = np.random.default_rng(0).normal(size=(300, 17_600))
     product, _ = timed(lambda: [A @ A.T for _ in range(10)])
     assert plan.certificate.status == "converged"
-    return Found(seconds, "s", seconds / product * 10, "a product of 300 x 17,600 with itself")
+    return seconds_of(seconds, product / 10, "a product of 300 x 17,600 with itself")
 
 
 def again(design):
@@ -159,7 +182,7 @@ def again(design):
     first, _ = timed(lambda: planner.plan(epsilon=1.0, delta=1e-6, design=design))
     steps = (0.9, 0.8, 0.7, 1.1, 1.2)
     took, _ = timed(lambda: [planner.plan(epsilon=step, delta=1e-6, design=design) for step in steps])
-    return Found(took / len(steps), "s", took / len(steps) / first, "the first plan")
+    return seconds_of(took / len(steps), first, "the first plan")
 
 
 def previewing(design):
@@ -168,7 +191,7 @@ def previewing(design):
     planner = _model(12.0, 300).planner(X, _square(300))
     first, _ = timed(lambda: planner.plan(epsilon=1.0, delta=1e-6, design=design))
     took, _ = timed(lambda: planner.preview(epsilon=0.8, delta=1e-6, design=design))
-    return Found(took, "s", took / first, "the first plan")
+    return seconds_of(took, first, "the first plan")
 
 
 def on_gpu(rows, design):
@@ -193,7 +216,7 @@ def on_gpu(rows, design):
     alone()
     bare, _ = timed(alone)
     seconds, _ = timed(lambda: gp.plan(X, X_star, epsilon=1.0, delta=1e-7, design=design, device="cuda"))
-    return Found(seconds, "s", seconds / bare, "Gram, Cholesky and solve there")
+    return seconds_of(seconds, bare, "Gram, Cholesky and solve there")
 
 
 def file_size():
@@ -230,7 +253,7 @@ def verifying():
         path = Path(folder) / "a.cloak"
         plan.release(y).save(path)
         took, _ = timed(lambda: cloakgp.verify(path))
-    return Found(took, "s", took / seconds, "its plan")
+    return seconds_of(took, seconds, "its plan")
 
 
 def predicting():
@@ -244,7 +267,7 @@ def predicting():
         command = [sys.executable, "-m", "cloakgp.cli", "predict", str(path), str(points)]
         command += ["--inputs", "a,b", "-o", str(out)]
         seconds, _ = timed(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
-    return Found(seconds, "s", seconds / python("import cloakgp"), "import cloakgp")
+    return seconds_of(seconds, python("import cloakgp"), "import cloakgp")
 
 
 def learning():
@@ -254,7 +277,7 @@ def learning():
     exact = cloakgp.GP(cloakgp.kernels.EQ(12.0), noise=0.1, bounds=(-3.0, 4.0))
     yardstick, _ = timed(lambda: exact.plan(X[:2000], _square(100), epsilon=1.0, delta=1e-6))
     seconds, _ = timed(lambda: cloakgp.AutoGP((-3.0, 4.0)).plan(X, _square(100), epsilon=1.0).release(y))
-    return Found(seconds, "s", seconds / yardstick, "an exact plan of 2,000 rows")
+    return seconds_of(seconds, yardstick, "an exact plan of 2,000 rows")
 
 
 def below(limit):
@@ -290,7 +313,7 @@ CASES = {
     "GPU, 100,000 rows, mse": Case(lambda: on_gpu(100_000, "mse"), "9 s", below(9)),
     "GPU, 100,000 rows, posterior": Case(lambda: on_gpu(100_000, "posterior"), "9 s", below(9)),
 }
-HEADER = ["what", "took", "times", "of", "memory", "goal", "reached"]
+HEADER = ["what", "took", "all cores", "times", "of", "memory", "goal", "reached"]
 ROUNDING = ["", "privacy noise", "rounding at worst", "rounding, rms"]
 MARKS = "<!-- tables of benchmarks/all.py -->", "<!-- end of the tables of benchmarks/all.py -->"
 
@@ -309,7 +332,8 @@ def cells(name, case, found, memory):
     """A row of the table."""
     goal = case.goal + (f", {case.gigabytes:g} GB" if case.gigabytes < np.inf else "")
     reached = case.reached(found) and memory / 1e9 < case.gigabytes
-    told = [name, f"{found.value:.2f} {found.unit}", f"{found.ratio:.2f}", found.yardstick]
+    used = "" if found.used is None else f"{found.used:.2f} s"
+    told = [name, f"{found.value:.2f} {found.unit}", used, f"{found.ratio:.2f}", found.yardstick]
     return [*told, f"{memory / 1e9:.1f} GB", goal, ("yes" if reached else "no") if goal else ""]
 
 
@@ -324,7 +348,7 @@ def write(path, tables):
 
 
 def main(only, large, page):
-    widths = [31, 9, 7, 38, 8, 14, 7]
+    widths = [31, 9, 9, 7, 38, 8, 14, 7]
     line = lambda row: "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()  # noqa: E731
     print(line(HEADER))
     rows, rounding = [], []
@@ -333,15 +357,15 @@ def main(only, large, page):
             continue
         measured, why = in_child(name)
         rows.append(
-            [name, why, "", "", "", case.goal, ""] if measured is None else cells(name, case, *measured)
+            [name, why, "", "", "", "", case.goal, ""] if measured is None else cells(name, case, *measured)
         )
         print(line(rows[-1]), flush=True)
         if measured is not None and measured[0].rounding is not None:
             rounding.append([name, *(f"{value:.2g}" for value in measured[0].rounding)])
+        if page is not None:
+            write(page, [markdown(HEADER, rows), markdown(ROUNDING, rounding)])
     for row in [ROUNDING, *rounding] if rounding else []:
         print("  ".join(f"{cell:<31}" for cell in row).rstrip())
-    if page is not None:
-        write(page, [markdown(HEADER, rows), markdown(ROUNDING, rounding)])
 
 
 if __name__ == "__main__":

@@ -237,6 +237,8 @@ def test_two_inputs_and_points_of_ones_own(world):
         "noise": 0.02,
         "at": {"points": [[0.2, 0.3], [0.5, 0.6]]},
     }
+    plane = client.post("/api/preview", json=settings).json()["plane"]
+    assert plane == {"places": [1, 0], "aspect": pytest.approx(1.0, abs=1e-3)}  # longitude across
     made = release(client, make_plan(client, **settings)).json()
     got = client.get(f"/api/releases/{made['release']['id']}").json()
     assert got["points"] == [[0.2, 0.3], [0.5, 0.6]]

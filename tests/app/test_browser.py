@@ -318,6 +318,10 @@ def test_no_page_is_wider_than_a_phone(visit: Visit, site: Site, ready: str, tmp
         heights.append(picture.evaluate("(drawn) => drawn.clientHeight"))
         assert window.scroll_width() <= 0, width
     assert heights == [420, 420, 420]
+    curve = page.locator(".plot").first
+    expect(curve).to_have_attribute("aria-label", re.compile("Predicted height by age"))
+    page.get_by_label("what was released", exact=True).check()
+    expect(curve).to_have_attribute("aria-label", re.compile("Released height by age"))
 
     page.set_viewport_size({"width": 390, "height": 844})
     window.open(f"/releases/{make_map(site, site.token('a program', 'custodian'))}", ".map .plot .main-svg")
@@ -413,8 +417,9 @@ def test_a_kept_plan_can_be_taken_up_and_pays_again_only_if_asked_to(visit: Visi
 
     page.get_by_label("Epsilon as a number").fill("0.01")  # large noise is faded
     expect(panel).to_contain_text("25 faded")
-    expect(panel.locator(".plot")).to_have_attribute("aria-label", re.compile("at 25 of 25 points hardly"))
     page.get_by_text("Hardly more would be known than before, at any point").wait_for()
+    page.locator(".panel .plot .main-svg").first.wait_for()  # which is drawn later than it is said
+    expect(panel.locator(".plot")).to_have_attribute("aria-label", re.compile("at 25 of 25 points hardly"))
     page.get_by_label("Epsilon as a number").fill("1")
     expect(panel).not_to_contain_text("25 faded")
 

@@ -275,6 +275,15 @@ class NoiseSummary(BaseModel):
     bounds_width: float
 
 
+class Plane(BaseModel):
+    """How two inputs are drawn as a map."""
+
+    places: tuple[int, int]
+    """Which inputs are across and up."""
+    aspect: float | None
+    """How long a unit up is drawn, in units across; null if that is of no matter."""
+
+
 class Preview(BaseModel):
     points: list[list[float]]
     noise_std: list[float]
@@ -289,6 +298,8 @@ class Preview(BaseModel):
     certificate: dict[str, Any] | None
     """Null unless a plan was made for just this promise."""
     promise: list[str]
+    plane: Plane | None
+    """Where there are two inputs, and both are numbers."""
     epsilon: float
     delta: float
     """As asked, or the default."""

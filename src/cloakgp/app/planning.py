@@ -5,50 +5,51 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from cloakgp.app import limits, models
-from cloakgp.app.asked_model import described_gp, learned_gp, plan_of_rows, points_of
+from cloakgp.app.asked_model import (
+    described_gp,
+    is_staged,
+    learned_gp,
+    plan_of_rows,
+    points_of,
+    promise_of,
+)
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
+from cloakgp.app.expected import (
+    Expected,
+    expected_of,
+    expected_of_function,
+    is_for,
+    preview_of,
+    rms,
+    scaled,
+)
 from cloakgp.app.public_inputs import PublicInputs
 from cloakgp.app.releases import Releases
 from cloakgp.app.rough import rough_learned, rough_rows
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.watching import listening
 from cloakgp.app.work_queue import WorkQueue
-from cloakgp.calibration import calibrate, default_delta, delta_slack
+from cloakgp.calibration import default_delta
 from cloakgp.checks import FloatArray
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.planner import Planner
-from cloakgp.plans.predictions import Plan
-from cloakgp.plans.preview import Foreseen, noise_for, preview
+from cloakgp.plans.preview import Foreseen, preview
 from cloakgp.plans.staged import StagedPlan
-from cloakgp.plots import will_be_unknown
 from cloakgp.rows.chunks import one_blas_thread, spread_evenly
 from cloakgp.rows.people import People, as_people
-from cloakgp.workflow import words
 from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.table_cells import is_coded
 
 _AT_ONCE, _WAITING, _EACH, _PATIENCE = 3, 21, 8, 60.0
 _NUMBERS = 6e7  # that all kept planners may hold, of 8 bytes each
-
-
-class Expected(NamedTuple):
-    """What to expect of a release at its test points: stds in the outcome's unit."""
-
-    noise: FloatArray
-    """Of the privacy noise."""
-    error: FloatArray
-    """Of what a reader will be off by: privacy and model together."""
-    own: FloatArray
-    """Of what the model itself leaves unknown."""
 
 
 class Planning:
@@ -123,8 +124,8 @@ class Planning:
             if asked.kind == "function":
                 made = self._function(asked)
                 foreseen = Foreseen.of(made, planner.X_star)
-                return made, _of_function(asked, made, planner, foreseen)
-            plan = planner.plan(**_promise(asked), design=asked.design)
+                return made, expected_of_function(asked, made, planner, foreseen)
+            plan = planner.plan(**promise_of(asked), design=asked.design)
             return plan, expected_of(plan)
 
     def payer(self, asked: models.Settings) -> str | None:
@@ -151,7 +152,7 @@ class Planning:
         """For a model that is described. What does not hang on the promise is there already, or kept."""
         if asked.kind == "function":
             plan, planner, expected = self._function_preview(asked)
-            return _shown(asked, plan, planner.X_star, expected)
+            return preview_of(asked, plan, planner.X_star, expected)
         many = len(self.inputs(asked).complete) > 2 * limits.ROUGH
         rough_rows = rough and many and not self._planners.has((None, *self._key(asked)))
         if rough_rows and asked.inducing is not None:
@@ -159,14 +160,14 @@ class Planning:
         planner, share = self._sketch(asked, rough_rows)
         with public_work():
             last = planner.last.get(asked.design)
-            if asked.design == "posterior" and not rough and not (last and _is_for(last, asked)):
-                planner.plan(**_promise(asked), design=asked.design)  # another promise has a better one
+            if asked.design == "posterior" and not rough and not (last and is_for(last, asked)):
+                planner.plan(**promise_of(asked), design=asked.design)  # another promise has a better one
             found = preview(planner, asked.epsilon, asked.delta, asked.design, "analytic", share)
             last = planner.last[asked.design]
-        near = rough and asked.design == "posterior" and not _is_for(last, asked)
+        near = rough and asked.design == "posterior" and not is_for(last, asked)
         expected = Expected(found.noise_std, found.expected_error, found.gp_std)
         is_rough = rough_rows or near
-        return _shown(asked, last, planner.X_star, expected, share == 1 and not is_rough, is_rough)
+        return preview_of(asked, last, planner.X_star, expected, share == 1 and not is_rough, is_rough)
 
     def _function_preview(self, asked: models.Settings) -> tuple[FunctionPlan, Planner, Expected]:
         """From the function's last plan: its noise has the same shape for every promise."""
@@ -178,13 +179,13 @@ class Planning:
 
         with public_work():
             plan, foreseen = self._foreseen.get(self._key(asked), make)
-            return plan, planner, _of_function(asked, plan, planner, foreseen)
+            return plan, planner, expected_of_function(asked, plan, planner, foreseen)
 
     def _staged_preview(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
         sketch = self._rough(asked) if rough else None
         plan = self._staged(asked) if sketch is None else sketch
         is_rough = sketch is not None
-        return _shown(asked, plan, plan.X_star, expected_of(plan), exact=False, rough=is_rough)
+        return preview_of(asked, plan, plan.X_star, expected_of(plan), exact=False, rough=is_rough)
 
     def _rough(self, asked: models.Settings) -> StagedPlan | None:
         """Some rows that stand for all, or a coarser box; None if the whole is quick, or there already."""
@@ -210,7 +211,7 @@ class Planning:
             asked = self.settled(asked)
             planner = self._planner(asked)
             with public_work():
-                found = planner.compare(**_promise(asked))
+                found = planner.compare(**promise_of(asked))
                 return {**found.table(), "best": found.best, "notes": found.notes}
 
     def _point(self, other: models.Settings, asked: models.Settings) -> dict[str, Any]:
@@ -224,17 +225,17 @@ class Planning:
             planner, share = self._sketch(other)
             with public_work():
                 if other.design == "posterior":  # another design for each epsilon
-                    planner.plan(**_promise(other), design=other.design)
+                    planner.plan(**promise_of(other), design=other.design)
                 quick = preview(planner, other.epsilon, other.delta, other.design, "analytic", share)
                 found = Expected(quick.noise_std, quick.expected_error, quick.gp_std)
                 if other.epsilon <= 1:  # for which alone the paper's is proven
-                    volume = planner.last.get("volume") or planner.plan(**_promise(asked), design="volume")
-                    paper = share * _rms(volume.noise_std) * _scaled(volume, other.epsilon, "classic")
+                    volume = planner.last.get("volume") or planner.plan(**promise_of(asked), design="volume")
+                    paper = share * rms(volume.noise_std) * scaled(volume, other.epsilon, "classic")
         return {
             "epsilon": other.epsilon,
-            "rms": _rms(found.error),
+            "rms": rms(found.error),
             "largest": float(found.error.max()),
-            "noise_rms": _rms(found.noise),
+            "noise_rms": rms(found.noise),
             "paper_rms": paper,
         }
 
@@ -278,7 +279,7 @@ class Planning:
     def _function(self, asked: models.Settings) -> FunctionPlan:
         def make() -> FunctionPlan:
             X, known = self.inputs(asked).X, self._known(asked)
-            return described_gp(asked).plan_function(X, **_promise(asked), **known)
+            return described_gp(asked).plan_function(X, **promise_of(asked), **known)
 
         return self._functions.get((*self._key(asked)[:-1], asked.epsilon, asked.delta), make)
 
@@ -302,7 +303,7 @@ class Planning:
             with public_work(), one_blas_thread():
                 where = points_of(asked, found)
                 gp = learned_gp(asked, support)
-                return gp.plan(found.X, where, given=given, **_promise(asked), **known)
+                return gp.plan(found.X, where, given=given, **promise_of(asked), **known)
 
         def make() -> StagedPlan:
             # Inputs that stand for many rows take long to choose, and are the same for all promises.
@@ -340,11 +341,6 @@ def _at(asked: models.Settings) -> str:
     return asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
 
 
-def is_staged(asked: models.Settings) -> bool:
-    """Whether the release is made in stages, so that its error can be forecast and not more."""
-    return asked.model == "learn" or asked.hides_inputs
-
-
 def _some_rows(
     found: PublicInputs, people: People | None, asked: models.Settings, rows: int
 ) -> tuple[FloatArray, dict[str, Any]]:
@@ -374,78 +370,3 @@ def _numbers(planner: Planner) -> float:
         return float(rows * (rows + n_points) + matrices)
     width = 0 if planner.streamed else min(n_points, len(np.atleast_1d(planner.gp.inducing)))
     return float(rows * (columns + 2 + width) + matrices)
-
-
-def _promise(asked: models.Settings) -> dict[str, Any]:
-    return {"epsilon": asked.epsilon, "delta": asked.delta}
-
-
-def _is_for(plan: AnyPlan, asked: models.Settings) -> bool:
-    """Whether a plan keeps the very promise that is asked for."""
-    c = plan.certificate
-    return (c.epsilon, c.delta) == (asked.epsilon, asked.delta)
-
-
-def expected_of(plan: Plan | StagedPlan) -> Expected:
-    """What to expect of a plan that has test points of its own."""
-    with public_work(), one_blas_thread():
-        return _finite(Expected(plan.noise_std, plan.expected_error, plan.gp_std))
-
-
-def _of_function(
-    asked: models.Settings, plan: FunctionPlan, planner: Planner, foreseen: Foreseen
-) -> Expected:
-    assert asked.delta is not None
-    scale = noise_for(plan, asked.epsilon, asked.delta)
-    noise = plan.released_noise(planner.X_star) * (scale / plan.measurement.noise_scale)
-    own = np.sqrt(planner.smoother.posterior_variance)
-    return _finite(Expected(noise, foreseen.error(foreseen.gain(scale)), own))
-
-
-def _finite(expected: Expected) -> Expected:
-    if not all(np.isfinite(each).all() for each in expected):
-        raise bad_input("with these settings the noise is not a finite number.")
-    return expected
-
-
-def _shown(
-    asked: models.Settings,
-    plan: AnyPlan,
-    where: FloatArray,
-    expected: Expected,
-    exact: bool = True,
-    rough: bool = False,
-) -> dict[str, Any]:
-    """A preview, as it is sent; `plan` may be for another promise, and its certificate is then left out."""
-    expected, bounds, c = _finite(expected), (asked.bounds[0], asked.bounds[1]), plan.certificate
-    own, assumed = _is_for(plan, asked) and not rough and (exact or is_staged(asked)), c
-    if not _is_for(plan, asked):
-        assert asked.delta is not None
-        mu = calibrate(asked.epsilon, asked.delta, "analytic", c.n_measurements)
-        slack = delta_slack(mu, asked.epsilon, asked.delta, c.n_measurements)
-        assumed = replace(c, epsilon=asked.epsilon, delta=asked.delta, mu=mu, delta_slack=slack)
-    with public_work():
-        unknown = will_be_unknown(plan, where, expected.error)
-    return {
-        "points": where.tolist(),
-        "noise_std": expected.noise.tolist(),
-        "gp_std": expected.own.tolist(),
-        "expected_error": expected.error.tolist(),
-        "unknown": unknown.tolist(),
-        "summary": words.noise_summary(expected.noise, bounds),
-        "error_summary": words.noise_summary(expected.error, bounds),
-        "certificate": c.to_dict() if own else None,
-        "promise": [] if is_staged(asked) and rough else words.promise(assumed),
-        "exact": exact,
-        "rough": rough,
-    }
-
-
-def _scaled(plan: Plan, epsilon: float, calibration: str) -> float:
-    """How the noise of an unbiased design changes with the promise: as 1/mu, and in nothing else."""
-    c = plan.certificate
-    return c.mu / calibrate(epsilon, c.delta, calibration, n_measurements=c.n_measurements)
-
-
-def _rms(noise: FloatArray) -> float:
-    return float(np.sqrt(np.mean(noise**2)))

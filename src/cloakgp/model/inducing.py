@@ -24,7 +24,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.factors import Factor
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
-from cloakgp.rows.chunks import spread_evenly, steps
+from cloakgp.rows.chunks import in_threads, spread_evenly, steps
 from cloakgp.rows.merging import Chunk, Inputs, group
 from cloakgp.rows.passes import sweep
 
@@ -34,6 +34,7 @@ MOST_INDUCING = 10_000
 _CUT = 1e-10
 """Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
+_AT_ONCE = 2**11  # rows that a thread multiplies with
 _KEPT = 2**24  # numbers of features that are kept
 _SEED = 0  # public: the same X gives the same inducing inputs
 
@@ -220,12 +221,22 @@ class SparseRows:
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B times the prior covariance of the sums."""
-        H = np.zeros((len(B), len(self.model.information)))
-        for rows, phi, _, n in self._blocks():
-            H += (B[:, rows] * n) @ phi.T
         product = np.empty_like(B)
-        for rows, phi, D, n in self._blocks():
+        if self._keeps_features:
+            _ = self._features  # made once, not by each thread
+        pieces = [slice(start, start + _AT_ONCE) for start in range(0, self.n_rows, _AT_ONCE)]
+
+        def measured(rows: slice) -> FloatArray:
+            phi, _, n = self._at(rows)
+            return np.asarray((B[:, rows] * n) @ phi.T)
+
+        H = sum(in_threads(measured, pieces))
+
+        def work(rows: slice) -> None:
+            phi, D, n = self._at(rows)
             product[:, rows] = (H @ phi + B[:, rows] * D) * n
+
+        in_threads(work, pieces)
         return product
 
     def measured(self, B: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -75,8 +75,8 @@ export function curvePicture(curve, epsilon, width, output, { height = 270 } = {
       },
       {
         xref: "paper",
-        x: 1,
-        xanchor: "right",
+        x: 0,
+        xanchor: "left",
         y: Math.log10(width),
         yanchor: "bottom",
         showarrow: false,

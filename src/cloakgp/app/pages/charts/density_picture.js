@@ -4,7 +4,7 @@ import { columnsIn } from "../core/columns.js";
 import { axes } from "./axes.js";
 import { alpha } from "./colours.js";
 import { placed, suit } from "./positions.js";
-import { VIRIDIS, colourBar, column, markerSize, pointLabel, short } from "./traces.js";
+import { VIRIDIS, colourBar, column, makeRoom, markerSize, pointLabel, short } from "./traces.js";
 
 function byInput({ points, rows, std }, input) {
   const { name } = input;
@@ -42,6 +42,7 @@ function byInput({ points, rows, std }, input) {
 function byPlace({ points, rows, std }, inputs) {
   return (c, width) => {
     const shape = axes(c, { x: inputs[0].name, y: inputs[1].name, height: 380 });
+    makeRoom(shape, width);
     suit(shape.xaxis, inputs[0]);
     suit(shape.yaxis, inputs[1]);
     shape.hovermode = "closest";

@@ -4,6 +4,7 @@ import { errorUnit } from "../core/outcomes.js";
 import { axes } from "./axes.js";
 import { alpha } from "./colours.js";
 import { curves, placed, splitByLevel, suit } from "./positions.js";
+import { surfacePicture } from "./surface_picture.js";
 import {
   rug,
   runs,
@@ -14,6 +15,7 @@ import {
   BLUE_TO_RED,
   markerSize,
   colourBar,
+  makeRoom,
   pointLabel,
   clarity,
   dots,
@@ -50,7 +52,45 @@ function noiseByInput(answer, sample, [input], unit, { height = 360, isForecast 
   };
 }
 
+// The numbers of a surface, where the test points are a whole grid; null where they are not.
+function surfaceOf(answer, sample) {
+  const { plane, points, expected_error: error } = answer;
+  if (!plane) return null;
+  const [across, up] = plane.places.map((place) => [...new Set(column(points, place))].sort((a, b) => a - b));
+  if (across.length < 3 || up.length < 3 || across.length * up.length !== points.length) return null;
+  const [x, y] = [across, up].map((values) => new Map(values.map((value, place) => [value, place])));
+  const rows = (list) => {
+    const found = up.map(() => new Array(across.length).fill(0));
+    points.forEach((point, place) => {
+      found[y.get(point[plane.places[1]])][x.get(point[plane.places[0]])] = list[place];
+    });
+    return found;
+  };
+  const high = Math.max(...error);
+  const ticks = tickValues(high);
+  return {
+    ...plane,
+    across,
+    up,
+    near_prior: rows(answer.unknown.map(Number)),
+    unknown_from: 0.5,
+    inputs: sample?.map((row) => plane.places.map((place) => row[place])),
+    views: {
+      uncertainty: { values: rows(error), low: 0, high, ticks, tick_words: ticks.map(short), label: "expected error", hides_unknown: false },
+    },
+  };
+}
+
+// From 0 on, in steps of 1, 2 or 5 times a power of ten.
+function tickValues(high) {
+  const power = 10 ** Math.floor(Math.log10(high / 4 || 1));
+  const step = power * ([1, 2, 5].find((times) => times * power >= high / 5) ?? 10);
+  return Array.from({ length: Math.floor(high / step) + 1 }, (_, place) => place * step);
+}
+
 function noiseMap(answer, sample, inputs, { height = 440 } = {}) {
+  const surface = surfaceOf(answer, sample);
+  if (surface) return surfacePicture(surface, "uncertainty", inputs);
   const { expected_error: error, noise_std: noise, unknown } = answer;
   return (c, width) => {
     const traces = [
@@ -76,6 +116,7 @@ function noiseMap(answer, sample, inputs, { height = 440 } = {}) {
     ];
     if (sample?.length) traces.push(dots(c, sample, inputs));
     const shape = axes(c, { x: inputs[0].name, y: inputs[1].name, height });
+    makeRoom(shape, width);
     suit(shape.xaxis, inputs[0]);
     suit(shape.yaxis, inputs[1]);
     shape.hovermode = "closest";
@@ -111,22 +152,19 @@ function noiseByLevel(answer, inputs, unit, { height = 360 } = {}) {
   const along = inputs[split?.along ?? 0];
   const words = `Expected error by ${inputs.map(({ name }) => name).join(" and ")}: ${said(answer)}`;
   const bars = (c) => [
-    { x: column(answer.points, 0), y: error, type: "bar", name: LINE[0], width: 0.5, marker: { color: c.public }, hovertemplate: "%{y:.3~g}" },
+    { x: column(answer.points, 0), y: error, type: "bar", name: LINE[0], width: 0.5, marker: { color: c.public, opacity: clarity(answer.unknown) }, hovertemplate: "%{y:.3~g}" },
   ];
-  const lines = () =>
-    curves(answer.points, inputs, split).map(({ level, colour, places }) => ({
-      x: placed(along, places.map((place) => answer.points[place][split.along])),
-      y: places.map((place) => error[place]),
-      name: level,
-      mode: "lines",
-      line: { color: colour, width: 3 },
-      hovertemplate: "%{y:.3~g}",
-    }));
+  const lines = (c) =>
+    curves(answer.points, inputs, split).flatMap(({ level, colour, places }) => {
+      const x = placed(along, places.map((place) => answer.points[place][split.along]));
+      const [y, unknown] = [error, answer.unknown].map((list) => places.map((place) => list[place]));
+      return runs(x, y, unknown).map((run, place) => ({ ...line(c, run, colour, [level, level]), showlegend: place === 0 }));
+    });
   return (c) => {
     const shape = axes(c, { x: along.name, y: unit, height });
     suit(shape.xaxis, along);
     shape.yaxis.range = [0, 1.12 * Math.max(...error)];
-    return { traces: split ? lines() : bars(c), layout: shape, words };
+    return { traces: split ? lines(c) : bars(c), layout: shape, words };
   };
 }
 

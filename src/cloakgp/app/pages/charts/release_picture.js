@@ -18,6 +18,7 @@ import {
   VIRIDIS,
   markerSize,
   colourBar,
+  makeRoom,
   pointLabel,
   clarity,
   dots,
@@ -140,6 +141,7 @@ function releaseMap(release, which) {
     ];
     if (release.inputs_sample?.length) traces.push(dots(c, release.inputs_sample, inputs));
     const shape = axes(c, { x: inputs[0].name, y: inputs[1].name, height: 470 });
+    makeRoom(shape, width);
     suit(shape.xaxis, inputs[0]);
     suit(shape.yaxis, inputs[1]);
     shape.hovermode = "closest";

@@ -46,21 +46,32 @@ function contours(view, name) {
   return { start: inside[0], end: inside.at(-1), size: inside[1] - inside[0] || 1 };
 }
 
-// Strokes at every other point of the grid that is unknown, which together look like hatching.
-function hatching(colour, map, x, y, step) {
-  const at = map.near_prior.flatMap((row, r) =>
-    row.flatMap((share, k) => (share >= map.unknown_from && r % 2 === k % 2 ? [[x[k], y[r]]] : [])),
+const STROKES = 48; // along the longer side, about, however coarse the grid is
+
+// `n` numbers from the first to the last, and which of those there are is nearest to each.
+const between = (values, n) =>
+  Array.from({ length: n }, (_, place) => {
+    const share = place / (n - 1);
+    return [values[0] + share * (values.at(-1) - values[0]), Math.round(share * (values.length - 1))];
+  });
+
+// Strokes at every other point that is unknown, which together look like hatching.
+function hatching(colour, map, [one, other], wide) {
+  const more = Math.max(1, Math.round(STROKES / Math.max(map.across.length, map.up.length)));
+  const [across, up] = [map.across, map.up].map((values) => between(values, more * values.length));
+  const at = up.flatMap(([y, r], i) =>
+    across.flatMap(([x, k], j) => (map.near_prior[r][k] >= map.unknown_from && i % 2 === j % 2 ? [[x, y]] : [])),
   );
   return {
-    x: column(at, 0),
-    y: column(at, 1),
+    x: placed(one, column(at, 0)),
+    y: placed(other, column(at, 1)),
     mode: "markers",
     type: "scatter",
     showlegend: false, // the words below the map tell
     hoverinfo: "skip",
     marker: {
       symbol: "line-ne-open",
-      size: Math.max(5, Math.min(11, 1.3 * step)),
+      size: Math.max(5, Math.min(11, (1.3 * wide) / across.length)),
       color: colour,
       line: { width: 1 },
     },
@@ -111,7 +122,7 @@ export function surfacePicture(map, name, inputs) {
         hoverinfo: "skip",
       });
     const stroke = { prediction: c.edge, uncertainty: alpha(DARK, 0.5), privacy: alpha(PALE, 0.7) }[name];
-    if (isUnknown) traces.push(hatching(stroke, map, x, y, wide / map.across.length));
+    if (isUnknown) traces.push(hatching(stroke, map, [one, other], wide));
     if (map.inputs?.length)
       traces.push({
         x: placed(one, column(map.inputs, 0)),

@@ -113,6 +113,13 @@ export function markerSize(n, width) {
   return Math.max(4, Math.min(22, (0.92 * side) / Math.sqrt(n)));
 }
 
+const NARROW = 520; // pixels
+
+// Where the colour bar is under a map, it needs room there.
+export function makeRoom(shape, width) {
+  if (width < NARROW) shape.margin.b = 116;
+}
+
 // Beside the map, or under it where the window is narrow.
 export function colourBar(c, text, width) {
   const bar = {
@@ -121,8 +128,9 @@ export function colourBar(c, text, width) {
     outlinewidth: 0,
     tickfont: { size: 11, color: c.soft },
   };
-  return width < 520
-    ? { ...bar, orientation: "h", y: -0.2, yanchor: "top", title: { ...bar.title, side: "bottom" } }
+  // Below the axis' name, and of no matter to the margins, which plotly would widen for it.
+  return width < NARROW
+    ? { ...bar, orientation: "h", yref: "container", y: 0.15, yanchor: "top", title: { ...bar.title, side: "bottom" } }
     : bar;
 }
 

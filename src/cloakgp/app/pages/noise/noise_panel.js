@@ -24,7 +24,8 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
   const chart = figure();
   const status = h("p", { class: "status", role: "status" });
   const trouble = h("div", {});
-  const body = h("div", { class: "panel-body" }, chart);
+  const meaning = h("p", { class: "hint" });
+  const body = h("div", { class: "panel-body" }, chart, meaning);
   const numbers = h("div", {});
   const heading = h("h2", { id: "noise-title" }, "Expected error", tip("expected error"));
   const progress = progressLine(stop);
@@ -58,6 +59,7 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     fill(trouble);
     body.hidden = false;
     const what = { output: outputOf(d) ?? "the outcome", outcome: d.outcome };
+    meaning.textContent = answer.plane ? mapWords(answer, d.facts?.sample) : "";
     chart.show(noisePicture(answer, d.facts?.sample, columnsOf(d), what, { height, isForecast: isForecast(settings) }));
     const how = isForecast(settings)
       ? `a forecast from ${settings.given ? "what was released before" : settings.protect === "rows" ? "the bounds and the box, as if rows were spread evenly over it" : "the bounds and the inputs"}: the smoother and the less scattered outcomes are, the smaller it gets. Worked`
@@ -124,6 +126,10 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
   };
   return root;
 }
+
+// What is on a map beside its colours.
+const mapWords = ({ unknown }, sample) =>
+  `${unknown.some(Boolean) ? "Hatched or faint: hardly more would be known than before. " : ""}${sample?.length ? "Dots: the inputs, which are public." : ""}`;
 
 // At how many points more will be known than before.
 function worthTile(unknown) {

@@ -3,7 +3,7 @@
     python benchmarks/files.py [--rows 21613] [--points 144] [--inducing 200]
 
 Generated rows in two columns, as of houses in a county. Prints each file's size, what its largest members
-take of it, and the time that `verify` takes beside the time that the plan took; in brackets, and for the goal,
+take of it, and the time that `verify` takes beside that of the plan; in brackets, and for the goal,
 processor time, which a busy machine changes less.
 """
 

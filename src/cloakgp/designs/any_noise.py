@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from cloakgp.checks import FloatArray
-from cloakgp.designs.posterior import Anchor, Target, anchor, posterior
+from cloakgp.designs.posterior import Aim, Anchor, anchor, posterior
 from cloakgp.designs.solution import Solution
 from cloakgp.model.smoothers import Smoother
 from cloakgp.rows.chunks import one_blas_thread
@@ -31,7 +31,7 @@ class AnyNoise:
     def __init__(self, smoother: Smoother, weights: FloatArray, start: Solution, unit: float) -> None:
         self._start, self._unit = start.reduce, unit
         with one_blas_thread():
-            self._target = Target(smoother, weights)
+            self._aim = Aim(smoother, weights)
         self._anchors: dict[tuple[float, int], Anchor] = {}
 
     def solve(self, gap: float, noise_variance: float) -> Solution:
@@ -42,8 +42,8 @@ class AnyNoise:
     def _solved(self, gap: float, noise_variance: float) -> Solution:
         level = 2 * math.floor(math.log2(noise_variance / self._unit / _LEAST) / 2)
         if (gap, level) not in self._anchors:
-            made = anchor(self._target, self._start, _LOOSER * gap, math.ldexp(self._unit, level))
+            made = anchor(self._aim, self._start, _LOOSER * gap, math.ldexp(self._unit, level))
             self._anchors[gap, level] = made
             for old in list(self._anchors)[:-_KEPT]:
                 del self._anchors[old]
-        return posterior(self._target, self._anchors[gap, level], gap, noise_variance)
+        return posterior(self._aim, self._anchors[gap, level], gap, noise_variance)

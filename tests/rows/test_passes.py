@@ -298,6 +298,6 @@ def test_items_in_threads_keep_their_order_and_numpys_warnings_as_they_were():
             return np.sqrt(np.array(-1.0)), number
 
     with np.errstate(invalid="ignore"):  # warnings are errors in tests
-        found = list(streams.in_threads(root, [2, 1, 0]))
+        found = streams.in_threads(root, [2, 1, 0])
     assert [number for _, number in found] == [2, 1, 0]
-    assert list(streams.in_threads(root, [])) == []
+    assert streams.in_threads(root, []) == []

@@ -29,7 +29,7 @@ from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
 from cloakgp.progress import Progress
-from cloakgp.rows.chunks import in_threads
+from cloakgp.rows.chunks import one_by_one
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import as_points
 from cloakgp.rows.merging import Inputs
@@ -91,7 +91,7 @@ class Learned:
         """
         found = []
         with Progress("models", len(self.posteriors)) as progress:
-            for answer in in_threads(ask, self.posteriors) if points >= _MANY else map(ask, self.posteriors):
+            for answer in one_by_one(ask, self.posteriors) if points >= _MANY else map(ask, self.posteriors):
                 found.append(answer)
                 progress.advance()
         return found

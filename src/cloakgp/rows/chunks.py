@@ -67,8 +67,13 @@ def _cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
 
 
-def in_threads(function: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
+def in_threads(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
     """function(item) for every item, in order: the same to the last bit, as each has one BLAS thread."""
+    return list(one_by_one(function, items))
+
+
+def one_by_one(function: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
+    """The same, handed over as they come; nothing is done before the first is asked for."""
     pool = ThreadPoolExecutor(max(1, min(_cores(), len(items))))
     try:
         with one_blas_thread():

@@ -14,7 +14,7 @@ from array_api_compat import array_namespace
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import Argument, Message
-from cloakgp.model.arrays import Array, column_dots, like, on_host, r_factor
+from cloakgp.model.arrays import Array, column_dots, like, on_host, r_factor, times_wide
 from cloakgp.model.smoothers import Rows, Smoother, blocks
 
 RANK_CUT = 1e-6
@@ -48,7 +48,7 @@ class Columns:
         """(r, N) all coordinates, where they are few enough to keep: a search asks again and again."""
         if self.n_rows * self.rank > _KEPT:
             return None
-        parts = [self.down @ self.smoother.columns(block) for block in blocks(self.n_rows)]
+        parts = [times_wide(self.down, self.smoother.columns(block)) for block in blocks(self.n_rows)]
         return array_namespace(self.down).concat(parts, axis=1)
 
     def take(self, rows: Rows) -> Array:
@@ -63,7 +63,7 @@ class Columns:
         norms = []
         for block in blocks(self.n_rows):
             part = self.smoother.columns(block) if self._kept is None else self._kept[:, block]
-            moved = joint @ part
+            moved = times_wide(joint, part)
             norms.append(column_dots(moved, moved))
         return on_host(array_namespace(joint).concat(norms))
 

@@ -26,7 +26,7 @@ from array_api_compat import array_namespace, device
 from cloakgp.checks import FloatArray
 from cloakgp.designs.lbfgs import minimise
 from cloakgp.designs.solution import Solution
-from cloakgp.model.arrays import Array, column_dots, like, on_host
+from cloakgp.model.arrays import Array, column_dots, like, on_host, times_wide, wide_dots
 from cloakgp.model.smoothers import Smoother, blocks
 
 _EVALUATIONS = 400
@@ -50,7 +50,7 @@ class Target:
         self.smoother, self.weights = smoother, weights
         xp = array_namespace(smoother.cross)
         self.C = xp.concat([smoother.columns(block) for block in blocks(smoother.n_rows)], axis=1)
-        self.spread = _symmetric(self.C @ smoother.cross)  # C K C'
+        self.spread = _symmetric(wide_dots(self.C, smoother.cross.T))  # C K C'
         root = like(smoother.cross, np.sqrt(weights))
         eigenvalues, U = xp.linalg.eigh(root[:, None] * self.spread * root)
         eigenvalues, U = xp.flip(eigenvalues), xp.flip(U, axis=1)
@@ -58,7 +58,7 @@ class Target:
         self.unit = float(eigenvalues[keep].sum())
         self.prior = eigenvalues[keep] / self.unit
         self.turn = root[:, None] * U[:, keep] / np.sqrt(self.unit)
-        self.cross = smoother.cross @ self.turn
+        self.cross = times_wide(self.turn.T, smoother.cross.T)  # (r, N)
         self.explained = on_host(smoother.explained_variance)
         self.reach = on_host(xp.abs(smoother.cross).sum(axis=0)) ** 2
 
@@ -154,12 +154,12 @@ class _Point:
         t = turn.T
         return replace(
             self,
-            B=t @ self.B,
-            BK=t @ self.BK,
+            B=times_wide(t, self.B),
+            BK=times_wide(t, self.BK),
             covariance=t @ self.covariance @ turn,
             H=t @ self.H,
             Y=t @ self.Y,
-            pull=t @ self.pull,
+            pull=times_wide(t, self.pull),
         )
 
 
@@ -171,7 +171,7 @@ class _Search:
         self.times_covariance = target.smoother.times_covariance
         self.xp = xp = array_namespace(target.cross)
         n = target.first(_TAIL * gap * left)
-        self.cross, self.prior = target.cross[:, :n], xp.diag(target.prior[:n])
+        self.cross, self.prior = target.cross[:n], xp.diag(target.prior[:n])
         self.known_share = float(target.prior[:n].sum())
         self.evaluations, self.looked, self.look_at = 0, 0, 0
         self.progress = self.seen = self.excess = np.inf
@@ -218,11 +218,11 @@ class _Search:
     def _at(self, raw: Array) -> _Point:
         B = raw / self.xp.sqrt(column_dots(raw, raw))
         BK = self.times_covariance(B)
-        covariance = _symmetric(BK @ B.T)
-        H = B @ self.cross
+        covariance = _symmetric(wide_dots(BK, B))
+        H = wide_dots(B, self.cross)
         Y = _gain(covariance, H, self.s).T
-        pull = Y @ self.cross.T  # Y E, without making E
-        pull -= (Y @ Y.T) @ BK
+        pull = times_wide(Y, self.cross)  # Y E, without making E
+        pull -= times_wide(Y @ Y.T, BK)
         value = self.known_share - float((H * Y).sum())
         point = _Point(B, BK, covariance, H, Y, pull, value)
         self.evaluations += 1
@@ -253,7 +253,7 @@ class _Search:
         if best.value < self.seen:
             v = self.xp.sqrt(column_dots(best.pull, best.pull))
             left = self.prior - best.Y.T @ best.H
-            E = self.cross.T - best.Y.T @ best.BK
+            E = self.cross - times_wide(best.Y.T, best.BK)
             bound = lower_bound(E, v, left, left - self.s * best.Y.T @ best.Y, self.s)
             self.lower, self.seen = max(self.lower, bound * self.unit), best.value
             self.excess = best.value * self.unit / self.lower - 1

@@ -73,7 +73,7 @@ _WINDOWS = {"lower", "upper", "mean_rows", "mean_star"}
 _ARRAYS = {  # for each release and kind of measurement: which arrays there must be, and may be
     (PREDICTIONS, DENSE): (_PREDICTED | {"X", "matrix"}, {"noise", "inducing", "labels"} | _WINDOWS),
     (PREDICTIONS, FACTORED): (_PREDICTED | _RECIPE, {"X", "noise", "middle_less_mean"} | _WINDOWS),
-    (FUNCTION, DENSE): (_FUNCTION | {"X", "matrix"}, {"noise"}),
+    (FUNCTION, DENSE): (_FUNCTION | {"X", "matrix"}, {"noise", "labels"}),
     (FUNCTION, WITHHELD): (_FUNCTION, {"noise"}),
 }
 _OF_EACH = {"noise": {"noise"}, "bounds": {"lower", "upper"}, "mean": {"mean_rows", "mean_star"}}

@@ -24,7 +24,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.factors import Factor
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
-from cloakgp.rows.chunks import spread_evenly, steps
+from cloakgp.rows.chunks import in_threads, spread_evenly, steps
 from cloakgp.rows.merging import Chunk, Inputs, group
 from cloakgp.rows.passes import sweep
 
@@ -32,8 +32,9 @@ APPROXIMATIONS = ("dtc", "fitc")
 MOST_INDUCING = 10_000
 """Their covariances among each other are held as a matrix."""
 _CUT = 1e-10
-"""Inputs of which others leave less unknown than this share of k(Z, Z) are left out: too alike to tell."""
+"""Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
+_AT_ONCE = 2**11  # rows that a thread multiplies with
 _KEPT = 2**24  # numbers of features that are kept
 _SEED = 0  # public: the same X gives the same inducing inputs
 
@@ -107,17 +108,35 @@ class Features:
 
 
 def _whitening(kernel: Any, Z: FloatArray) -> FloatArray:
+    """By eigenvectors, without those of the smallest eigenvalues: the same model on every machine.
+
+    What is released is verified by whitening again, and rounding hardly moves the space that is left.
+    """
+    gram = _gram(kernel, Z)
+    values, vectors = np.linalg.eigh(gram)
+    keep = values > _CUT * values[-1]
+    W: FloatArray = (vectors[:, keep] / np.sqrt(values[keep])).T
+    return W
+
+
+def triangular_whitening(kernel: Any, Z: FloatArray) -> FloatArray:
     """The inverse of a Cholesky factor that takes the inducing inputs by what the ones before leave unknown.
 
-    Those that add next to nothing are left out, so that no kernel value is needed of them.
+    Those that add next to nothing are left out, so that no kernel value is needed of them. Which ones, hangs
+    on how a machine rounds: for recipes alone, which hold it.
     """
-    gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
-    check_covariance(gram)
+    gram = _gram(kernel, Z)
     cut = _CUT * float(np.abs(gram).sum(axis=1).max())  # at least that share of the largest eigenvalue
     root, order, rank, _ = dpstrf(gram, tol=cut, lower=1)
     W = np.zeros((rank, len(Z)))
     W[:, order[:rank] - 1] = np.tril(dtrtri(root[:rank, :rank], lower=1)[0])
     return W
+
+
+def _gram(kernel: Any, Z: FloatArray) -> FloatArray:
+    gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
+    check_covariance(gram)
+    return gram
 
 
 class SparseGP:
@@ -202,12 +221,22 @@ class SparseRows:
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B times the prior covariance of the sums."""
-        H = np.zeros((len(B), len(self.model.information)))
-        for rows, phi, _, n in self._blocks():
-            H += (B[:, rows] * n) @ phi.T
         product = np.empty_like(B)
-        for rows, phi, D, n in self._blocks():
+        if self._keeps_features:
+            _ = self._features  # made once, not by each thread
+        pieces = [slice(start, start + _AT_ONCE) for start in range(0, self.n_rows, _AT_ONCE)]
+
+        def measured(rows: slice) -> FloatArray:
+            phi, _, n = self._at(rows)
+            return np.asarray((B[:, rows] * n) @ phi.T)
+
+        H = sum(in_threads(measured, pieces))
+
+        def work(rows: slice) -> None:
+            phi, D, n = self._at(rows)
             product[:, rows] = (H @ phi + B[:, rows] * D) * n
+
+        in_threads(work, pieces)
         return product
 
     def measured(self, B: FloatArray) -> tuple[FloatArray, FloatArray]:

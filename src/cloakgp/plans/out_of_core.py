@@ -40,7 +40,7 @@ from cloakgp.measurements.recipes import (
     summed,
 )
 from cloakgp.model.factors import turn_to_triangle
-from cloakgp.model.inducing import Features, SparseGP, unexplained
+from cloakgp.model.inducing import Features, SparseGP, triangular_whitening, unexplained
 from cloakgp.model.smoothers import Rows
 from cloakgp.plans.pilot import Pilot, first_pilot, rough_design, solved, space_of
 from cloakgp.plans.predictions import Plan
@@ -94,7 +94,7 @@ def survey(planner: Planner) -> Survey:
 def _surveyed(planner: Planner) -> Survey:
     gp, inputs = planner.gp, planner.inputs
     assert isinstance(gp.inducing, np.ndarray)
-    features = Features(gp.kernel, gp.inducing)
+    features = Features(gp.kernel, gp.inducing, triangular_whitening(gp.kernel, gp.inducing))
     even = inputs.spread_evenly(max(2**12, _PILOT // max(len(planner.X_star), len(features.W))))
     crowd = np.zeros(len(features.used))  # rows near each inducing input, going by the pilot
     for rows in steps(len(even)):

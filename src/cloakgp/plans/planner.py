@@ -31,6 +31,7 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.preview import Foreseen, Preview, preview
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
 from cloakgp.progress import Progress
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.people import as_people, as_within, for_people
@@ -213,6 +214,15 @@ class Planner:
     ) -> Plan:
         if self.in_passes(design):
             return plan_streamed(self, epsilon, delta, design, calibration, gap)
+        if self.gp.inducing is None:
+            return self._written_down(epsilon, delta, design, calibration, gap, expected_mu)
+        with one_blas_thread():  # wide products have threads of their own, and the plan is the same for any
+            return self._written_down(epsilon, delta, design, calibration, gap, expected_mu)
+
+    def _written_down(
+        self, epsilon: float, delta: float, design: str, calibration: str, gap: float, expected_mu: float
+    ) -> Plan:
+        """With a measurement that is a matrix."""
         pieces = list(blocks(len(self.inputs)))
         with Progress("model, design, measurements", 2 + len(pieces)) as progress:
             gp, smoother = self.gp, self.smoother

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from cloakgp.checks import FloatArray
-from cloakgp.designs.posterior import Anchor, Target, anchor, posterior
+from cloakgp.designs.posterior import Aim, Anchor, anchor, posterior
 from cloakgp.designs.solution import Solution
 from cloakgp.model.smoothers import Smoother
 from cloakgp.rows.chunks import one_blas_thread
@@ -31,7 +31,7 @@ class AnyNoise:
     def __init__(self, smoother: Smoother, weights: FloatArray, start: Solution, unit: float) -> None:
         self._start, self._unit = start.reduce, unit
         with one_blas_thread():
-            self._aim = Target(smoother, weights)
+            self._aim = Aim(smoother, weights)
         self._anchors: dict[tuple[float, int], Anchor] = {}
 
     def solve(self, gap: float, noise_variance: float) -> Solution:

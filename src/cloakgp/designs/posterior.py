@@ -39,7 +39,7 @@ _TAIL = 1e-2  # share of the gap that predictions' idle directions may make up
 _ROUNDING = 1e-14  # of quantities that are 1 at most
 
 
-class Target:
+class Aim:
     """The weighted predictions, whatever the noise to come; who asks for several kinds of noise keeps it.
 
     In coordinates where they are independent of each other beforehand, the most variable first, scaled so
@@ -84,22 +84,22 @@ class Anchor(NamedTuple):
     evaluations: int
 
 
-def anchor(target: Target, start: Array, gap: float, noise_variance: float) -> Anchor:
+def anchor(aim: Aim, start: Array, gap: float, noise_variance: float) -> Anchor:
     """From the measurements `start` C, such as the mse design's."""
-    search = _Search(target, noise_variance, gap, target.left(start, noise_variance))
+    search = _Search(aim, noise_variance, gap, aim.left(start, noise_variance))
     search.run(search.signal(start))
     return Anchor(search.best.B, search.scale, search.best.value, search.evaluations)
 
 
-def posterior(target: Target, start: Array | Anchor, gap: float, noise_variance: float) -> Solution:
+def posterior(aim: Aim, start: Array | Anchor, gap: float, noise_variance: float) -> Solution:
     """Search from an anchor, or from the measurements `start` C."""
     if isinstance(start, Anchor):
-        search = _Search(target, noise_variance, _SEARCHED * gap, start.left)
+        search = _Search(aim, noise_variance, _SEARCHED * gap, start.left)
         search.go_on(start)
     else:
-        search = _Search(target, noise_variance, _SEARCHED * gap, target.left(start, noise_variance))
+        search = _Search(aim, noise_variance, _SEARCHED * gap, aim.left(start, noise_variance))
         search.run(search.signal(start))
-    smoother, weights = target.smoother, target.weights
+    smoother, weights = aim.smoother, aim.weights
     B, covariance = _without_idle_rows(search.best)
     H = B @ smoother.cross
     gain = _gain(covariance, H, noise_variance)
@@ -164,27 +164,27 @@ class _Point:
 
 
 class _Search:
-    """In the target's coordinates, without those that hardly matter beside `left`: about what will be."""
+    """In the aim's coordinates, without those that hardly matter beside `left`: about what will be."""
 
-    def __init__(self, target: Target, s: float, gap: float, left: float) -> None:
-        self.target, self.s, self.gap, self.unit = target, s, gap, target.unit
-        self.times_covariance = target.smoother.times_covariance
-        self.xp = xp = array_namespace(target.cross)
-        n = target.first(_TAIL * gap * left)
-        self.cross, self.prior = target.cross[:n], xp.diag(target.prior[:n])
-        self.known_share = float(target.prior[:n].sum())
+    def __init__(self, aim: Aim, s: float, gap: float, left: float) -> None:
+        self.aim, self.s, self.gap, self.unit = aim, s, gap, aim.unit
+        self.times_covariance = aim.smoother.times_covariance
+        self.xp = xp = array_namespace(aim.cross)
+        n = aim.first(_TAIL * gap * left)
+        self.cross, self.prior = aim.cross[:n], xp.diag(aim.prior[:n])
+        self.known_share = float(aim.prior[:n].sum())
         self.evaluations, self.looked, self.look_at = 0, 0, 0
         self.progress = self.seen = self.excess = np.inf
         self.known: _Point | None = None  # where L-BFGS starts
         # A first lower bound that is always positive (end of lemma 6).
-        weights, explained, bound = target.weights, target.explained, target.reach / s
+        weights, explained, bound = aim.weights, aim.explained, aim.reach / s
         self.lower = float(np.sum(weights * explained**2 / np.maximum(explained + bound, 1e-300)))
 
     def signal(self, start: Array) -> Array:
         """The start's directions that carry signal, in unit columns."""
-        values, vectors = self.xp.linalg.eigh(_symmetric(start @ self.target.spread @ start.T))  # B K B'
+        values, vectors = self.xp.linalg.eigh(_symmetric(start @ self.aim.spread @ start.T))  # B K B'
         signal = vectors[:, values > min(_IDLE * self.s, 0.1 * float(values[-1]))]
-        return _filled((signal.T @ start) @ self.target.C)
+        return _filled((signal.T @ start) @ self.aim.C)
 
     def run(self, start: Array) -> None:
         """From measurements with unit columns."""

@@ -11,7 +11,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.designs.columns import Columns, reduced
 from cloakgp.designs.largest import JointClimb, WorstPoint
 from cloakgp.designs.multipliers import Found, Point, Shape, search
-from cloakgp.designs.posterior import Target, posterior
+from cloakgp.designs.posterior import Aim, posterior
 from cloakgp.designs.solution import Solution
 from cloakgp.model.arrays import Array, column_dots, like, on_host
 from cloakgp.model.smoothers import Smoother
@@ -68,7 +68,7 @@ def denoised(
     """Least weighted mean squared error of denoised predictions, given the noise to come."""
     start = mse(smoother, weights, ROUGH, noise_variance)
     assert start.reduce is not None
-    return posterior(Target(smoother, weights), start.reduce, gap, noise_variance)
+    return posterior(Aim(smoother, weights), start.reduce, gap, noise_variance)
 
 
 Design = Callable[[Smoother, FloatArray, float, float, Solution | None], Solution]

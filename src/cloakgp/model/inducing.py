@@ -11,6 +11,7 @@ so that C's column of a row needs that row alone: T phi(x) / D with T = phi(X*)'
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Any
@@ -236,7 +237,7 @@ class SparseRows:
             phi, D, n = self._at(rows)
             product[:, rows] = (H @ phi + B[:, rows] * D) * n
 
-        in_threads(work, pieces)
+        deque(in_threads(work, pieces), maxlen=0)
         return product
 
     def measured(self, B: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -6,7 +6,6 @@ torch say differently.
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ def times_wide(a: Array, wide: Array) -> Array:
     def work(columns: slice) -> None:
         product[:, columns] = a @ wide[:, columns]
 
-    deque(in_threads(work, _pieces(wide)), maxlen=0)
+    in_threads(work, _pieces(wide))
     return product
 
 

@@ -11,7 +11,6 @@ so that C's column of a row needs that row alone: T phi(x) / D with T = phi(X*)'
 from __future__ import annotations
 
 import warnings
-from collections import deque
 from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Any
@@ -237,7 +236,7 @@ class SparseRows:
             phi, D, n = self._at(rows)
             product[:, rows] = (H @ phi + B[:, rows] * D) * n
 
-        deque(in_threads(work, pieces), maxlen=0)
+        in_threads(work, pieces)
         return product
 
     def measured(self, B: FloatArray) -> tuple[FloatArray, FloatArray]:

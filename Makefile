@@ -5,7 +5,8 @@ VENV := .venv
 AUDIT := .venv-audit
 INSTALL := pip install --quiet --disable-pip-version-check --no-input
 PIP := $(VENV)/bin/$(INSTALL)
-PYTEST_ARGS ?= -n auto
+# One file, one process: what its tests share is made once. In the order of names, so that long files come first.
+PYTEST_ARGS ?= -n auto --dist loadfile --no-loadscope-reorder
 # One BLAS thread for each test process: the processes fill the cores already.
 PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest
 PAPER := figure1 figure2 figure3 histogram kung_comparison table1

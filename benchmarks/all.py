@@ -1,10 +1,12 @@
 """One table of what takes how long: time, ratio to a yardstick in the same run, memory, and the goal.
 
-    python benchmarks/all.py [--only plan] [--large] [--markdown]
+    python benchmarks/all.py [--only plan] [--large] [--write docs/scale.md]
 
 Each case runs in a process of its own, so that memory is its own, and has a yardstick beside it that was
 measured in the same process: machines are shared, and seconds alone say little. `--large` adds ten million
-rows (some minutes, and 300 MB of data). Cases that need what is not here (a GPU) say so.
+rows (some minutes, and 300 MB of data). Cases that need what is not here (a GPU) say so. For streams a second
+table has what rounding to integers does to predictions: at worst, as certified, and what is to be expected of
+it. `--write` puts both tables into a page, between two comments that name this script.
 """
 
 from __future__ import annotations
@@ -23,6 +25,19 @@ from typing import NamedTuple
 import numpy as np
 
 
+class Took(NamedTuple):
+    """Seconds on the clock, and of all cores together: what others do on them adds to the first only."""
+
+    clock: float
+    used: float
+
+    def __add__(self, other):
+        return Took(self.clock + other.clock, self.used + other.used)
+
+    def __truediv__(self, n):
+        return Took(self.clock / n, self.used / n)
+
+
 class Found(NamedTuple):
     """What a case took: seconds or bytes, over its yardstick's if that has a meaning."""
 
@@ -30,6 +45,10 @@ class Found(NamedTuple):
     unit: str
     ratio: float | None = None
     yardstick: str = ""
+    rounding: tuple[float, float, float] | None = None
+    """Std of the privacy noise, error by rounding at worst, and its root mean square: for predictions."""
+    used: float | None = None
+    """Seconds of all cores together."""
 
 
 class Case(NamedTuple):
@@ -39,30 +58,40 @@ class Case(NamedTuple):
     goal: str
     reached: Callable[[Found], bool]
     large: bool = False
+    gigabytes: float = np.inf
+    """Memory that it should stay below."""
 
 
 def timed(function):
-    start = time.perf_counter()
+    start, used = time.perf_counter(), _used()
     result = function()
-    return time.perf_counter() - start, result
+    return Took(time.perf_counter() - start, _used() - used), result
+
+
+def _used():
+    both = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    return sum(sum(resource.getrusage(who)[:2]) for who in both)
+
+
+def seconds_of(took, yardstick, name, rounding=None):
+    return Found(took.clock, "s", took.clock / yardstick.clock, name, rounding, took.used)
 
 
 def python(code):
-    """Seconds of a fresh interpreter that runs this, the best of three."""
+    """What a fresh interpreter takes that runs this, the best of three."""
     return min(timed(lambda: subprocess.run([sys.executable, "-c", code], check=True))[0] for _ in range(3))
 
 
 def importing():
     yardstick = python("import numpy, scipy.linalg, opendp")
-    seconds = python("import cloakgp")
-    return Found(seconds, "s", seconds / yardstick, "numpy, scipy.linalg and opendp")
+    return seconds_of(python("import cloakgp"), yardstick, "numpy, scipy.linalg and opendp")
 
 
 def helping():
     command = [sys.executable, "-m", "cloakgp.cli", "--help"]
     run = lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL)  # noqa: E731
-    seconds, bare = min(timed(run)[0] for _ in range(3)), python("pass")
-    return Found(seconds, "s", seconds / bare, "an interpreter that does nothing")
+    took = min(timed(run)[0] for _ in range(3))
+    return seconds_of(took, python("pass"), "an interpreter that does nothing")
 
 
 def _clusters(rows, spread=100.0, seed=0):
@@ -108,7 +137,31 @@ def stream(rows, inducing, points, lengthscale, design="mse"):
     more, _ = timed(lambda: plan.release(y))
     Z = np.asarray(plan.gp.inducing)
     plain, _ = timed(lambda: sum(sweep(partial(_plain, gp.kernel, Z), X)))
-    return Found(seconds + more, "s", (seconds + more) / plain, "the sum K_uf K_fu")
+    told = _rms(plan.noise_std), plan.certificate.bias, _rounding(plan, y)
+    return seconds_of(seconds + more, plain, "the sum K_uf K_fu", told)
+
+
+def _rms(values):
+    return float(np.sqrt(np.mean(np.square(values))))
+
+
+def _rounding(plan, y):
+    """Root mean square of what rounding adds to predictions, if roundings go up and down by chance.
+
+    An entry of a row's column is off by what was seen, times how far the outcome is from the prior mean; an
+    outcome is off by a uniform number, times its influence on the prediction.
+    """
+    from cloakgp.measurements.recipes import scan
+    from cloakgp.model.inducing import SparseGP
+
+    m, gp = plan.measurement, plan.gp
+    seen = scan(m.recipe, m.inputs).rounding
+    columns = np.einsum("ij,ij->i", plan.reconstruction @ seen, plan.reconstruction)
+    far = _rms(np.clip(y, *gp.bounds) - gp.level) * 2.0**-m.matrix_bits
+    T = SparseGP(m.recipe.features, gp.approximation, m.information, plan.X_star).T
+    influence = np.einsum("ij,ij->i", T @ m.information, T) / gp.noise
+    off = m.width * 2.0**-m.y_bits / np.sqrt(12)
+    return _rms(np.sqrt(columns * far**2 + influence * off**2))
 
 
 def planning(design):
@@ -119,16 +172,51 @@ def planning(design):
     A = np.random.default_rng(0).normal(size=(300, 17_600))
     product, _ = timed(lambda: [A @ A.T for _ in range(10)])
     assert plan.certificate.status == "converged"
-    return Found(seconds, "s", seconds / product * 10, "a product of 300 x 17,600 with itself")
+    return seconds_of(seconds, product / 10, "a product of 300 x 17,600 with itself")
 
 
 def again(design):
-    """The same plan for another epsilon, over the first."""
+    """Steps of epsilon up and down, on average, over the first plan."""
     X, _ = _clusters(17_600)
     planner = _model(12.0, 300).planner(X, _square(300))
     first, _ = timed(lambda: planner.plan(epsilon=1.0, delta=1e-6, design=design))
-    second, _ = timed(lambda: planner.plan(epsilon=1.1, delta=1e-6, design=design))
-    return Found(second, "s", second / first, "the first plan")
+    steps = (0.9, 0.8, 0.7, 1.1, 1.2)
+    took, _ = timed(lambda: [planner.plan(epsilon=step, delta=1e-6, design=design) for step in steps])
+    return seconds_of(took / len(steps), first, "the first plan")
+
+
+def previewing(design):
+    """What a page shows while a slider moves."""
+    X, _ = _clusters(17_600)
+    planner = _model(12.0, 300).planner(X, _square(300))
+    first, _ = timed(lambda: planner.plan(epsilon=1.0, delta=1e-6, design=design))
+    took, _ = timed(lambda: planner.preview(epsilon=0.8, delta=1e-6, design=design))
+    return seconds_of(took, first, "the first plan")
+
+
+def on_gpu(rows, design):
+    """A whole plan of an exact GP, over its factorisation alone, once that has warmed up."""
+    try:
+        import torch
+    except ImportError:
+        torch = None
+    if torch is None or not torch.cuda.is_available():
+        raise SystemExit("no GPU here")
+    import cloakgp
+    from cloakgp.model.torch_gp import TorchExactGP, tensor
+
+    X, X_star = np.split(np.random.default_rng(0).uniform(0, 100, (rows + 400, 2)), [rows])
+    kernel = cloakgp.kernels.EQ(15.0)
+    gp = cloakgp.GP(kernel, noise=1.0, bounds=(-3.0, 3.0))
+
+    def alone():
+        TorchExactGP(kernel, 1.0, tensor(X, "cuda"), tensor(X_star, "cuda"))
+        torch.cuda.synchronize()
+
+    alone()
+    bare, _ = timed(alone)
+    seconds, _ = timed(lambda: gp.plan(X, X_star, epsilon=1.0, delta=1e-7, design=design, device="cuda"))
+    return seconds_of(seconds, bare, "Gram, Cholesky and solve there")
 
 
 def file_size():
@@ -165,7 +253,7 @@ def verifying():
         path = Path(folder) / "a.cloak"
         plan.release(y).save(path)
         took, _ = timed(lambda: cloakgp.verify(path))
-    return Found(took, "s", took / seconds, "its plan")
+    return seconds_of(took, seconds, "its plan")
 
 
 def predicting():
@@ -179,7 +267,7 @@ def predicting():
         command = [sys.executable, "-m", "cloakgp.cli", "predict", str(path), str(points)]
         command += ["--inputs", "a,b", "-o", str(out)]
         seconds, _ = timed(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))
-    return Found(seconds, "s", seconds / python("import cloakgp"), "import cloakgp")
+    return seconds_of(seconds, python("import cloakgp"), "import cloakgp")
 
 
 def learning():
@@ -189,7 +277,7 @@ def learning():
     exact = cloakgp.GP(cloakgp.kernels.EQ(12.0), noise=0.1, bounds=(-3.0, 4.0))
     yardstick, _ = timed(lambda: exact.plan(X[:2000], _square(100), epsilon=1.0, delta=1e-6))
     seconds, _ = timed(lambda: cloakgp.AutoGP((-3.0, 4.0)).plan(X, _square(100), epsilon=1.0).release(y))
-    return Found(seconds, "s", seconds / yardstick, "an exact plan of 2,000 rows")
+    return seconds_of(seconds, yardstick, "an exact plan of 2,000 rows")
 
 
 def below(limit):
@@ -200,6 +288,7 @@ def times(limit):
     return lambda found: found.ratio is not None and found.ratio <= limit
 
 
+MILLION, TEN = (1_000_000, 200, 144), (10_000_000, 500, 400)
 CASES = {
     "import cloakgp": Case(importing, "1.5 times", times(1.5)),
     "cloakgp --help": Case(helping, "0.4 s", below(0.4)),
@@ -208,18 +297,29 @@ CASES = {
     "plan 17,600 rows, posterior": Case(lambda: planning("posterior"), "4.3 s", below(4.3)),
     "another epsilon, mse": Case(lambda: again("mse"), "1 s", below(1)),
     "another epsilon, posterior": Case(lambda: again("posterior"), "1 s", below(1)),
-    "stream, a million rows": Case(lambda: stream(1_000_000, 200, 144, 12.0), "4 times", times(4)),
-    "stream, a million rows, short": Case(lambda: stream(1_000_000, 200, 144, 5.0), "4 times", times(4)),
-    "stream, ten million rows": Case(lambda: stream(10_000_000, 500, 400, 20.0), "3 times", times(3), True),
+    "preview, mse": Case(lambda: previewing("mse"), "1 s", below(1)),
+    "preview, posterior": Case(lambda: previewing("posterior"), "1 s", below(1)),
+    "stream, a million rows": Case(lambda: stream(*MILLION, 12.0), "4 times", times(4), gigabytes=2),
+    "stream, a million rows, short": Case(lambda: stream(*MILLION, 5.0), "4 times", times(4), gigabytes=2),
+    "stream, a million, posterior": Case(lambda: stream(*MILLION, 12.0, "posterior"), "", lambda _: True),
+    "stream, ten million rows": Case(lambda: stream(*TEN, 20.0), "3 times", times(3), True, 2),
+    "stream, ten million rows, short": Case(lambda: stream(*TEN, 8.0), "3 times", times(3), True, 2),
     "file, 21,613 rows": Case(file_size, "3 MB", below(3)),
     "file, 21,613 rows, learned": Case(staged_size, "3 MB", below(3)),
     "verify, 21,613 rows": Case(verifying, "5 s", below(5)),
     "AutoGP, 5,000 rows": Case(learning, "", lambda _: True),
+    "GPU, 50,000 rows, mse": Case(lambda: on_gpu(50_000, "mse"), "2.2 s", below(2.2)),
+    "GPU, 50,000 rows, posterior": Case(lambda: on_gpu(50_000, "posterior"), "2.2 s", below(2.2)),
+    "GPU, 100,000 rows, mse": Case(lambda: on_gpu(100_000, "mse"), "9 s", below(9)),
+    "GPU, 100,000 rows, posterior": Case(lambda: on_gpu(100_000, "posterior"), "9 s", below(9)),
 }
+HEADER = ["what", "took", "all cores", "times", "of", "memory", "goal", "reached"]
+ROUNDING = ["", "privacy noise", "rounding at worst", "rounding, rms"]
+MARKS = "<!-- tables of benchmarks/all.py -->", "<!-- end of the tables of benchmarks/all.py -->"
 
 
 def in_child(name):
-    """A case in a process of its own."""
+    """A case in a process of its own, and its memory; or why there is nothing."""
     command = [sys.executable, __file__, "--child", name]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
@@ -228,38 +328,55 @@ def in_child(name):
     return (Found(*found), memory), ""
 
 
-def main(only, large, markdown):
-    cells = ["what", "took", "times", "of", "memory", "goal", ""]
-    widths = [31, 9, 7, 39, 8, 9, 4]
-    line = (lambda row: "| " + " | ".join(row) + " |") if markdown else None
-    line = line or (
-        lambda row: "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
-    )
-    print(line(cells))
-    if markdown:
-        print(line(["---"] * len(cells)))
+def cells(name, case, found, memory):
+    """A row of the table."""
+    goal = case.goal + (f", {case.gigabytes:g} GB" if case.gigabytes < np.inf else "")
+    reached = case.reached(found) and memory / 1e9 < case.gigabytes
+    used = "" if found.used is None else f"{found.used:.2f} s"
+    told = [name, f"{found.value:.2f} {found.unit}", used, f"{found.ratio:.2f}", found.yardstick]
+    return [*told, f"{memory / 1e9:.1f} GB", goal, ("yes" if reached else "no") if goal else ""]
+
+
+def markdown(header, rows):
+    return "\n".join("| " + " | ".join(row) + " |" for row in [header, ["---"] * len(header), *rows])
+
+
+def write(path, tables):
+    """Put the tables in place of those that are there."""
+    before, rest = path.read_text().split(MARKS[0])
+    path.write_text("\n\n".join([before + MARKS[0], *tables, MARKS[1] + rest.split(MARKS[1])[1]]))
+
+
+def main(only, large, page):
+    widths = [31, 9, 9, 7, 38, 8, 14, 7]
+    line = lambda row: "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()  # noqa: E731
+    print(line(HEADER))
+    rows, rounding = [], []
     for name, case in CASES.items():
         if only not in name or (case.large and not large):
             continue
         measured, why = in_child(name)
-        if measured is None:
-            print(line([name, why, "", "", "", case.goal, ""]), flush=True)
-            continue
-        found, memory = measured
-        told = [name, f"{found.value:.2f} {found.unit}", f"{found.ratio:.2f}", found.yardstick]
-        told += [f"{memory / 1e9:.1f} GB", case.goal, "yes" if case.reached(found) else "no"]
-        print(line(told if case.goal else [*told[:-1], ""]), flush=True)
+        rows.append(
+            [name, why, "", "", "", "", case.goal, ""] if measured is None else cells(name, case, *measured)
+        )
+        print(line(rows[-1]), flush=True)
+        if measured is not None and measured[0].rounding is not None:
+            rounding.append([name, *(f"{value:.2g}" for value in measured[0].rounding)])
+        if page is not None:
+            write(page, [markdown(HEADER, rows), markdown(ROUNDING, rounding)])
+    for row in [ROUNDING, *rounding] if rounding else []:
+        print("  ".join(f"{cell:<31}" for cell in row).rstrip())
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="cases whose name has this in it")
     parser.add_argument("--large", action="store_true", help="ten million rows, too")
-    parser.add_argument("--markdown", action="store_true", help="the table for docs/scale.md")
+    parser.add_argument("--write", type=Path, help="a page that has these tables, such as docs/scale.md")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
         result = CASES[options.child].run()
         print(json.dumps([result, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024]))
     else:
-        main(options.only, options.large, options.markdown)
+        main(options.only, options.large, options.write)

@@ -2,8 +2,9 @@
 
     python benchmarks/files.py [--rows 21613] [--points 144] [--inducing 200]
 
-Generated rows in two columns, as of houses in a county. Prints each file's size, the largest of its arrays,
-and the time that `verify` takes beside the time that the plan took.
+Generated rows in two columns, as of houses in a county. Prints each file's size, what its largest members
+take of it, and the time that `verify` takes beside that of the plan; in brackets, and for the goal,
+processor time, which a busy machine changes less.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ import argparse
 import os
 import tempfile
 import time
+import zipfile
 
 import numpy as np
 
 import cloakgp
-from cloakgp.files import container
 from cloakgp.kernels import EQ
 from designs import clustered_city
 
@@ -25,9 +26,10 @@ PROMISE = {"epsilon": 1.0, "delta": 1e-6}
 
 
 def timed(function):
-    start = time.perf_counter()
+    """Seconds, processor seconds, and the result."""
+    start, used = time.perf_counter(), time.process_time()
     result = function()
-    return time.perf_counter() - start, result
+    return time.perf_counter() - start, time.process_time() - used, result
 
 
 def described(name, planning, release):
@@ -35,14 +37,14 @@ def described(name, planning, release):
         path = os.path.join(folder, "file.cloak")
         release.save(path)
         size = os.path.getsize(path) / 1e6
-        verifying, result = timed(lambda: cloakgp.verify(path))
-        _, arrays, _ = container.read(path)
-    largest = sorted(arrays.items(), key=lambda item: -item[1].nbytes)[:4]
-    shown = ", ".join(f"{name} {array.nbytes / 1e6:.2f}" for name, array in largest)
-    goal = "met" if size < GOAL_MB and verifying < GOAL_S else "missed"
+        verifying, used, result = timed(lambda: cloakgp.verify(path))
+        with zipfile.ZipFile(path) as archive:
+            members = sorted(archive.infolist(), key=lambda member: -member.file_size)[:4]
+    shown = ", ".join(f"{member.filename} {member.file_size / 1e6:.2f}" for member in members)
+    goal = "met" if size < GOAL_MB and used < GOAL_S else "missed"
     print(
-        f"{name:22}{size:7.2f} MB  plan {planning:6.1f} s  verify {verifying:5.1f} s "
-        f"({verifying / planning:.2f} of the plan)  goal {goal}  [{shown}]  complete: {result.complete}",
+        f"{name:18}{size:6.2f} MB  plan {planning:5.1f} s  verify {verifying:5.1f} s ({used:.1f} s)  "
+        f"goal {goal}  [{shown}]  complete: {result.complete}",
         flush=True,
     )
 
@@ -55,9 +57,9 @@ def main(rows, points, inducing):
     gp = cloakgp.GP(EQ(12.0), noise=0.1, bounds=(-3.0, 4.0), inducing=inducing)
     print(f"{rows:,} rows, {len(X_star)} test points, {inducing} inducing inputs")
     for design in ("mse", "posterior"):
-        planning, plan = timed(lambda design=design: gp.plan(X, X_star, design=design, **PROMISE))
+        planning, _, plan = timed(lambda design=design: gp.plan(X, X_star, design=design, **PROMISE))
         described(design, planning, plan.release(y))
-    planning, plan = timed(lambda: cloakgp.AutoGP(bounds=(-3.0, 4.0)).plan(X, X_star, **PROMISE))
+    planning, _, plan = timed(lambda: cloakgp.AutoGP(bounds=(-3.0, 4.0)).plan(X, X_star, **PROMISE))
     described("AutoGP, in stages", planning, plan.release(y))
 
 

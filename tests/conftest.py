@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,10 +17,76 @@ import cloakgp
 from cloakgp.designs import DESIGNS
 from cloakgp.files import container
 from cloakgp.kernels import EQ, as_kernel
-from cloakgp.testing import InsecureWarning, insecure_seed
+from cloakgp.private import noise, room
+from cloakgp.testing import InsecureWarning, insecure_generator, insecure_seed
 
 settings.register_profile("cloakgp", deadline=None, derandomize=True, database=None, max_examples=50)
 settings.load_profile("cloakgp")
+
+
+class Luck:
+    """Noise that a test or a fixture draws, from a seed that is its name.
+
+    The same in every run and in any order: a test that fails by chance teaches people to look away. The
+    tests of the noise itself, in the folders `private` and `privacy` and of the audit, have OpenDP's, and
+    so has what runs in other processes.
+    """
+
+    rng: np.random.Generator | None = None
+
+    @contextmanager
+    def of(self, name: str) -> Iterator[None]:
+        before = self.rng
+        opendp = name.startswith(("tests/private/", "tests/privacy/", "tests/test_audit.py"))
+        self.rng = None if opendp else np.random.default_rng(zlib.crc32(name.encode()))
+        try:
+            yield
+        finally:
+            self.rng = before
+
+    def draws(self) -> np.random.Generator | None:
+        """Nothing where OpenDP or an insecure seed is asked for."""
+        return self.rng if insecure_generator() is None else None
+
+    def add_noise(self, exact: Any, sigma: int) -> Any:
+        rng = self.draws()
+        if rng is None:
+            return noise.add_noise(exact, sigma)
+        return exact + np.rint(rng.normal(size=exact.shape) * sigma).astype(np.int64)
+
+    def add_laplace(self, exact: Any, scale: int) -> Any:
+        rng = self.draws()
+        if rng is None:
+            return noise.add_laplace(exact, scale)
+        return exact + np.rint(rng.laplace(size=exact.shape) * scale).astype(np.int64)
+
+    def noisy_minimum(self, scores: Any) -> Any:
+        rng, checked = self.draws(), noise.noisy_minimum(scores)
+        if rng is None:
+            return checked
+        return lambda exact: np.argmin(exact - rng.gumbel(size=len(exact)) * scores.scale)
+
+
+luck = Luck()
+
+
+def pytest_configure() -> None:
+    for name in ("add_noise", "add_laplace", "noisy_minimum"):
+        setattr(room, name, getattr(luck, name))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    with luck.of(item.nodeid):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> Iterator[None]:
+    """A fixture draws the same whichever test asks for it first."""
+    param = getattr(request, "param_index", 0)
+    with luck.of(f"{request.node.nodeid or fixturedef.baseid} {fixturedef.argname} {param}"):
+        return (yield)
 
 
 @pytest.fixture(scope="session", params=[name for name in DESIGNS if name != "posterior"])

@@ -21,14 +21,16 @@ from cloakgp.private.room import PrivateLabels
 
 SETTINGS: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-3, "kernel": EQ(1.5) + Constant(1.0)}
 PUBLIC = "classes are public and named beforehand: other labels are missing outcomes, whichever they are"
+FRESH = "each fit is a new release with fresh noise: two fits differ"
 EXCLUDED = {
     "check_classifiers_classes": PUBLIC,
     "check_dtype_object": PUBLIC,
     "check_classifiers_train": "the same: a class that y lacks has a probability, too; see the scores",
     "check_classifiers_regression_target": "errors about y are fixed sentences that never say what y holds",
     "check_supervised_y_2d": "y is refused unless it is (N,): reshaping it would be a guess at private data",
-    "check_fit_idempotent": "each fit is a new release with fresh noise: two fits differ",
+    "check_fit_idempotent": FRESH,
 }
+BY_CHANCE = "check_classifier_data_not_an_array"  # two fits have mostly the same classes
 
 
 def checked() -> PrivateGPClassifier:
@@ -54,6 +56,8 @@ def data() -> tuple[Any, Any]:
 @parametrize_with_checks([checked()], expected_failed_checks=lambda _: EXCLUDED)
 def test_scikit_learns_checks(estimator, check):
     """An excluded check that passes fails here: xfail is strict in this project."""
+    if getattr(check, "func", check).__name__ == BY_CHANCE:
+        pytest.skip(FRESH)
     check(estimator)
 
 

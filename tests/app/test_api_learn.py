@@ -89,11 +89,11 @@ def test_a_preview_shows_the_error_to_be_expected(learned: tuple[World, str, Any
     error, noise, own = (np.array(found[0.5][name]) for name in ("expected_error", "noise_std", "gp_std"))
     np.testing.assert_allclose(error**2, noise**2 + own**2)
     assert (np.array(found[2.0]["expected_error"]) < error).all()
-    assert found[0.5]["summary"]["largest"] == error.max()
+    assert found[0.5]["error_summary"]["largest"] == error.max()
     assert not found[0.5]["exact"]
     assert "right in at most" in found[0.5]["promise"][1]
     curve = client.post("/api/preview/curve", json={"settings": LEARNED, "epsilons": [0.5, 2.0]}).json()
-    assert [point["largest"] for point in curve] == [found[e]["summary"]["largest"] for e in (0.5, 2.0)]
+    assert [point["largest"] for point in curve] == [found[e]["error_summary"]["largest"] for e in (0.5, 2.0)]
     assert {point["paper_rms"] for point in curve} == {None}
 
 

@@ -10,12 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from app_helpers import LOOSE, SETTINGS, World, make_plan, make_world, opened, release, table
+from app_helpers import LOOSE, SETTINGS, World, ages, make_plan, make_world, opened, release, table
 
 import cloakgp
-from cloakgp.app import Limits, create_app, open_state
+from cloakgp.app import Limits, create_app, open_state, planning
 from cloakgp.ledger import Ledger
-from cloakgp.plots import surface_of
+from cloakgp.plans import out_of_core
+from cloakgp.plans.planner import Planner
+from cloakgp.plots import NEAR_PRIOR, surface_of
+from cloakgp.workflow import report
 
 
 def spends(world: World) -> int:
@@ -44,11 +47,17 @@ def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
 
     preview = client.post("/api/preview", json=SETTINGS).json()
     assert len(preview["points"]) == len(preview["noise_std"]) == len(preview["gp_std"]) == 12
-    assert preview["fades_at"] == pytest.approx(48.0)
+    X = np.array(ages())[:, None]
+    gp = cloakgp.GP(cloakgp.kernels.EQ(20, variance=625), 196.0, (50.0, 170.0))
+    expected = gp.plan(X, np.array(preview["points"]), epsilon=0.5, delta=0.01)
+    np.testing.assert_allclose(preview["expected_error"], expected.expected_error)
+    assert preview["unknown"] == (expected.expected_error >= NEAR_PRIOR * 25.0).tolist()
+    assert preview["error_summary"]["largest"] == pytest.approx(max(preview["expected_error"]))
     plan = make_plan(client)
     kept = client.get(f"/api/plans/{plan}").json()
     assert kept["certificate"] == preview["certificate"]
-    assert kept["summary"] == preview["summary"]
+    for name in ("summary", "error_summary"):
+        assert kept[name] == pytest.approx(preview[name])
     quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "kung"}).json()
     assert quote["fits"]
     assert quote["known"] is None
@@ -70,7 +79,10 @@ def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
     assert cloakgp.Release.load(file).mean.tolist() == made["released"]
     assert cloakgp.load(file).labels.words() == {"units": "cm", "source": "Generated"}
     assert client.get(f"{where}/csv").text.splitlines()[0] == "age,released,noise_std,denoised,denoised_std"
-    assert "<h1>growth</h1>" in client.get(f"{where}/report").text
+    report = client.get(f"{where}/report").text
+    assert "<h1>growth</h1>" in report
+    left = answer["receipt"]["left_release"]
+    assert f"1 spend was made. One more release may have ε up to {left:.3g}" in report
     for kind, begins in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
         assert client.get(f"{where}/picture/{kind}").content.startswith(begins)
     asked = {"points": made["points"], "level": 0.9}
@@ -106,10 +118,72 @@ def test_noise_against_epsilon_is_that_of_real_plans(world):
             plan = client.post(
                 "/api/preview", json={**SETTINGS, "design": design, "epsilon": point["epsilon"]}
             )
-            assert point["rms"] == pytest.approx(plan.json()["summary"]["rms"], rel=1e-6)
-            assert point["largest"] == pytest.approx(plan.json()["summary"]["largest"], rel=1e-6)
-        assert curve[0]["paper_rms"] > curve[0]["rms"]
+            assert point["rms"] == pytest.approx(plan.json()["error_summary"]["rms"], rel=1e-6)
+            assert point["largest"] == pytest.approx(plan.json()["error_summary"]["largest"], rel=1e-6)
+            assert point["noise_rms"] == pytest.approx(plan.json()["summary"]["rms"], rel=1e-6)
+        assert curve[0]["paper_rms"] > curve[0]["noise_rms"]
         assert curve[1]["paper_rms"] is None
+
+
+@pytest.mark.parametrize(("kind", "design"), [("predictions", "max"), ("function", "mse")])
+def test_another_promise_is_previewed_without_another_plan(world, monkeypatch, kind, design):
+    client, asked = world.client(), {**SETTINGS, "kind": kind, "design": design}
+    first = client.post("/api/preview", json=asked).json()
+    monkeypatch.setattr(Planner, "plan", lambda *_, **__: pytest.fail("planned again"))
+    monkeypatch.setattr(cloakgp.GP, "plan_function", lambda *_, **__: pytest.fail("planned again"))
+    other = {**asked, "epsilon": 2.0, "delta": 0.001}
+    quick = client.post("/api/preview", json=other).json()
+    assert "(2, 0.001)-differential privacy" in quick["promise"][2]
+    assert (quick["exact"], quick["certificate"]) == (True, None)
+    assert (np.array(quick["expected_error"]) < first["expected_error"]).all()
+    monkeypatch.undo()
+    kept = client.get(f"/api/plans/{make_plan(client, **other)}").json()
+    for name in ("summary", "error_summary"):
+        assert quick[name] == pytest.approx(kept[name], rel=1e-6)
+
+
+def test_a_near_design_is_rough_and_then_the_best(world):
+    """A `posterior` design is another one for each promise: the last does for a moment."""
+    client, asked = world.client(), {**SETTINGS, "design": "posterior"}
+    client.post("/api/preview", json=asked)
+    other = {**asked, "epsilon": 1.0}
+    near, best = (client.post(f"/api/preview?rough={rough}", json=other).json() for rough in (True, False))
+    assert [near["rough"], best["rough"], near["exact"], best["exact"]] == [True, False, False, True]
+    assert near["certificate"] is None
+    assert best["certificate"]["epsilon"] == 1.0
+    assert best["error_summary"]["rms"] < near["error_summary"]["rms"] < 1.2 * best["error_summary"]["rms"]
+
+
+def test_what_a_kept_planner_holds_is_counted(monkeypatch):
+    """A `posterior` plan with inducing inputs holds a matrix where others hold a recipe."""
+    monkeypatch.setattr(out_of_core, "DENSE", 1000)
+    gp = cloakgp.GP(cloakgp.kernels.EQ(40), 1.0, (0.0, 1.0), inducing=12)
+    planner = gp.planner(np.arange(400.0)[:, None], np.linspace(0.0, 400.0, 10)[:, None])
+    planner.plan(epsilon=1.0, design="posterior")
+    held = planner.last["posterior"].measurement.matrix.size
+    assert held > 2 * out_of_core.DENSE
+    assert held < planning._numbers(planner) < 4 * held
+
+
+def test_delta_need_not_be_said(world):
+    """For 40 rows, the largest power of ten below 1/400."""
+    client, asked = world.client(), {name: SETTINGS[name] for name in SETTINGS if name != "delta"}
+    preview = client.post("/api/preview", json=asked).json()
+    assert (preview["delta"], preview["certificate"]["delta"]) == (0.001, 0.001)
+    for path, body in (("curve", {"settings": asked, "epsilons": [1.0]}), ("designs", asked)):
+        assert client.post(f"/api/preview/{path}", json=body).status_code == 200
+    made = client.post("/api/plans", json={"settings": asked, "name": "growth"}).json()
+    assert made["settings"]["delta"] == 0.001
+    assert made["id"] == make_plan(client, delta=0.001)
+
+
+def test_a_report_knows_what_was_spent_since(world, monkeypatch):
+    client = world.client()
+    monkeypatch.setattr(report, "html", lambda *_, ledger, **__: str(len(ledger.balance("kung").events)))
+    made = release(client, make_plan(client, epsilon=0.1)).json()["release"]["id"]
+    assert client.get(f"/api/releases/{made}/report").text == "1"
+    release(client, make_plan(client, epsilon=0.2))
+    assert client.get(f"/api/releases/{made}/report").text == "2"
 
 
 def test_a_function_can_be_released_and_asked(world):
@@ -129,7 +203,8 @@ def map_of(world: World, release_id: str, columns: dict[str, Any]) -> None:
     client = world.client("analyst")
     expected = surface_of(world.state.releases.load(release_id), names=["lat", "lon"], output="price")
     coarse, fine, again = (
-        client.get(f"/api/releases/{release_id}/map?coarse={first}").json() for first in (True, False, True)
+        client.post(f"/api/releases/{release_id}/map", json={"coarse": first}).json()
+        for first in (True, False, True)
     )
     assert coarse["places"] == fine["places"] == [1, 0]
     assert coarse["coarse"]
@@ -162,6 +237,8 @@ def test_two_inputs_and_points_of_ones_own(world):
         "noise": 0.02,
         "at": {"points": [[0.2, 0.3], [0.5, 0.6]]},
     }
+    plane = client.post("/api/preview", json=settings).json()["plane"]
+    assert plane == {"places": [1, 0], "aspect": pytest.approx(1.0, abs=1e-3)}  # longitude across
     made = release(client, make_plan(client, **settings)).json()
     got = client.get(f"/api/releases/{made['release']['id']}").json()
     assert got["points"] == [[0.2, 0.3], [0.5, 0.6]]
@@ -170,6 +247,39 @@ def test_two_inputs_and_points_of_ones_own(world):
     assert wrong.status_code == 422
     ragged = client.post(f"/api/releases/{got['id']}/predict", json={"points": [[0.2, 0.1], [1.0]]})
     assert ragged.status_code == 422
+
+
+def test_a_map_is_over_the_inputs_and_at_the_levels_that_one_chooses(world):
+    client, rng = world.client(), np.random.default_rng(2)
+    columns = {
+        "x": rng.uniform(size=30),
+        "kind": ["flat", "house"] * 15,
+        "day": ["2024-01-01", "2024-03-01"] * 15,
+    }
+    columns |= {"age": rng.uniform(size=30), "price": rng.uniform(size=30)}
+    assert client.put("/api/data/homes.csv", content=table(columns)).status_code == 201
+    inputs = ["x", "kind", "day", "age"]
+    more = {"data": "homes.csv", "inputs": inputs, "output": "price", "bounds": [0.0, 1.0], "at": "grid:2"}
+    more |= {"kernel": "EQ([0.3, 1, 30, 0.4], variance=0.1)", "noise": 0.02}
+    made = release(client, make_plan(client, **more)).json()["release"]["id"]
+    assert client.get(f"/api/releases/{made}").json()["has_map"]
+    chosen = {
+        "coordinates": ["age", "x"],
+        "geographic": False,
+        "held": {"kind": "house", "day": "2024-02-01"},
+    }
+    url = f"/api/releases/{made}/map"
+    found = client.post(url, json={**chosen, "coarse": True}).json()
+    assert (found["places"], found["geographic"], found["aspect"]) == ([3, 0], False, None)
+    assert found["held"] == {"kind": "house", "day": 8797.0}  # since 2000
+    file = world.state.releases.load(made)
+    held = {"kind": "house", "day": 8797.0}
+    expected = surface_of(file, coordinates=["age", "x"], geographic=False, held=held, points=16)
+    assert np.allclose(found["views"]["prediction"]["values"], expected.prediction)
+    assert client.post(url, json={"coordinates": ["age", "x"], "coarse": True}).json()["geographic"]
+    for wrong in ({"kind": "castle"}, {"garden": 1.0}, {"day": "soon"}, {"x": 0.5, "day": 3.0}):
+        refused = client.post(url, json={**chosen, "coordinates": ["x", "age"], "held": wrong})
+        assert (refused.status_code, "held" in refused.json()["error"]) == (422, True), wrong
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_spent(world):

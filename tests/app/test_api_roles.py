@@ -22,7 +22,7 @@ BOTH = {
     ("get", "/api/releases"),
     ("get", "/api/releases/{release_id}"),
     ("post", "/api/releases/{release_id}/predict"),
-    ("get", "/api/releases/{release_id}/map"),
+    ("post", "/api/releases/{release_id}/map"),
     ("get", "/api/releases/{release_id}/picture/{kind}"),
     ("get", "/api/releases/{release_id}/verify"),
     ("get", "/api/work/{work}"),  # of their own

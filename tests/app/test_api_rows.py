@@ -213,6 +213,25 @@ def test_a_category_has_levels_and_a_known_model_goes_with_a_box(visits):
     assert shown["stages"]
 
 
+def test_a_box_has_dates(visits, tmp_path):
+    """In the plan, the numbers, the questions and the script."""
+    client = visits.client()
+    days = [f"2024-0{1 + row % 9}-1{row % 7}" for row in range(ROWS)]
+    client.put("/api/data/days.csv", content=visits_table(day=days))
+    asked = {**SETTINGS, "data": "days.csv", "inputs": ["day"], "at": "grid:2"}
+    asked["box"] = {"day": {"low": "2024-01-01", "high": "2024-12-31", "cells": 4}}
+    for wrong in ({"low": "2024-12-31", "high": "2024-01-01"}, {"low": 1.0, "high": "2024-01-01"}):
+        refused = client.post("/api/preview", json={**asked, "box": {"day": wrong}})
+        assert (refused.status_code, "low below high" in refused.json()["error"]) == (422, True)
+    made = release(client, plan_of(client, asked)).json()["release"]["id"]
+    found = client.get(f"/api/releases/{made}").json()
+    assert [(one["kind"], one["origin"]) for one in found["columns"]] == [("date", "2000-01-01")]
+    where = {"points": [["2024-05-31"]]}
+    assert client.post(f"/api/releases/{made}/predict", json=where).status_code == 200
+    assert client.get(f"/api/releases/{made}/csv").text.splitlines()[1].startswith('"2024-01-01",')
+    assert redone(visits, made, tmp_path) == visits.state.folder.release(made).read_bytes()
+
+
 def test_another_number_of_rows_is_refused_before_anything_is_read(visits):
     client = visits.client()
     plan = plan_of(client, SETTINGS)

@@ -45,16 +45,19 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> World:
     made = make_world(tmp_path_factory.mktemp("clinic") / "data")
     client = made.client()
     assert client.put("/api/data/visits.csv", content=written(ROWS)).status_code == 201
-    for name in ("ill", "visits"):
+    client.put("/api/data/modes.csv", content=written(ROWS[:24], "utf-8"))
+    for name in ("ill", "visits", "clinics"):
         client.post("/api/ledger/datasets", json={"name": name, "epsilon": 9.0, "delta": 0.01})
     return made
 
 
-def plan_and_release(world: World, dataset: str, **changes: Any) -> dict[str, Any]:
+def plan_and_release(
+    world: World, dataset: str, more: dict[str, Any] | None = None, **changes: Any
+) -> dict[str, Any]:
     client = world.client()
     plan = client.post("/api/plans", json={"settings": {**SETTINGS, **changes}, "name": "clinics"})
     assert plan.status_code == 201, plan.text
-    asked = {"dataset": dataset, "confirm": dataset}
+    asked = {"dataset": dataset, "confirm": dataset, **(more or {})}
     made = client.post(f"/api/plans/{plan.json()['id']}/release", json=asked)
     assert made.status_code == 200, made.text
     found: dict[str, Any] = client.get(f"/api/releases/{made.json()['release']['id']}").json()
@@ -123,6 +126,30 @@ def test_counts_have_rates_by_date(clinic):
     assert "must hold dates in 'day'" in refused.json()["error"]
 
 
+def test_classes_have_a_probability_each(clinic):
+    """Named by whoever plans: all that there may be, whether or not a row has it."""
+    names = ["nørd", "west", "elsewhere"]
+    of = {"outcome": "classes", "classes": names, "output": "clinic", "inputs": ["age"]}
+    missing = {"missing": "midpoint"}  # south is none of them
+    found = plan_and_release(
+        clinic, "clinics", missing, **of, data="modes.csv", at={"points": [[30.0], [60.0]]}
+    )
+    each = {one.pop("name"): one for one in found["by_class"]}
+    assert list(each) == names
+    assert found["denoised"] is None
+    assert np.allclose(np.sum([one["probability"] for one in each.values()], axis=0), 1)
+    for one in each.values():
+        low, middle, high = (np.array(one[part]) for part in ("lower", "probability", "upper"))
+        assert ((low > 0) & (low < middle) & (middle < high) & (high < 1)).all()
+        assert len(one["noise_std"]) == len(one["unknown"]) == 2
+    client, path = clinic.client("analyst"), f"/api/releases/{found['id']}"
+    answer = client.post(f"{path}/predict", json={"points": [[60.0]]}).json()
+    assert answer["mean"] is None
+    told = {one["name"]: one["probability"] for one in answer["by_class"]}
+    assert told["west"] == pytest.approx(each["west"]["probability"][1:])
+    assert "probability_west,std_west,lower_west" in client.get(f"{path}/csv").text
+
+
 def test_a_described_model_has_categories_and_whole_rows_a_way_of_writing(clinic):
     client = clinic.client()
     kernel = "EQ(10, variance=0.1, active_dims=[0]) * Category(0.5, active_dims=[1])"
@@ -153,6 +180,9 @@ def test_a_described_model_has_categories_and_whole_rows_a_way_of_writing(clinic
         ({"outcome": "count", "classes": None}, "bounds"),
         ({"outcome": "count", "bounds": [0, 9]}, "classes"),
         ({"classes": ["no", "no"]}, "classes"),
+        ({"classes": ["no", "ja", "maybe"]}, "three or more of an outcome that is one of several classes"),
+        ({"outcome": "classes"}, "three or more"),
+        ({"outcome": "classes", "classes": ["a", "b", "a"]}, "different"),
         ({"kernel": "EQ(1)", "noise": 1.0}, "kernel"),
         ({"categories": ["ward"]}, "not among the inputs"),
         ({"outcome": "maybe"}, "outcome"),

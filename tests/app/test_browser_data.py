@@ -138,6 +138,47 @@ def test_a_table_as_it_is_gives_answers_by_name(window: Watched, tmp_path: Path)
     window.check("422")  # the empty cell
 
 
+def test_classes_by_private_dates_have_a_curve_each(window: Watched, tmp_path: Path) -> None:
+    """Classes are typed, and so is the box of dates; what is asked of one class is drawn with it."""
+    page, path = window.page, tmp_path / "trips.csv"
+    rows = [f"2024-0{1 + row % 9}-15,{('car', 'bus', 'train')[row % 3]}" for row in range(40)]
+    path.write_text("\n".join(["day,by", *rows]), encoding="utf-8")
+    upload(page, path)
+    choose_roles(page, ["day"], "by")
+    page.get_by_label("one of several classes").check()
+    page.get_by_label("The classes, as the table writes them").fill("car, bus")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".foot-error")).to_contain_text("Name three classes or more")
+    page.get_by_label("The classes, as the table writes them").fill("car\nbus\ntrain")
+    next_step(page, "Who is protected?")
+    page.get_by_label("Whole rows, inputs included").check()
+    box = page.get_by_role("group", name="day", exact=True)
+    box.get_by_label("a date").check()
+    box.get_by_label("From").fill("2024-12-31")
+    box.get_by_label("To").fill("2024-01-01")
+    box.get_by_role("textbox", name="Cells").fill("6")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator(".foot-error")).to_contain_text("The second date must be after the first")
+    box.get_by_label("From").fill("2023-12-31")
+    next_step(page, "Bounds of the outcome")
+    page.get_by_text("by is one of car, bus, train in every row").wait_for()
+    next_step(page, "Model and test points")
+    page.get_by_text("Expert settings").click()
+    page.get_by_label("Number of points").fill("5")
+    keep_plan(page)
+    pay(page, "trips")
+    page.locator(".plot .main-svg").first.wait_for()
+    expect(page.locator(".key").first).to_have_text("carbustrain")
+    page.get_by_label("day on each line").fill("2024-05-31")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    answers = page.get_by_role("group", name="Probabilities")
+    expect(answers.locator("thead")).to_have_text("daycarbustrain")
+    expect(answers.locator("tbody tr")).to_contain_text("2024-05-310.")
+    page.get_by_label("bus", exact=True).check()
+    expect(page.locator(".key").first).to_contain_text("your questions")
+    window.check()
+
+
 def test_what_is_too_large_or_unreadable_is_said_in_words(window: Watched, tmp_path: Path) -> None:
     page = window.page
     large = tmp_path / "large.csv"
@@ -199,14 +240,9 @@ def texts(page: Page) -> list[str]:
     return [text.replace("\xa0", " ") for text in page.locator(".plot text").all_text_contents()]
 
 
-def hovered(page: Page, trace: int, place: int) -> str:
-    """What the picture says of a point that is pointed at."""
-    page.locator(".plot .main-svg").first.wait_for()
-    page.evaluate(
-        """([curveNumber, pointNumber]) => Plotly.Fx.hover(document.querySelector(".plot"),
-             [{curveNumber, pointNumber}])""",
-        [trace, place],
-    )
+def hovered(page: Page) -> str:
+    """What the picture says of a point in the middle of a map."""
+    page.locator(".plot .nsewdrag").first.hover()
     page.locator(".hoverlayer text").first.wait_for()
     return " ".join(page.locator(".hoverlayer text").all_text_contents())
 
@@ -226,7 +262,7 @@ def test_a_name_is_no_markup_in_pictures(window: Watched, tmp_path: Path) -> Non
     page.get_by_label("Points along each input").fill("4")
     wait_for_noise(page)
     assert {NAME, "second&lt;"} <= set(texts(page))
-    said = hovered(page, 0, 0)
+    said = hovered(page)
     assert NAME in said
     assert "second&lt;" in said
     next_step(page, "How private?")
@@ -236,9 +272,7 @@ def test_a_name_is_no_markup_in_pictures(window: Watched, tmp_path: Path) -> Non
     keep_plan(page)
     pay(page, "names")
     assert {NAME, "second&lt;", "y<i>&amp;"} <= set(texts(page))  # axes, and the bar of colours
-    page.locator(".plot .nsewdrag").first.hover()  # the middle of the map
-    page.locator(".hoverlayer text").first.wait_for()
-    assert NAME in " ".join(page.locator(".hoverlayer text").all_text_contents())
+    assert NAME in hovered(page)
     assert page.locator(".plot b, .plot i, .plot a").count() == 0
     window.check()
 

@@ -67,6 +67,9 @@ def test_several_classes_are_told_as_the_probability_of_each():
     assert list(found) == ["age", *(f"{name}_{one}" for one in ("car", "bus", "train") for name in names)]
     chances = np.array([found[f"probability_{one}"] for one in ("car", "bus", "train")])
     assert np.allclose(chances.sum(axis=0), 1)
+    good("export visits.cloak --csv -o table.csv")
+    header = Path("table.csv").read_text().splitlines()[0].split(",")
+    assert header == [*found, *(f"noise_std_{one}" for one in ("car", "bus", "train"))]
 
 
 def test_counts_are_told_as_rates():
@@ -77,6 +80,30 @@ def test_counts_are_told_as_rates():
     found = good("predict visits.cloak grid:3 --json").data["columns"]
     assert list(found) == ["age", "rate", "std", "lower", "upper"]
     assert min(found["lower"]) > 0
+
+
+KNOWN = {
+    "--outcome yes/no": ["probability_no", "probability_yes", "std", "lower", "upper"],
+    "--outcome count --bounds 0 20 --noise 2": ["rate", "std", "lower", "upper"],
+    "--classes 0,1,2": [f"{one}_{k}" for k in range(3) for one in ("probability", "std", "lower", "upper")],
+}
+
+
+@pytest.mark.parametrize(
+    ("more", "private"),
+    [*((more, "") for more in KNOWN), ("--classes 0,1,2", "--protect rows --box age 0 99 --cells 6")],
+)
+def test_a_model_that_is_known_has_other_outcomes_too(more, private):
+    write_visits(("0", "1"))
+    asked = ASKED.replace("--stages 2", "--kernel 'EQ(30, variance=1) + Constant(2.0)'")
+    good(f"{asked} {more} {private} -o plan.json")
+    settings = PlanFile.read("plan.json").settings
+    assert type(settings).from_dict(settings.to_dict()).to_dict() == settings.to_dict()
+    assert settings.gp().noise == (2.0 if "count" in more else 1.0)
+    assert ("variance 2 times the rate" in good("show plan.json").out) == ("count" in more)
+    Path("plan.plan").unlink()  # so that it is planned anew, from what the file says
+    good("release plan.json visits.csv --no-ledger --yes -o visits.cloak")
+    assert list(good("predict visits.cloak grid:2 --json").data["columns"]) == ["age", *KNOWN[more]]
 
 
 def test_a_cell_that_says_neither_is_refused_without_a_word_of_it():
@@ -95,7 +122,9 @@ def test_a_cell_that_says_neither_is_refused_without_a_word_of_it():
         ("", "--bounds LO HI must be given"),
         ("--outcome count", "--bounds LO HI must be given"),
         ("--outcome yes/no --bounds 0 5", "--bounds must be \\(0, 1\\)"),
-        ("--outcome yes/no --kernel EQ(9) --noise 1", "--kernel sets a model of real outcomes"),
+        ("--outcome yes/no --kernel EQ(9) --noise 1", "--noise: how outcomes scatter follows"),
+        ("--outcome yes/no --kernel EQ(9) --design max", "--design is for real outcomes"),
+        ("--outcome yes/no --kernel EQ(9) --compare", "--compare is for real outcomes"),
         ("--outcome count --bounds 0 9 --classes a,b", "--outcome must be left out where classes are named"),
         ("--classes a", "--classes must be 2 to 100 different values"),
         ("--classes a,a", "--classes must be 2 to 100 different values"),
@@ -103,7 +132,8 @@ def test_a_cell_that_says_neither_is_refused_without_a_word_of_it():
 )
 def test_what_does_not_go_together_is_refused(more, said):
     write_visits()
-    refused = run(f"{ASKED} {more}")
+    asked = ASKED.replace("--stages 2", "") if "--kernel" in more else ASKED
+    refused = run(f"{asked} {more}")
     assert refused.code == 2
     assert re.search(said, refused.err), refused.err
 

@@ -117,6 +117,31 @@ def test_people_with_all_of_their_rows():
     assert "of each person no more rows count" in text.lower()
 
 
+@pytest.mark.filterwarnings("ignore::cloakgp.testing.InsecureWarning")
+def test_a_box_may_have_dates():
+    """In cells of the table, in points and in what comes out; a cell that is no date is missing."""
+    days = [f"2024-0{1 + row % 9}-1{row % 7}" for row in range(N)]
+    write_visits(day=days)
+    asked = f"plan visits.csv --inputs day {PROMISE} --rows {N} --cells 6 --at grid:3"
+    assert "two dates such as" in run(f"{asked} --box day 2024-01-01 soon").err
+    good(f"{asked} --box day 2024-01-01 2024-12-31 -o plan.json")
+    assert "day: 2024-01-01 to 2024-12-31 in 6 cells" in good("show plan.json").out
+    good(RELEASE)
+    made = cloakgp.load("visits.cloak")
+    with insecure_seed(3):
+        one = made.plan.release({"day": days}, VISITS)
+    with insecure_seed(3):
+        other = made.plan.release({"day": np.array(days, dtype="datetime64[D]")}, VISITS)
+    assert np.array_equal(one.z, other.z)
+    assert good("predict visits.cloak grid:2").out.splitlines()[1].startswith('"2024-01-01",')
+    Path("points.csv").write_text("day\n2024-05-31\n")
+    assert good("predict visits.cloak points.csv").out.splitlines()[1].startswith('"2024-05-31",')
+    good("verify visits.cloak")
+    write_visits(day=["soon", *days[1:]])
+    assert "a number or a date for each input" in run(f"{RELEASE} --overwrite").err
+    good(f"{RELEASE} --overwrite --missing midpoint")
+
+
 def test_a_model_may_be_set():
     model = '--kernel "EQ(20, variance=30)" --noise 20 --at grid:5'
     promise = PROMISE.replace("--stages 2 ", "")

@@ -289,13 +289,20 @@ def test_another_zip_is_not_a_release(tmp_path):
 # Contents that fit no schema
 
 
-@pytest.mark.parametrize("schema", [3, 0, "2", None, True, 2.0], ids=repr)
+@pytest.mark.parametrize("schema", [4, 0, "2", None, True, 2.0], ids=repr)
 def test_other_schemas_are_refused(saved, tamper, schema):
     path = saved()
     tamper(path, lambda manifest, arrays: manifest.update(schema=schema))
     with pytest.raises(
-        ReleaseFileError, match=r"schema .*; this version of cloakgp reads 1 and 2\. Update cloakgp"
+        ReleaseFileError, match=r"schema .*; this version of cloakgp reads 1 to 3\. Update cloakgp"
     ):
+        Release.load(path)
+
+
+def test_schema_3_is_for_files_with_large_arrays(saved, tamper):
+    path = saved()
+    tamper(path, lambda manifest, arrays: manifest.update(schema=3))
+    with pytest.raises(ReleaseFileError, match="schema 3, and no array that is coded"):
         Release.load(path)
 
 

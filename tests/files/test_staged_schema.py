@@ -146,7 +146,7 @@ def test_arrays_must_be_finite(contents, written, kind, value):
             refused(written(kind, lambda m, a, name=name: a[name].reshape(-1).__setitem__(0, value)))
 
 
-JUNK = [None, True, -1, 0, 2**62, 2**70, 1e308, -1.5, "x", "", [], [1.0], {}, {"x": 1}, [None], [[]]]
+JUNK = [None, True, -1, 0, 2**70, 1e308, "x", [1.0], {"x": 1}, [[]]]
 
 
 def leaves(value, path=()):

@@ -7,7 +7,7 @@ import pytest
 
 from cloakgp.kernels import EQ
 from cloakgp.model.factors import Factor, turn_to_triangle
-from cloakgp.model.inducing import thinned
+from cloakgp.model.inducing import Features, triangular_whitening
 
 RNG = np.random.default_rng(3)
 
@@ -40,7 +40,7 @@ def test_inducing_inputs_that_add_nothing_are_not_asked_for():
         asked.append(len(Y))
         return np.asarray(EQ(2.0)(X, Y))
 
-    features = thinned(kernel, doubled)
+    features = Features(kernel, doubled, triangular_whitening(kernel, doubled))
     assert len(features.W) == len(features.used) == 6
     phi = features.at(Z)
     assert asked[-1] == 6

@@ -15,7 +15,9 @@ from cloakgp import GP, Release, ReleaseFileError, VerificationError, combine, p
 from cloakgp.designs import DESIGNS
 from cloakgp.files import reading
 from cloakgp.kernels import EQ, Constant, Linear, Matern12, Matern32
+from cloakgp.model import inducing
 from cloakgp.model.inducing import APPROXIMATIONS, Features, choose_inducing, information
+from cloakgp.plans import out_of_core
 from cloakgp.rows.merging import distinct
 
 RNG = np.random.default_rng(4)
@@ -496,3 +498,35 @@ def test_equal_rows_of_a_sparse_model_are_combined(by_the_book):
     fixed = releases[0].plan.gp
     mean, _ = by_the_book(fixed, data, NEW).denoised(releases)
     np.testing.assert_allclose(combine(releases).predict(NEW), mean, atol=1e-8)
+
+
+@pytest.mark.parametrize("dense", [2**18, 1], ids=["a matrix", "a recipe"])
+@pytest.mark.parametrize("approximation", ["dtc", "fitc"])
+def test_inducing_inputs_that_add_nothing_change_no_prediction(monkeypatch, dense, approximation):
+    monkeypatch.setattr(out_of_core, "DENSE", dense)
+    monkeypatch.setattr(out_of_core, "LARGER", 1)
+    X, Z = np.linspace(0, 10, 80)[:, None], np.linspace(0, 10, 6)[:, None]
+    stds = []
+    for places in (Z, np.vstack([Z[:3], Z + 1e-8])):
+        gp = GP(EQ(2.0), 0.3, (-3.0, 3.0), inducing=places, approximation=approximation)
+        release = gp.plan(X, X[::9] + 0.1, epsilon=1.0, delta=0.01).release(np.sin(X[:, 0]))
+        stds.append(release.predict(X, return_std=True)[1])
+    assert stds[1] == pytest.approx(stds[0], rel=1e-4)
+
+
+def test_a_machine_that_rounds_otherwise_has_the_same_model(monkeypatch):
+    """Inducing inputs too alike to tell apart: what is left out must not hang on a kernel's last bits."""
+    Z, X = np.random.default_rng(1).uniform(0, 10, size=(30, 1)), np.linspace(0, 10, 50)[:, None]
+    phi, exact = Features(EQ(2.0), Z).at(X), inducing.kernel_matrix
+    assert len(phi) < 20
+
+    def otherwise(*asked):
+        K = exact(*asked)
+        bits = generator.integers(-1, 2, size=K.shape) * 2.0**-52
+        return K * (1 + (bits + bits.T)) if len(K) == len(K.T) else K
+
+    generator = np.random.default_rng(0)
+    monkeypatch.setattr(inducing, "kernel_matrix", otherwise)
+    for _ in range(4):
+        there = Features(EQ(2.0), Z).at(X)
+        np.testing.assert_allclose(there.T @ there, phi.T @ phi, rtol=0, atol=1e-10)

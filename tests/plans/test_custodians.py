@@ -435,7 +435,7 @@ def test_whole_rows_of_one_custodian_and_outcomes_of_others_make_one_map():
     together = cloakgp.combine(releases, same_data=False)
     mean, std = together.predict(at, return_std=True)
     alone = [release.predict(at, return_std=True)[1].mean() for release in releases]
-    assert std.mean() < 0.9 * min(alone)
+    assert std.mean() < 0.95 * min(alone)
     assert np.mean(np.abs(mean - truth) < 3 * std) > 0.9
     assert np.sqrt(np.mean((mean - truth) ** 2)) < 6
     fixed = cloakgp.combine(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloakgp import GP
+from cloakgp import GP, verify
 from cloakgp.kernels import EQ, Constant, Kernel, Linear, Matern12, Matern32, Periodic, as_kernel
 
 PROMISE = {"epsilon": 1.0, "delta": 0.01}
@@ -63,6 +63,19 @@ def test_column_norms_are_the_norms_in_the_kernels_space(setting, name, noise):
     assert plan.rkhs_sensitivity == pytest.approx(math.sqrt(expected.max()), rel=1e-8)
     assert plan.certificate.bound == "exact"
     assert plan.certificate.unbiased
+
+
+@pytest.mark.parametrize("noise", [0.4, np.tile([0.1, 0.1, 2.0], 8)], ids=["one noise", "noise per row"])
+def test_equal_rows_share_a_column(tmp_path, setting, noise):
+    """With 8 of each, half of them noisier in one case: the same norms, and a file that can be verified."""
+    X = np.repeat([[0.0], [4.0], [9.0]], 8, axis=0)
+    plan = GP(EQ(2.0), noise, bounds=(-1.0, 4.0)).plan_function(X, **PROMISE)
+    assert plan.measurement.matrix.shape[1] == (3 if isinstance(noise, float) else 6)
+    expected = squared_norms(EQ(2.0), noise, X)
+    columns = plan.measurement.by_row() * plan.rkhs_sensitivity
+    np.testing.assert_allclose((columns**2).sum(axis=0), expected, rtol=1e-6)
+    plan.release(np.linspace(0.0, 3.0, 24)).save(tmp_path / "a.cloak")
+    verify(tmp_path / "a.cloak")  # refuses what does not fit
 
 
 def test_noise_is_scaled_to_the_bounds_width_and_the_promise(setting):

@@ -12,6 +12,7 @@ from cloakgp.files import container
 from cloakgp.kernels import EQ, Constant
 from cloakgp.plans.row_stages import RowWalk
 from cloakgp.plans.stages import Walk
+from cloakgp.testing import insecure_seed
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0, 10, (60, 1))
@@ -68,6 +69,18 @@ def test_predictions_stay_within_what_there_can_be(name, request):
     np.testing.assert_allclose(parts.privacy**2 + parts.gp**2, std**2, rtol=1e-9)
     noisy = release.predict(far, return_std=True, include_noise=True)[1]
     np.testing.assert_allclose(noisy, parts.total)
+
+
+@pytest.mark.filterwarnings("ignore::cloakgp.testing.InsecureWarning")
+def test_windows_that_clip_much_leave_what_can_be_conditioned_on():
+    """What stages share of an outcome's scatter must not be more than clipping leaves of it in each."""
+    ages = np.random.default_rng(2).uniform(20, 80, (40, 1)).round(1)
+    plan = AutoGP((0, 20), outcome="count", stages=2).plan(ages, [[20.0], [80.0]], epsilon=5, delta=1e-3)
+    for seed in range(8):
+        with insecure_seed(seed):
+            release = plan.release(np.where(np.arange(40) % 2, 3.0, 0.0))
+        for curve in release.learned.curves:
+            assert min(np.linalg.eigvalsh(one.residuals[1]).min() for one in curve) > 0
 
 
 def test_a_probability_of_each(yes_no, counts):

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from cloakgp import GP, ArgumentError, AutoGP, Columns, Grid
-from cloakgp.kernels import EQ
+from cloakgp.kernels import EQ, Constant
 from cloakgp.plots import plot_release
 from cloakgp.plots.labels import numeric_inputs
 from cloakgp.plots.number_words import in_unit, nice_ticks, number_words, tick_words
 from cloakgp.plots.places import plane
-from cloakgp.plots.surface import NEAR_PRIOR, prior_std, surface_of
+from cloakgp.plots.surface import NEAR_PRIOR, prior_std, surface_of, will_be_unknown
 
 RNG = np.random.default_rng(0)
 TOWN = np.column_stack([RNG.normal(51.5, 0.05, 120), RNG.normal(-0.1, 0.08, 120)])  # lat first
@@ -61,6 +61,27 @@ def test_land_without_houses_is_not_known_though_its_privacy_noise_is_small(town
     share = (exact.privacy / exact.total) ** 2
     assert surface.privacy_share[0, 0] == pytest.approx(share[0], abs=1e-6)
     assert surface.privacy_share[at[1]] == pytest.approx(share[1], abs=0.1)
+
+
+def test_a_surface_need_not_be_a_map_nor_have_all_views(town):
+    pair = {"coordinates": ["Latitude", "lng"], "points": 8}
+    assert surface_of(town, **pair).geographic  # as who names them says
+    surface = surface_of(town, **pair, geographic=False, views=["prediction"])
+    assert (surface.geographic, surface.aspect, surface.prediction.shape) == (False, None, (8, 8))
+    assert list(surface.views) == ["prediction"]
+    assert np.isnan(surface.privacy_share).all()
+    with pytest.raises(ArgumentError, match="views"):
+        surface_of(town, views=["privacy", "weather"])
+
+
+def test_what_a_plan_will_leave_unknown_is_measured_by_what_varies():
+    """The level is soon known: a wide constant does not make a poor plan look good."""
+    X = np.linspace(0, 1, 40)[:, None]
+    for constant in (0.0, 1e4):
+        kernel = EQ(0.2, variance=25.0) + Constant(constant + 1e-9)
+        plan = GP(kernel, noise=4.0, bounds=(0, 100)).plan(X, X[::8], epsilon=1.0, delta=1e-3)
+        error = np.array([4.4, 4.6, 4.4, 4.6, 60.0])
+        assert will_be_unknown(plan, plan.X_star, error).tolist() == [False, True, False, True, True]
 
 
 def test_private_inputs_are_not_among_the_numbers_and_the_box_is_the_frame():

@@ -138,3 +138,17 @@ def test_a_known_model_is_conditioned_as_it_is(support: Any) -> None:
     found = state.at_test_points
     np.testing.assert_allclose(found[0], mean, atol=loose)
     np.testing.assert_allclose(found[1], variance, atol=5 * loose)
+
+
+@pytest.mark.parametrize("kernel", ["EQ", "Matern32", "Matern52"])
+def test_a_settings_covariance_is_its_kernels_and_threads_change_nothing(
+    kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = np.random.default_rng(2).uniform(0, 10, size=(30, 2))
+    mixture = Mixture(Hyperprior(kernels=(kernel,)), X, np.ones(30), X[:3], 4.0)
+    setting = mixture.settings[7]
+    np.testing.assert_array_equal(mixture.support.inner(setting), setting.shape(X))
+    data = mixture._stacked([Reading(np.ones((2, 30)) / 30, np.ones(30), np.ones(2), np.eye(2))])
+    alone = mixture._evidence(data, mixture.settings, ())
+    monkeypatch.setattr("cloakgp.posterior.mixture._LARGE", 1)
+    np.testing.assert_array_equal(mixture._evidence(data, mixture.settings, ()), alone)

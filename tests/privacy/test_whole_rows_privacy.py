@@ -249,6 +249,13 @@ def test_the_same_instructions_run_whatever_the_rows_hold(most):
         check_same_steps(a_plan(most), TABLES)
 
 
+def test_the_same_instructions_run_for_whatever_should_be_dates():
+    held = (["2024-05-31", "2024-06-01T12:00Z"], ["soon", "2024-13-45"], [None, ""])
+    traces = [trace(rows._days, np.array(cells, dtype=object)) for cells in held]
+    require(any(step[0].endswith("rows/dates.py") for step in traces[0]), "dates were not traced")
+    assert traces[1] == traces[2] == traces[0]
+
+
 def test_a_planted_branch_on_inputs_is_caught(monkeypatch):
     right = rows._places
     same = "def planted(axis, column):\n    return right(axis, column)\n"

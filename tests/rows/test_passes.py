@@ -289,3 +289,15 @@ def test_a_long_array_is_looked_at_a_chunk_at_a_time(monkeypatch):
 
 def test_a_partial_function_is_called_with_its_own_arguments_first(small):
     assert next(sweep(partial(np.multiply, 2), np.arange(64))).tolist() == [*range(0, 128, 2)]
+
+
+def test_items_in_threads_keep_their_order_and_numpys_warnings_as_they_were():
+    def root(number):
+        time.sleep(0.01 * (number > 0))
+        with np.errstate():
+            return np.sqrt(np.array(-1.0)), number
+
+    with np.errstate(invalid="ignore"):  # warnings are errors in tests
+        found = streams.in_threads(root, [2, 1, 0])
+    assert [number for _, number in found] == [2, 1, 0]
+    assert streams.in_threads(root, []) == []

@@ -193,7 +193,6 @@ LIES = {
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_meets_the_reason_that_it_names(path, name):
     change, reason = LIES[name]
-    assert verify(path).complete
     rewrite(path, change)
     with pytest.raises((VerificationError, ReleaseFileError)) as caught:
         verify(path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from cloakgp.app import limits, models
@@ -15,6 +17,16 @@ from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.workflow import boxes, points
+
+
+def is_staged(asked: models.Settings) -> bool:
+    """Whether the release is made in stages, so that its error can be forecast and not more."""
+    return asked.model == "learn" or asked.hides_inputs
+
+
+def promise_of(asked: models.Settings) -> dict[str, Any]:
+    """As the library's functions take it."""
+    return {"epsilon": asked.epsilon, "delta": asked.delta}
 
 
 def learned_gp(
@@ -59,5 +71,4 @@ def plan_of_rows(asked: models.Settings, size: int) -> RowsPlan:
         where = np.asarray(as_points(grid.columns, asked.at.points, len(grid.axes)))
     points.check_number("at", len(where), limits.POINTS)
     gp = learned_gp(asked) if asked.kernel is None else described_gp(asked)
-    promise = {"epsilon": asked.epsilon, "delta": asked.delta}
-    return gp.plan_rows(grid, size, where, max_rows=asked.max_rows, **promise)
+    return gp.plan_rows(grid, size, where, max_rows=asked.max_rows, **promise_of(asked))

@@ -53,8 +53,8 @@ _OPEN = {
 }
 _SIGN_IN = ("POST", "/api/session")
 _UPLOAD = re.compile(r"PUT /api/data/[^/]+")
-_ANALYSTS = re.compile(r"(POST|DELETE) /api/session|POST /api/releases/[^/]+/predict")
-_LOOKS = re.compile(r"(GET|HEAD) .*|POST /api/(preview(/curve)?|releases/[^/]+/predict)", re.DOTALL)
+_ANALYSTS = re.compile(r"(POST|DELETE) /api/session|POST /api/releases/[^/]+/(predict|map)")
+_LOOKS = re.compile(r"(GET|HEAD) .*|POST /api/(preview(/\w+)?|releases/[^/]+/(predict|map))", re.DOTALL)
 _PIECE = 64 * 2**10
 _LEFT = 499  # in the log, for a client that did not wait
 

@@ -34,6 +34,8 @@ QUERY_POINTS = 10_000
 CELLS = 5000
 """Cells of a box, where inputs are private: its work grows with their cube."""
 LEVELS = 200
+CLASSES = 20
+"""That outcomes may be one of: each is a curve of its own."""
 PERSON_ROWS = 1000
 EPSILONS = 40
 SAMPLE = 2000

@@ -4,34 +4,47 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp.app import limits, models
-from cloakgp.app.asked_model import described_gp, learned_gp, plan_of_rows, points_of
+from cloakgp.app.asked_model import (
+    described_gp,
+    is_staged,
+    learned_gp,
+    plan_of_rows,
+    points_of,
+    promise_of,
+)
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
+from cloakgp.app.expected import (
+    Expected,
+    expected_of,
+    expected_of_function,
+    is_for,
+    preview_of,
+    rms,
+    scaled,
+)
 from cloakgp.app.public_inputs import PublicInputs
 from cloakgp.app.releases import Releases
 from cloakgp.app.rough import rough_learned, rough_rows
 from cloakgp.app.uploads import Uploads
 from cloakgp.app.watching import listening
 from cloakgp.app.work_queue import WorkQueue
-from cloakgp.calibration import calibrate
+from cloakgp.calibration import default_delta
 from cloakgp.checks import FloatArray
-from cloakgp.plans import out_of_core
+from cloakgp.measurements.lattice import Measurement
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.planner import Planner
-from cloakgp.plans.predictions import Plan
+from cloakgp.plans.preview import Foreseen, preview
 from cloakgp.plans.staged import StagedPlan
-from cloakgp.plots import FADED
-from cloakgp.rows.chunks import spread_evenly
+from cloakgp.rows.chunks import one_blas_thread, spread_evenly
 from cloakgp.rows.people import People, as_people
-from cloakgp.workflow import words
 from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.table_cells import is_coded
 
@@ -46,6 +59,7 @@ class Planning:
         self._uploads, self._releases = uploads, releases
         self._planners: Cache[Planner] = Cache(_NUMBERS, _numbers)
         self._functions: Cache[FunctionPlan] = Cache(8)
+        self._foreseen: Cache[tuple[FunctionPlan, Foreseen]] = Cache(2)
         self._learned_plans: Cache[StagedPlan] = Cache(8)
         self._support: Cache[FloatArray | None] = Cache(64)
         self._queue = WorkQueue(_AT_ONCE, _WAITING, _EACH, _PATIENCE)
@@ -64,42 +78,55 @@ class Planning:
         """Of whom the settings ask: digests of the inputs and of who has which rows; or how many they are."""
         if asked.hides_inputs:
             return {"inputs": "", "size": self._size(asked)}
-        found, people = self.inputs(asked), self._people(asked)
+        found, people = self.inputs(asked), self._whose_rows(asked)
         told: dict[str, Any] = {"inputs": digest_of(found.complete)}
         if is_coded(found.columns):  # the same numbers may stand for other levels
             told["columns"] = found.columns.words()
         if people is not None:
-            whose = people.labels[~np.isnan(found.X).any(axis=1)]
-            told["people"] = as_people(whose, len(whose)).digest
+            told["people"] = people.digest
         return told
 
     def _size(self, asked: models.Settings) -> int:
         """How many rows there are, or people: public where inputs are private."""
         return asked.n_people or int(self._uploads.facts(asked.data)["rows"])
 
+    def settled(self, asked: models.Settings) -> models.Settings:
+        """With the library's own delta if none is named: for so many rows, or people where they are meant."""
+        if asked.delta is not None:
+            return asked
+        if asked.hides_inputs:
+            n = self._size(asked)
+        else:
+            whose = self._whose_rows(asked)
+            n = len(self.inputs(asked).complete) if whose is None else whose.n_people
+        return asked.model_copy(update={"delta": default_delta(n)})
+
+    def _whose_rows(self, asked: models.Settings) -> People | None:
+        """Who has which of the rows that count; None where each row is its own."""
+        people, found = self._people(asked), self.inputs(asked)
+        if people is None:
+            return None
+        whose = people.labels[~np.isnan(found.X).any(axis=1)]
+        return as_people(whose, len(whose))
+
     def _people(self, asked: models.Settings) -> People | None:
         if asked.people is None:
             return None
         return self._uploads.people(asked.data, asked.people, asked.encoding)
 
-    def plan(self, asked: models.Settings) -> tuple[AnyPlan, FloatArray]:
-        """The plan for these settings, and how noisy it is at its test points."""
+    def plan(self, asked: models.Settings) -> tuple[AnyPlan, Expected]:
+        """The plan for these settings, and what to expect of it."""
         if is_staged(asked):
             staged = self._staged(asked)
-            with public_work():
-                return staged, noise_of(staged, staged.X_star)
-        plan, planner = self._given(asked)
-        with public_work():
-            return plan, noise_of(plan, planner.X_star)
-
-    def _given(self, asked: models.Settings) -> tuple[Plan | FunctionPlan, Planner]:
-        """The plan for a kernel, and what it was made with."""
+            return staged, expected_of(staged)
         planner = self._planner(asked)
         with public_work():
             if asked.kind == "function":
-                return self._function(asked, planner), planner
-            made = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
-            return made, planner
+                made = self._function(asked)
+                foreseen = Foreseen.of(made, planner.X_star)
+                return made, expected_of_function(asked, made, planner, foreseen)
+            plan = planner.plan(**promise_of(asked), design=asked.design)
+            return plan, expected_of(plan)
 
     def payer(self, asked: models.Settings) -> str | None:
         """Which data set must pay: the one whose releases are taken into account, if any are."""
@@ -112,126 +139,118 @@ class Planning:
         """
         start = time.perf_counter()
         with self.heavy():
-            staged = is_staged(asked)
-            found = self._staged_preview(asked, rough) if staged else self._given_preview(asked, rough)
-        low, high = asked.bounds
+            asked = self.settled(asked)
+            found = self._staged_preview(asked, rough) if is_staged(asked) else self._given(asked, rough)
         return {
             **found,
-            "fades_at": FADED * (high - low),
+            "epsilon": asked.epsilon,
+            "delta": asked.delta,
             "milliseconds": round(1000 * (time.perf_counter() - start)),
         }
 
-    def _given_preview(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
-        many = asked.kind == "predictions" and len(self.inputs(asked).complete) > 2 * limits.ROUGH
-        rough = rough and many and not self._planners.has((None, *self._key(asked)))
-        if rough and asked.inducing is not None:
+    def _given(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
+        """For a model that is described. What does not hang on the promise is there already, or kept."""
+        if asked.kind == "function":
+            plan, planner, expected = self._function_preview(asked)
+            return preview_of(asked, plan, planner.X_star, expected)
+        many = len(self.inputs(asked).complete) > 2 * limits.ROUGH
+        rough_rows = rough and many and not self._planners.has((None, *self._key(asked)))
+        if rough_rows and asked.inducing is not None:
             asked = asked.model_copy(update={"inducing": min(asked.inducing, limits.ROUGH // 3)})
-        plan, planner, share = self._sketch(asked, rough)
+        planner, share = self._sketch(asked, rough_rows)
         with public_work():
-            noise = share * noise_of(plan, planner.X_star)
-            own = plan.gp_std if isinstance(plan, Plan) else np.sqrt(planner.smoother.posterior_variance)
-        return {
-            "points": planner.X_star.tolist(),
-            "noise_std": noise.tolist(),
-            "gp_std": own.tolist(),
-            "expected_error": None,
-            "summary": words.noise_summary(noise, plan.gp.limits),
-            "certificate": plan.certificate.to_dict() if share == 1 else None,
-            "promise": words.promise(plan.certificate),
-            "exact": share == 1,
-            "rough": rough,
-        }
+            last = planner.last.get(asked.design)
+            if asked.design == "posterior" and not rough and not (last and is_for(last, asked)):
+                planner.plan(**promise_of(asked), design=asked.design)  # another promise has a better one
+            found = preview(planner, asked.epsilon, asked.delta, asked.design, "analytic", share)
+            last = planner.last[asked.design]
+        near = rough and asked.design == "posterior" and not is_for(last, asked)
+        expected = Expected(found.noise_std, found.expected_error, found.gp_std)
+        is_rough = rough_rows or near
+        return preview_of(asked, last, planner.X_star, expected, share == 1 and not is_rough, is_rough)
+
+    def _function_preview(self, asked: models.Settings) -> tuple[FunctionPlan, Planner, Expected]:
+        """From the function's last plan: its noise has the same shape for every promise."""
+        planner = self._planner(asked)
+
+        def make() -> tuple[FunctionPlan, Foreseen]:
+            made = self._function(asked)
+            return made, Foreseen.of(made, planner.X_star)
+
+        with public_work():
+            plan, foreseen = self._foreseen.get(self._key(asked), make)
+            return plan, planner, expected_of_function(asked, plan, planner, foreseen)
 
     def _staged_preview(self, asked: models.Settings, rough: bool) -> dict[str, Any]:
         sketch = self._rough(asked) if rough else None
         plan = self._staged(asked) if sketch is None else sketch
-        with public_work(), one_thread():
-            error = noise_of(plan, plan.X_star)
-            return {
-                "points": plan.X_star.tolist(),
-                "noise_std": plan.noise_std.tolist(),
-                "gp_std": plan.gp_std.tolist(),
-                "expected_error": error.tolist(),
-                "summary": words.noise_summary(error, plan.rule.bounds),
-                "certificate": plan.certificate.to_dict() if sketch is None else None,
-                "promise": [] if sketch is not None else words.promise(plan.certificate),
-                "exact": False,
-                "rough": sketch is not None,
-            }
+        is_rough = sketch is not None
+        return preview_of(asked, plan, plan.X_star, expected_of(plan), exact=False, rough=is_rough)
 
     def _rough(self, asked: models.Settings) -> StagedPlan | None:
         """Some rows that stand for all, or a coarser box; None if the whole is quick, or there already."""
         if self._learned_plans.has(self._staged_key(asked)):
             return None
-        with public_work(), one_thread():
+        with public_work(), one_blas_thread():
             if asked.hides_inputs:
                 return rough_rows(asked, self._size(asked))
             found, people = self.inputs(asked), self._people(asked)
             return rough_learned(asked, found, lambda rows: _some_rows(found, people, asked, rows))
 
     def curve(self, asked: models.Settings, epsilons: list[float]) -> list[dict[str, Any]]:
-        """Noise against epsilon, and the paper's beside it; or the error to be expected."""
+        """The error to be expected against epsilon; the noise, and the paper's, beside it."""
         with self.heavy():
-            if is_staged(asked):
-                return [self._staged_point(epsilon, asked) for epsilon in epsilons]
-            plan, planner, share = self._sketch(asked)
-            with public_work():
-                papers = None
-                if asked.kind == "predictions":
-                    papers = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design="volume")
-                points = [self._point(epsilon, asked, plan, planner, papers) for epsilon in epsilons]
-        return [_times(point, share) for point in points]
+            asked = self.settled(asked)
+            return [self._point(asked.model_copy(update={"epsilon": epsilon}), asked) for epsilon in epsilons]
 
     def designs(self, asked: models.Settings) -> dict[str, Any]:
         """What to expect of each design, for a model that is described."""
         if is_staged(asked) or asked.kind != "predictions":
             raise bad_input("designs can be compared for predictions by a model that you describe.")
         with self.heavy():
+            asked = self.settled(asked)
             planner = self._planner(asked)
             with public_work():
-                found = planner.compare(epsilon=asked.epsilon, delta=asked.delta)
+                found = planner.compare(**promise_of(asked))
                 return {**found.table(), "best": found.best, "notes": found.notes}
 
-    def _staged_point(self, epsilon: float, asked: models.Settings) -> dict[str, Any]:
-        other = asked.model_copy(update={"epsilon": epsilon})
-        plan = self._rough(other) or self._staged(other)
-        with public_work(), one_thread():
-            error = noise_of(plan, plan.X_star)
-        return {"epsilon": epsilon, "rms": _rms(error), "largest": float(error.max()), "paper_rms": None}
+    def _point(self, other: models.Settings, asked: models.Settings) -> dict[str, Any]:
+        """One point of the curve; other promises are compared at the one that is asked for."""
+        paper = None
+        if is_staged(other):
+            found = expected_of(self._rough(other) or self._staged(other))
+        elif other.kind == "function":
+            found = self._function_preview(other)[2]
+        else:
+            planner, share = self._sketch(other)
+            with public_work():
+                if other.design == "posterior":  # another design for each epsilon
+                    planner.plan(**promise_of(other), design=other.design)
+                quick = preview(planner, other.epsilon, other.delta, other.design, "analytic", share)
+                found = Expected(quick.noise_std, quick.expected_error, quick.gp_std)
+                if other.epsilon <= 1:  # for which alone the paper's is proven
+                    volume = planner.last.get("volume") or planner.plan(**promise_of(asked), design="volume")
+                    paper = share * rms(volume.noise_std) * scaled(volume, other.epsilon, "classic")
+        return {
+            "epsilon": other.epsilon,
+            "rms": rms(found.error),
+            "largest": float(found.error.max()),
+            "noise_rms": rms(found.noise),
+            "paper_rms": paper,
+        }
 
-    def _sketch(
-        self, asked: models.Settings, rough: bool = False
-    ) -> tuple[Plan | FunctionPlan, Planner, float]:
-        """A plan to look at, what it was made with, and by how much its noise is to be multiplied.
+    def _sketch(self, asked: models.Settings, rough: bool = False) -> tuple[Planner, float]:
+        """What a plan to look at is made with, and by how much its noise is to be multiplied.
 
-        It is the plan itself; but of a large table it sees some rows, spread evenly, each of which stands for
-        several: as their mean would, with a smaller variance and, since it moves further, a larger noise.
+        It is of the table itself; but of a large one it sees some rows, spread evenly, each of which stands
+        for several: as their mean would, with a smaller variance and, since it moves further, a larger noise.
         """
         rows = len(self.inputs(asked).complete)
         most = limits.ROUGH if rough else limits.SKETCHED
         if rows <= most or (asked.inducing is None and not rough):
-            return *self._given(asked), 1.0
+            return self._planner(asked), 1.0
         planner = self._planner(asked, most)
-        with public_work():
-            plan = planner.plan(epsilon=asked.epsilon, delta=asked.delta, design=asked.design)
-        return plan, planner, len(planner.X) / rows
-
-    def _point(
-        self,
-        epsilon: float,
-        asked: models.Settings,
-        plan: Plan | FunctionPlan,
-        planner: Planner,
-        papers: Plan | None,
-    ) -> dict[str, Any]:
-        if asked.kind == "predictions" and asked.design == "posterior":  # another design for each epsilon
-            noise = planner.plan(epsilon=epsilon, delta=asked.delta, design=asked.design).noise_std
-        else:
-            noise = noise_of(plan, planner.X_star) * _scaled(plan, epsilon, "analytic")
-        paper = None
-        if papers is not None and epsilon <= 1:
-            paper = _rms(papers.noise_std * _scaled(papers, epsilon, "classic"))
-        return {"epsilon": epsilon, "rms": _rms(noise), "largest": float(noise.max()), "paper_rms": paper}
+        return planner, len(planner.X) / rows
 
     def _planner(self, asked: models.Settings, rows: int | None = None) -> Planner:
         """For the whole table, or for so many of its rows, which stand for all."""
@@ -257,10 +276,10 @@ class Planning:
         }
         return known if people is None else {**known, "people": people.labels, "within": asked.within}
 
-    def _function(self, asked: models.Settings, planner: Planner) -> FunctionPlan:
+    def _function(self, asked: models.Settings) -> FunctionPlan:
         def make() -> FunctionPlan:
-            promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta}
-            return described_gp(asked).plan_function(self.inputs(asked).X, **promise, **self._known(asked))
+            X, known = self.inputs(asked).X, self._known(asked)
+            return described_gp(asked).plan_function(X, **promise_of(asked), **known)
 
         return self._functions.get((*self._key(asked)[:-1], asked.epsilon, asked.delta), make)
 
@@ -271,7 +290,7 @@ class Planning:
         size = self._size(asked)
 
         def make() -> StagedPlan:
-            with public_work(), one_thread():
+            with public_work(), one_blas_thread():
                 return plan_of_rows(asked, size)
 
         return self._learned_plans.get(self._staged_key(asked), make)
@@ -281,10 +300,10 @@ class Planning:
 
         def plan(support: FloatArray | None) -> StagedPlan:
             given = self._releases.given(asked)
-            with public_work(), one_thread():
+            with public_work(), one_blas_thread():
                 where = points_of(asked, found)
-                promise: dict[str, Any] = {"epsilon": asked.epsilon, "delta": asked.delta}
-                return learned_gp(asked, support).plan(found.X, where, given=given, **promise, **known)
+                gp = learned_gp(asked, support)
+                return gp.plan(found.X, where, given=given, **promise_of(asked), **known)
 
         def make() -> StagedPlan:
             # Inputs that stand for many rows take long to choose, and are the same for all promises.
@@ -318,19 +337,8 @@ class Planning:
         return (*self._whose(asked), *model, _at(asked))
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """A plan must be the same to the last bit anywhere, and several threads round differently."""
-    limited: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
-    return limited
-
-
 def _at(asked: models.Settings) -> str:
     return asked.at if isinstance(asked.at, str) else asked.at.model_dump_json()
-
-
-def is_staged(asked: models.Settings) -> bool:
-    """Whether the release is made in stages, so that its error can be forecast and not more."""
-    return asked.model == "learn" or asked.hides_inputs
 
 
 def _some_rows(
@@ -354,32 +362,11 @@ def _most_rows(asked: models.Settings) -> int:
 
 
 def _numbers(planner: Planner) -> float:
-    """How many numbers a planner holds, about."""
+    """How many numbers a planner holds, about: the model's, and the matrix of each plan that has one."""
     rows, (n_points, columns) = len(planner.X), planner.X_star.shape
+    measured = (plan.measurement for plan in planner.last.values())
+    matrices = sum(m.matrix.size for m in measured if isinstance(m, Measurement))
     if planner.gp.inducing is None:
-        return float(rows * (rows + n_points))
-    return float(rows * (columns + 2) + min(rows * n_points, out_of_core.DENSE))
-
-
-def _times(point: dict[str, Any], share: float) -> dict[str, Any]:
-    """A point of the curve whose noise is multiplied."""
-    noise = {name: point[name] for name in ("rms", "largest", "paper_rms") if point[name] is not None}
-    return {**point, **{name: share * value for name, value in noise.items()}}
-
-
-def noise_of(plan: AnyPlan, where: FloatArray) -> FloatArray:
-    """Std of the privacy noise at the test points; of all that will be unknown if the model is learned."""
-    noise = plan.expected_error if isinstance(plan, StagedPlan) else plan.released_noise(where)
-    if not np.isfinite(noise).all():
-        raise bad_input("with these settings the noise is not a finite number.")
-    return noise
-
-
-def _scaled(plan: Plan | FunctionPlan, epsilon: float, calibration: str) -> float:
-    """How the noise of an unbiased design changes with the promise: as 1/mu, and in nothing else."""
-    c = plan.certificate
-    return c.mu / calibrate(epsilon, c.delta, calibration, n_measurements=c.n_measurements)
-
-
-def _rms(noise: FloatArray) -> float:
-    return float(np.sqrt(np.mean(noise**2)))
+        return float(rows * (rows + n_points) + matrices)
+    width = 0 if planner.streamed else min(n_points, len(np.atleast_1d(planner.gp.inducing)))
+    return float(rows * (columns + 2 + width) + matrices)

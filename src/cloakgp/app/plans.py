@@ -29,7 +29,7 @@ from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.workflow import tables, words
 
-_SHOWN = ("id", "name", "settings", "certificate", "summary", "created", "by")
+_SHOWN = ("id", "name", "settings", "certificate", "summary", "error_summary", "created", "by")
 
 
 class Plans:
@@ -83,18 +83,21 @@ class Plans:
         with public_work():
             checks.text(name, "name")
             tables.check_columns(self._uploads.path(asked.data), columns_of(asked.plain()))
+        asked = self._planning.settled(asked)
         settings, asked_of = asked.plain(), self._planning.asked_of(asked)
         plan_id = _digest({"settings": settings, **asked_of})[:16]
         if plan_id in self._plans:
             return self._plans[plan_id], False
         with self._planning.heavy():
-            plan, noise = self._planning.plan(asked)
+            plan, expected = self._planning.plan(asked)
+        bounds = asked.bounds[0], asked.bounds[1]
         kept = {
             "id": plan_id,
             "name": name,
             "settings": settings,
             "certificate": plan.certificate.to_dict(),
-            "summary": words.noise_summary(noise, (asked.bounds[0], asked.bounds[1])),
+            "summary": words.noise_summary(expected.noise, bounds),
+            "error_summary": words.noise_summary(expected.error, bounds),
             "created": stamp(utc_now()),
             "by": person.name,
             "inputs_sha256": asked_of["inputs"],
@@ -125,7 +128,7 @@ class Plans:
 
 def shown(plan: dict[str, Any]) -> dict[str, Any]:
     """What people see of a plan."""
-    return {name: plan[name] for name in _SHOWN}
+    return {name: plan.get(name) for name in _SHOWN}
 
 
 def _digest(value: Any) -> str:

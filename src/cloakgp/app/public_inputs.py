@@ -95,22 +95,23 @@ def as_points(columns: Columns | None, rows: list[list[Any]], width: int) -> Flo
     if columns is None:
         raise bad_input("points: must be numbers. This release does not know of levels or dates.")
     sent = list(zip(*rows, strict=True))
-    return np.column_stack([_coded(one, cells) for one, cells in zip(columns.inputs, sent, strict=True)])
+    return np.column_stack([coded(one, cells) for one, cells in zip(columns.inputs, sent, strict=True)])
 
 
-def _coded(column: Column, cells: Sequence[Any]) -> FloatArray:
+def coded(column: Column, cells: Sequence[Any], what: str = "points") -> FloatArray:
+    """(n,) numbers for the cells of one column: levels and dates by texts, and numbers as they are."""
     texts = [isinstance(cell, str) for cell in cells]
     if column.kind == NUMBER and any(texts):
         first = cells[texts.index(True)]
-        raise bad_input(f"points: must hold numbers in {column.name!r}; got {first!r:.100}.")
+        raise bad_input(f"{what}: must hold numbers in {column.name!r}; got {first!r:.100}.")
     if not any(texts):
         return np.asarray(cells, dtype=np.float64)
     if not all(texts):
-        raise bad_input(f"points: must hold texts in {column.name!r}, or numbers, and not both.")
+        raise bad_input(f"{what}: must hold texts in {column.name!r}, or numbers, and not both.")
     named = Columns((column,))
     table = Table({column.name: Cells(objects(_level(column, cell) for cell in cells))})
-    coded: FloatArray = named.numbers(table, "points")[:, 0]
-    return coded
+    numbers: FloatArray = named.numbers(table, what)[:, 0]
+    return numbers
 
 
 def _level(column: Column, text: str) -> Any:

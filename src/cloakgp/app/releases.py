@@ -15,15 +15,18 @@ import numpy as np
 from cloakgp.app import folder as stored
 from cloakgp.app import limits, models
 from cloakgp.app.cache import Cache
+from cloakgp.app.class_numbers import by_class, with_noise
 from cloakgp.app.errors import bad_input, conflict, not_found, public_work
 from cloakgp.app.folder import Folder
 from cloakgp.app.learned import density_of, learned_tables
 from cloakgp.app.public_inputs import as_points, columns_shown
 from cloakgp.app.receipts import receipt_of
+from cloakgp.ledger import Ledger
 from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyRelease
-from cloakgp.plots import FADED, is_unknown
+from cloakgp.plots import is_unknown
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.verification import verify
 from cloakgp.workflow import releases as release_files
@@ -45,6 +48,7 @@ _SHOWN = (
     "promise",
     "limits",
 )
+_NUMBERS = {"denoised": "mean", "denoised_std": "std", "lower": "lower", "upper": "upper"}
 _drawing = threading.Lock()  # matplotlib is not made for several threads
 
 
@@ -193,34 +197,30 @@ class Releases:
 
     def _with_arrays(self, release_id: str) -> dict[str, Any]:
         record, release = self.get(release_id), self.load(release_id)
-        with public_work():
+        with public_work(), one_blas_thread():
             where = release_files.default_points(release)
             released, noise = release.released_at(where)
             denoised = release_files.can_denoise(release)
             found = release_files.predictions(release, where) if denoised else {}
-            unknown = is_unknown(release, where).tolist() if denoised else None
+            of_classes = with_noise(release, found, where, noise)
+            unknown = is_unknown(release, where).tolist() if denoised and not of_classes else None
             check = release_files.model_check(release)
             X = where[:0] if release_files.hides_inputs(release) else release_files.inputs_of(release)
             learned = learned_tables(release, record["settings"]["inputs"], record["settings"]["output"])
         picked = np.unique(np.linspace(0, len(X) - 1, min(len(X), limits.SAMPLE)).round().astype(int))
-        numbers: dict[str, Any] = {"released": released.tolist(), "noise_std": noise.tolist()}
-        for name, own in (
-            ("denoised", "mean"),
-            ("denoised_std", "std"),
-            ("lower", "lower"),
-            ("upper", "upper"),
-        ):
-            numbers[name] = found[own].tolist() if found else None
+        numbers: dict[str, Any] = {"by_class": of_classes}
+        if not of_classes:
+            numbers |= {"released": released.tolist(), "noise_std": noise.tolist()}
+            for name, own in _NUMBERS.items():
+                numbers[name] = found[own].tolist() if found else None
         known = known_columns(release)
-        low, high = record["settings"]["bounds"]
         return {
             **shown(record),
             **numbers,
             **learned,
-            "fades_at": FADED * (high - low),
             "unknown": unknown,
             "model_check": None if check is None else {"fits": check.fits, "words": check.words},
-            "has_map": has_map(release, record["settings"]["inputs"]),
+            "has_map": has_map(release, record["settings"]["inputs"], coordinates=()),  # of any two
             "points": where.tolist(),
             "columns": None if known is None else columns_shown(known),
             "inputs_sample": X[picked].tolist(),
@@ -229,15 +229,17 @@ class Releases:
 
     def predict(
         self, release_id: str, points: list[list[Any]], level: float, include_noise: bool
-    ) -> dict[str, list[float]]:
-        """Mean, std and interval anywhere; the same question has the same answer for ever."""
+    ) -> dict[str, Any]:
+        """Mean, std and interval anywhere, or each class's; one question has one answer for ever."""
         release = self.load(release_id)
-        with public_work():
+        with public_work(), one_blas_thread():
             X = as_points(known_columns(release), points, release_files.n_inputs(release))
             found = release_files.predictions(release, X, level, include_noise)
             if not all(np.isfinite(values).all() for values in found.values()):
                 raise bad_input("points: the prediction is not a finite number at some of them.")
-        return {name: values.tolist() for name, values in found.items()}
+            of_classes = by_class(release, found)
+        numbers = {name: None if of_classes else found[name].tolist() for name in _NUMBERS.values()}
+        return {**numbers, "by_class": of_classes}
 
     def path(self, release_id: str) -> Path:
         """Where the release file lies."""
@@ -253,20 +255,22 @@ class Releases:
     def picture(self, release_id: str, kind: str) -> bytes:
         """The most telling picture, as .png, .svg or .pdf."""
         settings, release = self.get(release_id)["settings"], self.load(release_id)
-        with public_work(), _drawing, _names_as_they_are():
+        with public_work(), _drawing, _names_as_they_are(), one_blas_thread():
             return release_pictures(release, settings["inputs"], settings["output"])[0].encoded(kind)
 
-    def report(self, release_id: str) -> str:
-        """The report, as HTML."""
+    def report(self, release_id: str, ledger: Ledger | None) -> str:
+        """The report, as HTML; with what is left of the budget, if there is a ledger to ask."""
         record = self.get(release_id)
         settings = record["settings"]
+        spends = None if ledger is None else len(ledger.balance(record["dataset"]).events)
 
         def draw() -> str:
-            with public_work(), _drawing, _names_as_they_are():
+            with public_work(), _drawing, _names_as_they_are(), one_blas_thread():
                 title = record.get("labels", {}).get("title", record["name"])
-                return report.html(self._file(record), settings["inputs"], settings["output"], title=title)
+                columns = settings["inputs"], settings["output"]
+                return report.html(self._file(record), *columns, title=title, ledger=ledger)
 
-        return self._reports.get(release_id, draw)
+        return self._reports.get((release_id, spends), draw)
 
     def verified(self, release_id: str) -> dict[str, Any]:
         """Whether the release file keeps what it promises; worked out once for each state of the file."""

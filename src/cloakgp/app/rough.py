@@ -37,6 +37,7 @@ def rough_learned(asked: models.Settings, found: PublicInputs, some_rows: SomeRo
     if asked.outcome == REAL:  # each row stands for several, as their mean would
         least, most = gp.prior.noise
         gp = learned_gp(asked, prior=Hyperprior(noise=(least * math.sqrt(share), most * math.sqrt(share))))
+    assert asked.delta is not None
     epsilon = _epsilon_of(calibrate(asked.epsilon, asked.delta) / share, asked.delta)
     columns = found.named(asked.output, asked.people)
     promise: dict[str, Any] = {"epsilon": epsilon, "delta": asked.delta}

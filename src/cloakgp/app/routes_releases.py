@@ -14,9 +14,10 @@ from pydantic_core import to_json
 import cloakgp
 from cloakgp.app import limits, models, scripts
 from cloakgp.app.access import REFUSALS, Person, ReleaseId, Server, Watched
-from cloakgp.app.errors import bad_input, not_found
+from cloakgp.app.errors import bad_input, not_found, spending
 from cloakgp.app.people import CUSTODIAN
 from cloakgp.app.state import State
+from cloakgp.app.watching import listening
 
 router = APIRouter(prefix="/api/releases", responses=REFUSALS, tags=["releases"])
 
@@ -41,21 +42,19 @@ def everything(person: Person, state: Server) -> list[dict[str, Any]]:
 
 
 @router.get("/{release_id}", response_model=models.Release)
-def one(release_id: ReleaseId, person: Person, state: Server) -> dict[str, Any]:
+def one(release_id: ReleaseId, person: Person, state: Server, work: Watched) -> dict[str, Any]:
     """One release with its numbers."""
-    return state.releases.with_arrays(release_id)
+    with listening():
+        return state.releases.with_arrays(release_id)
 
 
-@router.get("/{release_id}/map", response_model=models.Map)
+@router.post("/{release_id}/map", response_model=models.Map)
 def surface(
-    release_id: ReleaseId, person: Person, state: Server, work: Watched, coarse: bool = False
+    release_id: ReleaseId, asked: models.AskMap, person: Person, state: Server, work: Watched
 ) -> dict[str, Any]:
-    """A surface over two inputs: prediction, its uncertainty, and privacy's share of that.
-
-    With `coarse`, of few points, within about a second; ask again for the whole.
-    """
+    """A surface over two inputs: prediction, its uncertainty, and privacy's share of that. Free."""
     with state.planning.heavy():
-        return state.maps.get(release_id, coarse)
+        return state.maps.get(release_id, asked)
 
 
 @router.post(
@@ -120,8 +119,12 @@ def picture(
 
 @router.get("/{release_id}/report", response_class=Response, responses=_file("text/html"))
 def report(release_id: ReleaseId, person: Person, state: Server) -> Response:
-    """A report in one HTML file: pictures, settings, and the promise in plain words."""
-    return _download(state.releases.report(release_id).encode(), "text/html", f"{release_id}.html")
+    """A report in one HTML file: pictures, settings, the promise in plain words, and the budget left."""
+    with state.planning.heavy(), spending():
+        ledger = state.releasing.ledger(person.name)
+        # One that has forgotten what was paid for cannot say what is left: its page tells custodians.
+        text = state.releases.report(release_id, ledger if ledger.trouble() is None else None)
+    return _download(text.encode(), "text/html", f"{release_id}.html")
 
 
 @router.get("/{release_id}/script", response_class=Response, responses=_file("text/x-python"))

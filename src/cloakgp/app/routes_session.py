@@ -86,6 +86,7 @@ def _me(person: Someone, state: State) -> models.Me:
         most_inducing=limits.INDUCING,
         learned_inputs=MOST_COLUMNS,
         most_cells=limits.CELLS,
+        most_classes=limits.CLASSES,
     )
 
 

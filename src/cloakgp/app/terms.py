@@ -10,8 +10,9 @@ TERMS = {
         "release, and only noisy numbers leave."
     ),
     "kind of outcome": (
-        "A number, yes or no, or a count. You say it; it is never found out from the private outcomes. For "
-        "yes or no the release is of how likely yes is, for counts of how many are to be expected."
+        "A number, yes or no, a count, or one of several classes, whose names you type. You say it; it is "
+        "never found out from the private outcomes. For yes or no the release is of how likely yes is, for "
+        "classes of how likely each is, for counts of how many are to be expected."
     ),
     "bounds": (
         "Between which numbers outputs are known to lie, from public knowledge and never from the data. "
@@ -25,7 +26,8 @@ TERMS = {
     ),
     "delta": (
         "The small probability with which the promise at epsilon may be exceeded. It should be well below "
-        "one divided by the number of rows."
+        "one divided by the number of rows, or of people where they are protected. If nobody says otherwise "
+        "it is the power of ten below one over ten times that number."
     ),
     "differential privacy": (
         "A promise about whoever is protected, a row or a person: what is released would have come out "
@@ -65,8 +67,9 @@ TERMS = {
         "all of them together keep the one promise."
     ),
     "expected error": (
-        "How far predictions will be from the true curve, typically, if nothing were known but the bounds. "
-        "It is a forecast: the smoother and the less scattered outcomes are, the smaller it gets."
+        "How far predictions will be from the true curve, typically: privacy noise, and what the model "
+        "cannot know, together. If you describe the model it is exact, as far as the model is right. If that "
+        "is learned it is a forecast: the smoother and the less scattered outcomes are, the smaller it gets."
     ),
     "given": (
         "Releases of the same outcomes that a plan starts from. What they told is public, so nothing is paid "
@@ -110,7 +113,8 @@ TERMS = {
         "column, so it is known exactly before anything is spent."
     ),
     "faded": (
-        "A point is faded where the noise is large against the width of the bounds: its number says little."
+        "A point is faded where hardly more is known after the release than before: the error is at least "
+        "nine tenths of how far the curve itself may move."
     ),
     "design": (
         "What the noise is shaped for: least on average (mse), least at the worst point (max), best after "

@@ -81,8 +81,8 @@ def _points(
     if len({releases.n_inputs(file) for file in files}) > 1:
         raise InputError("the files must all have the same number of input columns.")
     boxed = [box for box in found if box is not None]
-    if any(axis.category for box in boxed for axis in box.axes):
-        raise InputError("files with categories can be combined only if their boxes are the same.")
+    if any(axis.category or axis.origin for box in boxed for axis in box.axes):
+        raise InputError("files with categories or dates can be combined only if their boxes are the same.")
     if inputs is None and boxed:
         inputs = list(boxed[0].names)
     known = common(releases.columns_of(file) for file in files)

@@ -27,7 +27,7 @@ from cloakgp.rows.columns import Columns
 from cloakgp.workflow import boxes, pictures, points, releases, report, tables, words
 from cloakgp.workflow.inputs import open_ids, open_inputs
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
-from cloakgp.workflow.outcomes import bounds_of, outcome_words, unit_words
+from cloakgp.workflow.outcomes import bounds_of, noise_words, outcome_words, unit_words
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
@@ -119,7 +119,7 @@ def _show_plan(file: Path) -> Answer:
     settings = stored.settings
     model = _set_rows(settings) if isinstance(settings, Settings) else _learned_rows(settings)
     hidden = isinstance(settings, RowSettings)
-    chances = not isinstance(settings, Settings) and settings.outcome in CHANCES
+    chances = settings.outcome in CHANCES
     at = f"{len(settings.at)} points" if isinstance(settings.at, np.ndarray) else settings.at
     rows = [
         ("private inputs" if hidden else "public inputs", ", ".join(settings.inputs)),
@@ -135,7 +135,7 @@ def _show_plan(file: Path) -> Answer:
             "promise",
             f"epsilon {settings.epsilon:g}, delta {settings.delta:g}, unit: {stored.certificate['unit']}",
         ),
-        *([] if isinstance(settings, Settings) else outcome_words(settings.outcome, settings.classes)),
+        *outcome_words(settings.outcome, settings.classes),
         *([] if chances else [("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}")]),
         *model,
         ("predictions at", at or f"points that cover the {'box' if hidden else 'inputs'}"),
@@ -189,7 +189,7 @@ def _people_rows(settings: AnySettings) -> list[tuple[str, str]]:
 def _learned_rows(settings: LearnedSettings | RowSettings) -> list[tuple[str, str]]:
     rows = [("model", words.learned_words(settings.kernels))]
     if isinstance(settings, RowSettings) and settings.kernel is not None:
-        rows = [("kernel", repr(settings.kernel)), ("observation noise", f"variance {settings.noise:g}")]
+        rows = [("kernel", repr(settings.kernel)), *noise_words(settings.outcome, settings.noise)]
     if settings.stages is not None:
         rows.append(("stages", str(settings.stages)))
     if settings.inducing is not None:
@@ -202,12 +202,11 @@ def _set_rows(settings: Settings) -> list[tuple[str, str]]:
     approximation = inducing_words(settings.gp())
     return [
         ("kernel", repr(settings.kernel)),
-        ("observation noise", f"variance {settings.noise:g}"),
+        *noise_words(settings.outcome, settings.noise),
         ("prior mean", f"{settings.mean:g}"),
         *([] if approximation is None else [("approximation", approximation)]),
         *([] if settings.device is None else [("device", settings.device)]),
-        ("design", settings.design),
-        ("calibration", settings.calibration),
+        *([] if settings.in_stages else [("design", settings.design), ("calibration", settings.calibration)]),
     ]
 
 

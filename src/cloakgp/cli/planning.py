@@ -16,7 +16,8 @@ from cloakgp.cli.exits import Answer, command, note, table, working
 from cloakgp.errors import InputError
 from cloakgp.files import atomic
 from cloakgp.kernels.words import parse
-from cloakgp.model.outcome import CHANCES, REAL, as_outcome
+from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.outcome import CHANCES, CLASSES, COUNT, REAL, YES_NO, as_outcome
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
@@ -64,7 +65,11 @@ def plan(
         typer.Option(help='Instead of learning a model: its kernel, as in Python: "EQ(25, variance=660)".'),
     ] = None,
     noise: Annotated[
-        float | None, typer.Option(help="With --kernel: the variance of outcomes at one input.")
+        float | None,
+        typer.Option(
+            help="With --kernel: the variance of outcomes at one input; of counts, over their rate, and 1 if "
+            "absent; of yes/no and classes none."
+        ),
     ] = None,
     design: Annotated[
         str | None, typer.Option(help="With --kernel: mse, posterior, max or volume; mse if absent.")
@@ -74,7 +79,11 @@ def plan(
         typer.Option(help="With --kernel: analytic, or the paper's: classic; analytic if absent."),
     ] = None,
     mean: Annotated[
-        float | None, typer.Option(help="With --kernel: prior mean; the middle of the bounds if absent.")
+        float | None,
+        typer.Option(
+            help="With --kernel: prior mean; the middle of the bounds if absent. Of yes/no its probit, of "
+            "counts the logarithm."
+        ),
     ] = None,
     inducing: Annotated[
         str | None,
@@ -127,7 +136,7 @@ def plan(
 
     The model is learned by the release itself, in stages. If it is known, --kernel and --noise set it; then
     more than some thousand rows need --inducing: inducing inputs, on which the model then stands, chosen by
-    k-means or given in a file.
+    k-means or given in a file. Of yes/no, classes and counts, --kernel is of f behind probabilities or rates.
 
     \b
       cloakgp plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 -o plan.json
@@ -158,8 +167,9 @@ def plan(
         table_options.check_for_rows(listed, season, missing_inputs)
     else:
         hidden.check_absent()
-    told = _of_outcomes(outcome, options.optional_names(classes), bounds, kernel)
-    _check_model(kernel, noise, at, for_set, {"kernels": kernels, "stages": stages, "season": season})
+    told = _of_outcomes(outcome, options.optional_names(classes), bounds)
+    for_learned = {"kernels": kernels, "stages": stages, "season": season}
+    _check_model(kernel, noise, at, told["outcome"], for_set, for_learned)
     model = None if kernel is None else parse(kernel)
     check_output(columns, output, people)
     kept = None if out is None else beside(out)
@@ -202,7 +212,7 @@ def plan(
             ids = open_ids(data, people, form)
         counted = protected(X, ids, missing_inputs.value)
         asked |= {"delta": _delta(delta, counted, "rows" if people is None else "people")}
-        asked |= {"bounds": bounds} if model is not None else told
+        asked |= told
         asked["inputs"] = tuple(columns)
         asked |= {"columns": known, "missing_inputs": missing_inputs.value}
         asked["at"] = at if at is None or points.is_grid(at) else points.from_file(at, columns, columns=known)
@@ -249,15 +259,9 @@ def _of_outcomes(
     outcome: table_options.OutcomeWord,
     classes: list[str] | None,
     bounds: tuple[float, float] | None,
-    kernel: str | None,
 ) -> dict[str, Any]:
     """What outcomes are, as settings have it, if the options that say so go together."""
     asked, _ = as_outcome(outcome.value, classes)
-    if kernel is not None and asked != REAL:
-        raise InputError(
-            f"--kernel sets a model of real outcomes, and these are {asked}. Leave out --kernel and --noise: "
-            "the model is learned."
-        )
     if bounds is None and asked not in CHANCES:
         raise InputError(
             "--bounds LO HI must be given: where outcomes are publicly known to lie, however generous. "
@@ -274,6 +278,11 @@ def _check_compare(
         raise InputError(
             "--compare is for a model that is set: give --kernel and --noise. A model that is learned has a "
             "design of its own for each stage."
+        )
+    if settings.in_stages:
+        raise InputError(
+            "--compare is for real outcomes: others are released for their denoised predictions, with one "
+            "design. Leave it out."
         )
     named = {"--design": design, "--out": out, "--plot": picture}
     for name, given in named.items():
@@ -360,6 +369,7 @@ def _check_model(
     kernel: str | None,
     noise: float | None,
     at: str | None,
+    outcome: str,
     for_set: dict[str, Any],
     for_learned: dict[str, Any],
 ) -> None:
@@ -367,8 +377,12 @@ def _check_model(
     learn = "or leave both out, and the model is learned"
     if noise is not None and kernel is None:
         raise InputError(f'--noise needs --kernel, such as --kernel "EQ(25, variance=660)"; {learn}.')
-    if kernel is not None and noise is None:
+    if noise is not None and outcome in CHANCES:
+        raise InputError("--noise: how outcomes scatter follows from their probability. Leave it out.")
+    if kernel is not None and noise is None and outcome == REAL:
         raise InputError(f"--kernel needs --noise, the variance of outcomes at one input; {learn}.")
+    if kernel is not None and outcome != REAL:
+        _check_linked(outcome, for_set)
     if kernel is not None and at is None:
         raise InputError("--kernel needs --at: where predictions are wanted, such as --at grid:200.")
     if kernel is None:
@@ -386,6 +400,17 @@ def _check_model(
             )
 
 
+def _check_linked(outcome: str, for_set: dict[str, Any]) -> None:
+    """Raise for what only a plan of real outcomes has a choice of."""
+    for name in ("design", "calibration", "device", "approximation", "dask"):
+        if for_set[name] is not None:
+            raise InputError(
+                f"--{name} is for real outcomes, and these are {_NAMED[outcome]}: there is one way to "
+                "release them, on this machine. Leave it out."
+            )
+
+
+_NAMED = {YES_NO: "yes or no", COUNT: "counts", CLASSES: "one of several classes"}
 _WHY = {
     "design": "each stage has one of its own, for what came out before",
     "calibration": "its calibration is analytic",
@@ -442,22 +467,27 @@ def noise_text(plan: Plan | StagedPlan, inputs: list[str], output: str) -> str:
         numbers = (plan.expected_error, plan.noise_std, plan.gp_std)
         some += [[shown[i], *(f"{one[i]:.4g}" for one in numbers)] for i in order]
         text += f"\n\n{table(some)}"
-    if isinstance(plan, StagedPlan):
-        if outcome_of(plan) in CHANCES:
-            text += (
-                "\n\nThis is a careful forecast, with nothing known of the probabilities. In "
-                f"{plan.stages} stages the release learns the model,\nand where probabilities are far from "
-                "1/2 there will be less noise."
-            )
-        else:
-            text += (
-                "\n\nThis is a forecast, with nothing known but bounds: the median over what might be true. "
-                f"In {plan.stages}\nstages the release learns where outcomes lie and how they scatter: the "
-                "less, the less noise there will be."
-            )
-        if isinstance(plan, RowsPlan):
-            text += (
-                "\nRows are taken to be spread evenly over the box: where they are few, there will be more "
-                "noise."
-            )
+    forecast = _forecast(plan) if isinstance(plan, StagedPlan) else ""
+    return f"{text}\n\n{forecast}" if forecast else text
+
+
+def _forecast(plan: StagedPlan) -> str:
+    """What the numbers of a plan in stages do not know yet."""
+    chances, learns = outcome_of(plan) in CHANCES, isinstance(plan.rule.prior, Hyperprior)
+    if chances:
+        text = "This is a careful forecast, with nothing known of the probabilities. "
+        text += f"In {plan.stages} stages the release learns the model,\nand where" if learns else "Where"
+        text += " probabilities are far from 1/2 there will be less noise."
+    elif learns:
+        text = (
+            "This is a forecast, with nothing known but bounds: the median over what might be true. "
+            f"In {plan.stages}\nstages the release learns where outcomes lie and how they scatter: the "
+            "less, the less noise there will be."
+        )
+    else:
+        text = "This is a forecast by the model alone: nothing is known of the outcomes."
+    if isinstance(plan, RowsPlan):
+        text += (
+            "\nRows are taken to be spread evenly over the box: where they are few, there will be more noise."
+        )
     return text

@@ -15,6 +15,7 @@ from cloakgp.cli.exits import note
 from cloakgp.cli.typed_numbers import plain
 from cloakgp.errors import InputError
 from cloakgp.rows import file_cells
+from cloakgp.rows.dates import day_of
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes
 
@@ -27,7 +28,8 @@ Box = Annotated[
     list[str] | None,
     typer.Option(
         "--box",
-        help="With --protect rows: the public range of an input, such as lat 47.1 47.8; may be repeated.",
+        help="With --protect rows: the public range of an input, such as lat 47.1 47.8, or "
+        "day 2024-01-01 2024-12-31; may be repeated.",
         metavar="NAME LO HI",
         parser=_as_typed,
         show_default=False,
@@ -94,7 +96,7 @@ class PrivateInputs:
 
     def grid(self, inputs: Sequence[str]) -> Grid:
         """The public grid."""
-        ranges = {name: (_number(low, name), _number(high, name)) for name, low, high in self.box or ()}
+        ranges = {name: (_end(low, name), _end(high, name)) for name, low, high in self.box or ()}
         levels = {name: options.names(listed) for name, listed in self.levels or ()}
         typed = [name for name, *_ in [*(self.box or ()), *(self.levels or ())]]
         for name in typed:
@@ -166,8 +168,13 @@ def _counted(data: Path, people: str | None) -> int:
     return len(np.unique(ids))
 
 
-def _number(typed: str, name: str) -> float:
+def _end(typed: str, name: str) -> float | str:
+    """A number, or a date as it was typed."""
+    if day_of(typed) is not None:
+        return typed
     try:
         return float(plain(typed, f"--box {name}"))
     except ValueError:
-        raise InputError(f"--box {name} must have two numbers, LO and HI; got {typed!r}.") from None
+        raise InputError(
+            f"--box {name} must have two numbers, LO and HI, or two dates such as 2024-05-31; got {typed!r}."
+        ) from None

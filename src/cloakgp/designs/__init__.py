@@ -7,6 +7,6 @@ costs accuracy, and its certified gap says how much at most.
 """
 
 from cloakgp.designs.solution import Solution
-from cloakgp.designs.solve import DESIGNS, solve
+from cloakgp.designs.solve import DESIGNS, ROUGH, solve
 
-__all__ = ["DESIGNS", "Solution", "solve"]
+__all__ = ["DESIGNS", "ROUGH", "Solution", "solve"]

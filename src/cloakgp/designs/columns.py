@@ -7,13 +7,14 @@ works on the r x N matrix of coordinates, a block of rows of X at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from array_api_compat import array_namespace
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import Argument, Message
-from cloakgp.model.arrays import Array, column_dots, like, on_host, r_factor
+from cloakgp.model.arrays import Array, column_dots, like, on_host, r_factor, times_wide
 from cloakgp.model.smoothers import Rows, Smoother, blocks
 
 RANK_CUT = 1e-6
@@ -23,6 +24,7 @@ What that does to the predictions is part of the certificate's `bias`.
 """
 
 _NO_DOUBT = 10 * RANK_CUT  # if no singular value is below, C C' has them well enough, in half the time
+_KEPT = 2**24  # coordinates of all rows together
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,16 +43,27 @@ class Columns:
     def rank(self) -> int:
         return len(self.down)
 
+    @cached_property
+    def _kept(self) -> Array | None:
+        """(r, N) all coordinates, where they are few enough to keep: a search asks again and again."""
+        if self.n_rows * self.rank > _KEPT:
+            return None
+        parts = [times_wide(self.down, self.smoother.columns(block)) for block in blocks(self.n_rows)]
+        return array_namespace(self.down).concat(parts, axis=1)
+
     def take(self, rows: Rows) -> Array:
         """Coordinates (r, len(rows)) of the given rows of X."""
-        return self.down @ self.smoother.columns(rows)
+        if self._kept is None:
+            return self.down @ self.smoother.columns(rows)
+        return array_namespace(self._kept).take(self._kept, like(self._kept, rows), axis=1)
 
     def squared_norms(self, transform: Array) -> FloatArray:
         """Squared norm of transform @ column for every row of X, on the host."""
-        joint = transform @ self.down
+        joint = transform if self._kept is not None else transform @ self.down
         norms = []
         for block in blocks(self.n_rows):
-            moved = joint @ self.smoother.columns(block)
+            part = self.smoother.columns(block) if self._kept is None else self._kept[:, block]
+            moved = times_wide(joint, part)
             norms.append(column_dots(moved, moved))
         return on_host(array_namespace(joint).concat(norms))
 

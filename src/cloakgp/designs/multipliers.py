@@ -32,7 +32,7 @@ WORKING_SET = 3000
 WORKING_SET_ON_GPU = 2**18
 """There a step costs what its r x r matrices cost, however many rows it has."""
 _ROUNDS = 20
-_INNER, _FIRST = 0.7, 0.02  # share of the gap that a working set's search may use up; gap of the first
+_INNER, _FIRST = 0.7, 0.05  # share of the gap that a working set's search may use up; gap of the first
 _AGAIN = 0.1  # gap of the first where multipliers are known: most rows that matter may still be missing
 _EVALUATIONS = 300  # per round
 _SHRINK_EVERY = 8  # evaluations between looks for rows to drop

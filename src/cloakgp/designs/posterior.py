@@ -18,6 +18,7 @@ is certified: :func:`lower_bound` turns E into a bound on any design.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -25,22 +26,80 @@ from array_api_compat import array_namespace, device
 from cloakgp.checks import FloatArray
 from cloakgp.designs.lbfgs import minimise
 from cloakgp.designs.solution import Solution
-from cloakgp.model.arrays import Array, column_dots, like, on_host
+from cloakgp.model.arrays import Array, column_dots, like, on_host, times_wide, wide_dots
 from cloakgp.model.smoothers import Smoother, blocks
 
 _EVALUATIONS = 400
-_MULTIPLICATIVE = 3  # steps before L-BFGS takes over
+_MULTIPLICATIVE = 1  # steps before L-BFGS takes over
 _STALL_AFTER = 10  # evaluations without progress worth a hundredth of the gap end the search
 _IDLE = 1e-2  # share of the noise variance below which a start direction carries no signal
+_HALVINGS = 1.5  # of the excess over the lower bound, in a step that goes well
+_SEARCHED = 0.95  # share of the gap that a search may use up; the rest is for what it leaves out
+_TAIL = 1e-2  # share of the gap that predictions' idle directions may make up
 _ROUNDING = 1e-14  # of quantities that are 1 at most
 
 
-def posterior(
-    smoother: Smoother, start: Array, weights: FloatArray, gap: float, noise_variance: float
-) -> Solution:
-    """Search from the measurements `start` C, such as the mse design's."""
-    search = _Search(smoother, weights, noise_variance, gap)
-    search.run(start)
+class Aim:
+    """The weighted predictions, whatever the noise to come; who asks for several kinds of noise keeps it.
+
+    In coordinates where they are independent of each other beforehand, the most variable first, scaled so
+    that their prior variance is 1.
+    """
+
+    def __init__(self, smoother: Smoother, weights: FloatArray) -> None:
+        self.smoother, self.weights = smoother, weights
+        xp = array_namespace(smoother.cross)
+        self.C = xp.concat([smoother.columns(block) for block in blocks(smoother.n_rows)], axis=1)
+        self.spread = _symmetric(wide_dots(self.C, smoother.cross.T))  # C K C'
+        root = like(smoother.cross, np.sqrt(weights))
+        eigenvalues, U = xp.linalg.eigh(root[:, None] * self.spread * root)
+        eigenvalues, U = xp.flip(eigenvalues), xp.flip(U, axis=1)
+        keep = eigenvalues > _ROUNDING * eigenvalues[0]  # what is left out only lowers the bound
+        self.unit = float(eigenvalues[keep].sum())
+        self.prior = eigenvalues[keep] / self.unit
+        self.turn = root[:, None] * U[:, keep] / np.sqrt(self.unit)
+        self.cross = times_wide(self.turn.T, smoother.cross.T)  # (r, N)
+        self.explained = on_host(smoother.explained_variance)
+        self.reach = on_host(xp.abs(smoother.cross).sum(axis=0)) ** 2
+
+    def left(self, start: Array, s: float) -> float:
+        """What measurements `start` C leave unknown under noise of variance s, as a share of the prior's."""
+        H = start @ self.spread @ self.turn
+        gain = _gain(_symmetric(start @ self.spread @ start.T), H, s)
+        return 1 - float((gain.T * H).sum())
+
+    def first(self, tail: float) -> int:
+        """How many coordinates are left if those go that have this share of the variance together."""
+        beyond = 1 - np.cumsum(on_host(self.prior))
+        return int(min((beyond > tail).sum() + 1, len(beyond)))
+
+
+class Anchor(NamedTuple):
+    """Measurements for about the noise to come, and how a search goes on from them."""
+
+    B: Array  # (q, N)
+    scale: Array  # (q, N): of steps
+    left: float
+    """What they leave unknown, as a share of the prior's."""
+    evaluations: int
+
+
+def anchor(aim: Aim, start: Array, gap: float, noise_variance: float) -> Anchor:
+    """From the measurements `start` C, such as the mse design's."""
+    search = _Search(aim, noise_variance, gap, aim.left(start, noise_variance))
+    search.run(search.signal(start))
+    return Anchor(search.best.B, search.scale, search.best.value, search.evaluations)
+
+
+def posterior(aim: Aim, start: Array | Anchor, gap: float, noise_variance: float) -> Solution:
+    """Search from an anchor, or from the measurements `start` C."""
+    if isinstance(start, Anchor):
+        search = _Search(aim, noise_variance, _SEARCHED * gap, start.left)
+        search.go_on(start)
+    else:
+        search = _Search(aim, noise_variance, _SEARCHED * gap, aim.left(start, noise_variance))
+        search.run(search.signal(start))
+    smoother, weights = aim.smoother, aim.weights
     B, covariance = _without_idle_rows(search.best)
     H = B @ smoother.cross
     gain = _gain(covariance, H, noise_variance)
@@ -54,7 +113,7 @@ def posterior(
         reconstruction=gain,
         objective=objective / total / noise_variance,
         lower_bound=lower / total / noise_variance,
-        iterations=search.evaluations,
+        iterations=search.evaluations + (start.evaluations if isinstance(start, Anchor) else 0),
         status="converged" if objective <= lower * (1 + gap) else "stopped before the gap was reached",
         unbiased=False,
     )
@@ -83,10 +142,10 @@ class _Point:
     """Measurements with unit columns, and what they leave unknown, as a share of the prior's."""
 
     B: Array  # (q, N)
+    BK: Array  # (q, N)
     covariance: Array  # (q, q): B K B'
     H: Array  # (q, r)
     Y: Array  # (q, r)
-    E: Array  # (r, N)
     pull: Array  # (q, N): Y E, half of minus the gradient
     value: float
 
@@ -95,66 +154,77 @@ class _Point:
         t = turn.T
         return replace(
             self,
-            B=t @ self.B,
+            B=times_wide(t, self.B),
+            BK=times_wide(t, self.BK),
             covariance=t @ self.covariance @ turn,
             H=t @ self.H,
             Y=t @ self.Y,
-            pull=t @ self.pull,
+            pull=times_wide(t, self.pull),
         )
 
 
 class _Search:
-    """In coordinates of the weighted predictions, scaled so that their prior variance is 1."""
+    """In the aim's coordinates, without those that hardly matter beside `left`: about what will be."""
 
-    def __init__(self, smoother: Smoother, weights: FloatArray, s: float, gap: float) -> None:
-        self.times_covariance, self.s, self.gap = smoother.times_covariance, s, gap
-        self.xp = xp = array_namespace(smoother.cross)
-        self.C = xp.concat([smoother.columns(block) for block in blocks(smoother.n_rows)], axis=1)
-        self.spread = _symmetric(self.C @ smoother.cross)  # C K C'
-        root = like(smoother.cross, np.sqrt(weights))
-        eigenvalues, U = xp.linalg.eigh(root[:, None] * self.spread * root)
-        keep = eigenvalues > _ROUNDING * eigenvalues[-1]  # what is left out only lowers the bound
-        self.unit = float(eigenvalues[keep].sum())
-        self.prior = xp.diag(eigenvalues[keep] / self.unit)
-        self.cross = smoother.cross @ (root[:, None] * U[:, keep]) / np.sqrt(self.unit)
-        self.evaluations, self.looked, self.progress = 0, 0, np.inf
+    def __init__(self, aim: Aim, s: float, gap: float, left: float) -> None:
+        self.aim, self.s, self.gap, self.unit = aim, s, gap, aim.unit
+        self.times_covariance = aim.smoother.times_covariance
+        self.xp = xp = array_namespace(aim.cross)
+        n = aim.first(_TAIL * gap * left)
+        self.cross, self.prior = aim.cross[:n], xp.diag(aim.prior[:n])
+        self.known_share = float(aim.prior[:n].sum())
+        self.evaluations, self.looked, self.look_at = 0, 0, 0
+        self.progress = self.seen = self.excess = np.inf
         self.known: _Point | None = None  # where L-BFGS starts
         # A first lower bound that is always positive (end of lemma 6).
-        explained = on_host(smoother.explained_variance)
-        bound = on_host(xp.abs(smoother.cross).sum(axis=0)) ** 2 / s
+        weights, explained, bound = aim.weights, aim.explained, aim.reach / s
         self.lower = float(np.sum(weights * explained**2 / np.maximum(explained + bound, 1e-300)))
 
+    def signal(self, start: Array) -> Array:
+        """The start's directions that carry signal, in unit columns."""
+        values, vectors = self.xp.linalg.eigh(_symmetric(start @ self.aim.spread @ start.T))  # B K B'
+        signal = vectors[:, values > min(_IDLE * self.s, 0.1 * float(values[-1]))]
+        return _filled((signal.T @ start) @ self.aim.C)
+
     def run(self, start: Array) -> None:
-        """From the start's directions that carry signal."""
-        eigenvalues, vectors = self.xp.linalg.eigh(_symmetric(start @ self.spread @ start.T))  # B K B'
-        signal = vectors[:, eigenvalues > min(_IDLE * self.s, 0.1 * float(eigenvalues[-1]))]
-        point = self.best = self._at(_filled(signal.T @ start @ self.C))
+        """From measurements with unit columns."""
+        point = self.best = self._at(start)
         for _ in range(_MULTIPLICATIVE):
-            if self._certified():
-                return
+            if self._done():
+                break
             point, scale = _preconditioned(point, self.s)
             along = point.pull - point.B * column_dots(point.pull, point.B)
             point = self._at(point.B + scale**2 * along)
-        self.known, self.scale = _preconditioned(self.best, self.s)
+        self.best, self.scale = _preconditioned(self.best, self.s)
+        self._climb()
+
+    def go_on(self, start: Anchor) -> None:
+        """From where another search ended, with its steps."""
+        self.best, self.scale = self._at(start.B), start.scale
+        self._climb()
+
+    def _climb(self) -> None:
+        self.known = self.best
         minimise(
             self._value_and_gradient,
-            (self.known.B / self.scale).ravel(),
+            (self.best.B / self.scale).ravel(),
             first_step=0.5,
             done=self._done,
             shrink=lambda: None,
             evaluations=_EVALUATIONS - self.evaluations,
         )
-        self._certified()
+        self._done(last=True)
 
     def _at(self, raw: Array) -> _Point:
         B = raw / self.xp.sqrt(column_dots(raw, raw))
         BK = self.times_covariance(B)
-        covariance = _symmetric(BK @ B.T)
-        H = B @ self.cross
+        covariance = _symmetric(wide_dots(BK, B))
+        H = wide_dots(B, self.cross)
         Y = _gain(covariance, H, self.s).T
-        E = self.cross.T - Y.T @ BK
-        value = 1 - float((H * Y).sum())
-        point = _Point(B, covariance, H, Y, E, Y @ E, value)
+        pull = times_wide(Y, self.cross)  # Y E, without making E
+        pull -= times_wide(Y @ Y.T, BK)
+        value = self.known_share - float((H * Y).sum())
+        point = _Point(B, BK, covariance, H, Y, pull, value)
         self.evaluations += 1
         if self.evaluations == 1 or value < self.best.value:
             self.best = point
@@ -167,21 +237,28 @@ class _Search:
         slope *= 2 * self.scale / self.xp.sqrt(column_dots(raw, raw))
         return point.value, slope.ravel()
 
-    def _done(self) -> bool:
-        if self._certified():
+    def _done(self, last: bool = False) -> bool:
+        if last or self.evaluations >= self.look_at:
+            self._look()
+        if self.excess <= self.gap:
             return True
         if self.evaluations < self.looked + _STALL_AFTER:
             return False
         self.looked, before, self.progress = self.evaluations, self.progress, self.best.value
         return self.progress > before * (1 - 0.01 * self.gap)
 
-    def _certified(self) -> bool:
+    def _look(self) -> None:
+        """Find out how far above the lower bound the best point is at most."""
         best = self.best
-        v = self.xp.sqrt(column_dots(best.pull, best.pull))
-        left = self.prior - best.Y.T @ best.H
-        bound = lower_bound(best.E, v, left, left - self.s * best.Y.T @ best.Y, self.s)
-        self.lower = max(self.lower, bound * self.unit)
-        return best.value * self.unit <= self.lower * (1 + self.gap)
+        if best.value < self.seen:
+            v = self.xp.sqrt(column_dots(best.pull, best.pull))
+            left = self.prior - best.Y.T @ best.H
+            E = self.cross - times_wide(best.Y.T, best.BK)
+            bound = lower_bound(E, v, left, left - self.s * best.Y.T @ best.Y, self.s)
+            self.lower, self.seen = max(self.lower, bound * self.unit), best.value
+            self.excess = best.value * self.unit / self.lower - 1
+        # A look costs about as much as a step, and few steps halve the excess twice.
+        self.look_at = self.evaluations + max(1, int(np.log2(max(self.excess / self.gap, 1)) / _HALVINGS))
 
 
 def lower_bound(E: Array, v: Array, EC: Array, EKE: Array, s: float) -> float:
@@ -205,8 +282,10 @@ def lower_bound(E: Array, v: Array, EC: Array, EKE: Array, s: float) -> float:
     t = lambda_max gives lemma 6, and at the optimum v_i = |(Y E)_i| is best and the bound is exact.
     """
     v = _at_least(max(1e-6 * float(v.mean()), 1e-300), v)
-    gram = on_host((E / (v * s)) @ E.T)
-    return best_bound(gram, float(v.sum()), on_host(EC), on_host(EKE))  # small from here on
+    scaled = E / array_namespace(v).sqrt(v * s)
+    return best_bound(
+        on_host(scaled @ scaled.T), float(v.sum()), on_host(EC), on_host(EKE)
+    )  # small from here on
 
 
 def best_bound(gram: FloatArray, total: float, EC: FloatArray, EKE: FloatArray) -> float:

@@ -11,10 +11,13 @@ from cloakgp.checks import FloatArray
 from cloakgp.designs.columns import Columns, reduced
 from cloakgp.designs.largest import JointClimb, WorstPoint
 from cloakgp.designs.multipliers import Found, Point, Shape, search
-from cloakgp.designs.posterior import posterior
+from cloakgp.designs.posterior import Aim, posterior
 from cloakgp.designs.solution import Solution
 from cloakgp.model.arrays import Array, column_dots, like, on_host
 from cloakgp.model.smoothers import Smoother
+
+ROUGH = 0.05
+"""Gap of an `mse` design that `posterior` starts from."""
 
 
 def mse(
@@ -63,9 +66,9 @@ def denoised(
     smoother: Smoother, weights: FloatArray, gap: float, noise_variance: float, last: Solution | None = None
 ) -> Solution:
     """Least weighted mean squared error of denoised predictions, given the noise to come."""
-    start = mse(smoother, weights, max(gap, 0.05), noise_variance)
+    start = mse(smoother, weights, ROUGH, noise_variance)
     assert start.reduce is not None
-    return posterior(smoother, start.reduce, weights, gap, noise_variance)
+    return posterior(Aim(smoother, weights), start.reduce, gap, noise_variance)
 
 
 Design = Callable[[Smoother, FloatArray, float, float, Solution | None], Solution]

@@ -1,12 +1,13 @@
-"""The release file's outside: a zip of ``manifest.json`` and ``.npy`` arrays, in one canonical form.
+"""The release file's outside: a zip of ``manifest.json`` and arrays, in one canonical form.
 
-The archive is stored without compression, with fixed dates and sorted members, so that its
-contents determine every byte. Reading refuses a file that is not exactly what writing its
-contents gives: no unlisted member, comment, padding or trailing byte can ride along. The manifest
-lists the sha256 of every member, and carries its own. Nothing is ever unpickled.
+Arrays are in ``.npy`` format; since schema 3 large ones are coded (:mod:`cloakgp.files.coding`) if they are
+integers or decimals. Digests are of the ``.npy`` bytes either way. The archive is stored without compression,
+with fixed dates and sorted members, so that its contents determine every byte. Reading refuses a file that is
+not exactly what writing its contents gives: no unlisted member, comment, padding or trailing byte can ride
+along. The manifest lists the sha256 of every array, and carries its own. Nothing is ever unpickled.
 
 A file is read once, from its beginning to its end, and each array straight to where it stays, so reading
-takes no more memory than the arrays themselves.
+takes no more memory than the arrays themselves; a coded one takes about as much again, while it is decoded.
 """
 
 from __future__ import annotations
@@ -21,10 +22,15 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from cloakgp.files import coding
+
 Array = np.ndarray[Any, Any]
 Contents = tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]
 """Manifest, arrays and signature."""
 MANIFEST, SIGNATURE = "manifest.json", "signature.json"
+PLAIN, CODED = ".npy", ".coded"
+CODED_SINCE = 3
+"""The schema of the first files with coded arrays."""
 LARGEST_MEMBER = 2**31 - 2**16
 """Bytes that a member may have: more would need another form of zip."""
 _LARGEST_WORDS = 2**24  # bytes of the manifest or the signature
@@ -54,12 +60,21 @@ def pack(
 ) -> bytes:
     """The bytes of a file with these contents; `members` and `sha256` are added to the manifest."""
     data = {MANIFEST: [_json(sealed(manifest, arrays))]}
-    data |= {f"{name}.npy": _npy(array) for name, array in sorted(arrays.items())}
+    for name, array in sorted(arrays.items()):
+        code = _code(manifest, array)
+        header, plain = _npy(array)
+        data[name + (PLAIN if code is None else CODED)] = [header, plain if code is None else code]
     if signature is not None:
         data[SIGNATURE] = [_json(signature)]
     headers, end = _skeleton([_Member(name, *_measured(parts)) for name, parts in data.items()])
     pieces = [[header, *parts] for header, parts in zip(headers, data.values(), strict=True)]
     return b"".join([*(part for parts in pieces for part in parts), end])
+
+
+def _code(manifest: dict[str, Any], array: Array) -> bytes | None:
+    """How a file with this manifest holds an array, if not plainly."""
+    schema = manifest.get("schema")
+    return coding.encoded(array) if type(schema) is int and schema >= CODED_SINCE else None
 
 
 def sealed(manifest: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:
@@ -89,14 +104,14 @@ def _unpack(file: BinaryIO) -> Contents:
     found: list[_Member] = []
     words: dict[str, Any] = {}
     arrays: dict[str, Array] = {}
-    digests: dict[str, str] = {}
+    codes: dict[str, bytes | None] = {}
     headers = b""
     try:
         end = file.seek(0, os.SEEK_END)
         file.seek(0)
         while (header := file.read(_LOCAL.size))[:4] == b"PK\3\4":
             name, size, rest = _local_header(header, file)
-            if name in (*words, *digests) or not size <= end - file.tell():
+            if name in words or name.rpartition(".")[0] in arrays or not size <= end - file.tell():
                 raise ReleaseFileError(_UNACCOUNTED)
             if name in (MANIFEST, SIGNATURE):
                 if size > _LARGEST_WORDS:
@@ -104,7 +119,8 @@ def _unpack(file: BinaryIO) -> Contents:
                 data = file.read(size)
                 words[name], crc = _parse(data), zlib.crc32(data)
             else:
-                arrays[name.removesuffix(".npy")], digests[name], crc = _read_array(name, size, file)
+                stem = name.rpartition(".")[0]
+                arrays[stem], codes[stem], crc = _read_array(name, size, file)
             found.append(_Member(name, size, crc))
             headers += rest
         headers += header + file.read(end - file.tell() if found else 0)
@@ -115,8 +131,11 @@ def _unpack(file: BinaryIO) -> Contents:
         raise ReleaseFileError(f"not a release file, or damaged ({type(error).__name__}).") from None
     if not all(isinstance(value, dict) for value in words.values()):
         raise ReleaseFileError("not a release file: its manifest or its signature is not an object.")
-    _check_digests(manifest, digests)
-    names = [MANIFEST, *sorted(digests), *([SIGNATURE] if SIGNATURE in words else [])]
+    _check_digests(manifest, arrays)
+    if any(_code(manifest, arrays[name]) != code for name, code in codes.items()):
+        raise ReleaseFileError(_UNACCOUNTED)
+    members = (name + (PLAIN if codes[name] is None else CODED) for name in sorted(arrays))
+    names = [MANIFEST, *members, *([SIGNATURE] if SIGNATURE in words else [])]
     expected, end_record = _skeleton(found)
     if [member.name for member in found] != names or headers != b"".join([*expected, end_record]):
         raise ReleaseFileError(_UNACCOUNTED)
@@ -132,38 +151,41 @@ def _local_header(header: bytes, file: BinaryIO) -> tuple[str, int, bytes]:
     return name[:name_length].decode("ascii"), size, header + name
 
 
-def _read_array(name: str, size: int, file: BinaryIO) -> tuple[Array, str, int]:
-    """An array, its digest and its checksum; refused if it is not written as :func:`_npy` writes it."""
+def _read_array(name: str, size: int, file: BinaryIO) -> tuple[Array, bytes | None, int]:
+    """An array, its code if it is coded, and its checksum; refused if it is not as :func:`_npy` writes it."""
     start = file.tell()
     beginning = io.BytesIO(file.read(min(size, _LARGEST_HEADER)))
+    coded, array = name.endswith(CODED), np.empty(0)
     try:
         np.lib.format.read_magic(beginning)
         shape, _, dtype = np.lib.format.read_array_header_1_0(beginning)
-        array = np.empty(0, dtype)
         header = _npy_header(dtype, shape)
-        exact = (
-            header == beginning.getvalue()[: len(header)] and not dtype.hasobject and name.endswith(".npy")
-        )
-        if exact and np.prod(shape, dtype=object) * dtype.itemsize == size - len(header):
+        exact = header == beginning.getvalue()[: len(header)] and not dtype.hasobject
+        exact = exact and name.endswith((PLAIN, CODED))
+        length = size - len(header)
+        file.seek(start + len(header))
+        if coded and exact:
+            code = file.read(length)
+            array = coding.decoded(dtype, shape, code)
+        elif exact and np.prod(shape, dtype=object) * dtype.itemsize == length:
             array = np.empty(shape, dtype)
     except Exception as error:
         raise ReleaseFileError(
             f"release file: {name} is not a plain array ({type(error).__name__})."
         ) from None
-    if array.nbytes != size - len(header) or not exact:
+    if not exact or not (coded or array.nbytes == length):
         raise ReleaseFileError(f"release file: {name} is not a plain array in this library's form.")
-    file.seek(start + len(header))
-    view = _bytes(array)
-    if file.readinto(view) != array.nbytes:  # type: ignore[attr-defined]
+    view = code if coded else _bytes(array)
+    if not coded and file.readinto(view) != length:  # type: ignore[attr-defined]
         raise ReleaseFileError("not a release file, or damaged (it ends too early).")
     array.setflags(write=False)
-    return array, _sha256(header, view), zlib.crc32(view, zlib.crc32(header))
+    return array, code if coded else None, zlib.crc32(view, zlib.crc32(header))
 
 
-def _check_digests(manifest: dict[str, Any], digests: dict[str, str]) -> None:
+def _check_digests(manifest: dict[str, Any], arrays: dict[str, Array]) -> None:
     if manifest.get("sha256") != _sha256(_json({k: v for k, v in manifest.items() if k != "sha256"})):
         raise ReleaseFileError("release file is damaged: the manifest does not match its own digest.")
-    if manifest.get("members") != digests:
+    if manifest.get("members") != {name + PLAIN: digest(array) for name, array in arrays.items()}:
         raise ReleaseFileError("release file is damaged: its members do not match the digests listed.")
 
 

@@ -19,6 +19,7 @@ def plan_digest(manifest: dict[str, Any], arrays: dict[str, Array]) -> str:
     not_the_plans = ("ledger", schema.CUSTODIANS_WORDS, "members", "sha256")
     words = {name: value for name, value in manifest.items() if name not in not_the_plans}
     words["format"] = schema.FORMAT
+    words["schema"] = schema.SCHEMA
     if manifest["release"] == schema.STAGED:
         return _staged_digest({name: value for name, value in words.items() if name != "learned"}, arrays)
     left_out = {"z"}

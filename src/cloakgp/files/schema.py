@@ -15,7 +15,7 @@ import numpy as np
 
 from cloakgp import checks
 from cloakgp.errors import Message, Phrase
-from cloakgp.files import labels, staged_schema
+from cloakgp.files import coding, container, labels, staged_schema
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.kernels.base import Kernel
 from cloakgp.kernels.specs import from_spec
@@ -27,6 +27,8 @@ from cloakgp.rows.inputs import MOST_DROPPED, TableRows
 
 FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-plan", 2
 """Of a release file; of a plan's, which is the same without an answer; the number of the schema of both."""
+CODED = container.CODED_SINCE
+"""The number where an array is coded; all else is the same, and digests of plans know only the other."""
 PREDICTIONS, FUNCTION, STAGED = "predictions", "function", staged_schema.STAGED
 DENSE, FACTORED, WITHHELD = "dense", "factored", "withheld"
 PEOPLE = "people"
@@ -71,7 +73,7 @@ _WINDOWS = {"lower", "upper", "mean_rows", "mean_star"}
 _ARRAYS = {  # for each release and kind of measurement: which arrays there must be, and may be
     (PREDICTIONS, DENSE): (_PREDICTED | {"X", "matrix"}, {"noise", "inducing", "labels"} | _WINDOWS),
     (PREDICTIONS, FACTORED): (_PREDICTED | _RECIPE, {"X", "noise", "middle_less_mean"} | _WINDOWS),
-    (FUNCTION, DENSE): (_FUNCTION | {"X", "matrix"}, {"noise"}),
+    (FUNCTION, DENSE): (_FUNCTION | {"X", "matrix"}, {"noise", "labels"}),
     (FUNCTION, WITHHELD): (_FUNCTION, {"noise"}),
 }
 _OF_EACH = {"noise": {"noise"}, "bounds": {"lower", "upper"}, "mean": {"mean_rows", "mean_star"}}
@@ -100,13 +102,15 @@ def checked(
     if manifest.get("format") != wanted:
         what = "a release file" if wanted == FORMAT else "the file of a plan"
         raise ReleaseFileError(f"not {what}: its format is not {wanted!r}.")
-    if type(manifest.get("schema")) is not int or manifest["schema"] not in (1, SCHEMA):
+    if type(manifest.get("schema")) is not int or not 1 <= manifest["schema"] <= CODED:
         raise ReleaseFileError(
             f"release file has schema {str(manifest.get('schema'))[:20]}; this version of cloakgp reads "
-            f"1 and {SCHEMA}. Update cloakgp."
+            f"1 to {CODED}. Update cloakgp."
         )
     if manifest["schema"] == 1 and wanted == FORMAT:
         manifest, arrays = _upgraded(manifest, arrays)
+    if manifest["schema"] == CODED != number_for(arrays):
+        raise ReleaseFileError(f"release file has schema {CODED}, and no array that is coded.")
     if manifest.get("release") == STAGED:
         return _checked_stages(manifest, arrays, wanted == PLAN_FORMAT)
     expected = _MANIFEST | ({"function"} if manifest.get("release") == FUNCTION else set())
@@ -125,6 +129,11 @@ def checked(
     _check_arrays(manifest, arrays)
     check_table(manifest, arrays["X_star" if manifest["release"] == PREDICTIONS else "points"].shape[1])
     return manifest, arrays
+
+
+def number_for(arrays: dict[str, Array]) -> int:
+    """The schema of a file with these arrays: small ones are such as earlier versions of cloakgp read."""
+    return CODED if any(map(coding.is_coded, arrays.values())) else SCHEMA
 
 
 def _checked_stages(

@@ -17,6 +17,7 @@ from cloakgp.measurements.staged_certificate import FIELDS, StagedCertificate
 from cloakgp.model.hyperprior import FAMILIES, MOST_SEASONS, n_parts
 from cloakgp.model.inducing import MOST_INDUCING
 from cloakgp.model.outcome import CHANCES, CLASSES, LINKS, MOST_CLASSES, YES_NO, as_classes
+from cloakgp.rows.columns import ORIGIN
 from cloakgp.rows.grid import MOST_CELLS
 
 STAGED = "staged"
@@ -127,13 +128,17 @@ def _check_grid(manifest: dict[str, Any], before: int) -> None:
         "its grid makes no sense",
     )
     for axis in grid["axes"]:
-        good = isinstance(axis, dict) and set(axis) in ({"name", "levels"}, {"name", "low", "high", "cells"})
+        good = isinstance(axis, dict) and set(axis) - {"origin"} in (
+            {"name", "levels"},
+            {"name", "low", "high", "cells"},
+        )
         _expect(good and type(axis["name"]) is str, "its grid makes no sense")
         if "levels" in axis:
             good = isinstance(axis["levels"], list) and len(axis["levels"]) <= MOST_CELLS
             good = good and all(type(level) in (str, int) for level in axis["levels"])
         else:
             good = _numbers([axis["low"], axis["high"]]) and type(axis["cells"]) is int
+        good = good and axis.get("origin", ORIGIN) == ORIGIN and not {"levels", "origin"} <= set(axis)
         _expect(good, "its grid makes no sense")
     size, most = grid["size"], grid["max_rows"]
     good = (

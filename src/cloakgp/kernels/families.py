@@ -100,6 +100,15 @@ class Stationary(_Scaled):
         self._columns(X)  # for its checks
         return full(X, (X.shape[0],), self.variance)
 
+    def of_gaps(self, gaps: Array) -> Array:
+        """The values for differences in each column, of any shape: for many kernels of the same inputs.
+
+        Not for periodic ones.
+        """
+        scales = self.lengthscale if isinstance(self.lengthscale, tuple) else len(gaps) * [self.lengthscale]
+        r2 = sum((gap / scale) ** 2 for gap, scale in zip(gaps, scales, strict=True))
+        return self._shape(r2, array_namespace(r2)) * self.variance
+
     def _squared_distance(self, X: Array, Z: Array) -> Array:
         # Here and in _shape, arrays are re-used so that few of size N × M live at once.
         total: Array = None

@@ -41,6 +41,8 @@ HEADROOM = 2**62
 NOISE_SCALES = 64
 """Times its scale beyond which noise is hardly ever."""
 Y_BITS, MATRIX_BITS = 24, 30  # finest lattice: beyond it nothing is gained
+_LARGE = 2**16  # entries of a matrix beyond which files gain by a coarser one
+_COARSE = 13  # its bits, at least
 
 
 Limits = float | FloatArray
@@ -314,6 +316,7 @@ def to_integers(
     part: Part | None = None,
     people: People | None = None,
     classes: int = 1,
+    any_near: bool = False,
 ) -> Measurement:
     """Quantise measurements B, whose columns have norm at most 1, and scale the noise to the integers.
 
@@ -322,7 +325,9 @@ def to_integers(
     `groups` says which rows of y each column is for, if it is for more than one, and `people` whose rows they
     are, if the promise is to people: then the columns of one person together are about that long. Of
     `classes` an outcome is one, if it is one of several. With `full_scale` the noise is that for columns of
-    norm 1, however short B's are. With `hide_inputs` the lattice does not depend on B either.
+    norm 1, however short B's are. With `hide_inputs` the lattice does not depend on B either. With `any_near`
+    predictions are made from the very integers, so that any matrix near B is about as good: see
+    :func:`bits_within`.
     """
     q = len(B)
     counts = np.ones(B.shape[1]) if groups is None else groups.counts.astype(np.float64)
@@ -332,8 +337,7 @@ def to_integers(
     reach = 1.0 if people is None else _longest_together(B, groups, people)
     reach *= math.sqrt(2) if classes > 1 else 1.0
     total = math.floor(61 - math.log2(rows + NOISE_SCALES * reach / mu))
-    y_bits = min(Y_BITS, total * 4 // 9)
-    matrix_bits = min(MATRIX_BITS, total - y_bits)
+    y_bits, matrix_bits = bits_within(total, B.size, n_rows) if any_near else bits_within(total)
     declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
     matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
     fixed = (*bounds, epsilon, delta, declared, groups, part, people, classes)
@@ -347,6 +351,21 @@ def to_integers(
     measurement = Measurement(matrix, y_bits, matrix_bits, sigma, *fixed)
     measurement.check()
     return measurement
+
+
+def bits_within(total: int, entries: int = 0, n_rows: int = 0) -> tuple[int, int]:
+    """Bits of y and of the matrix, of so many in all.
+
+    If `entries` is given, for a matrix that need not be B to many digits, since predictions take it as it is:
+    of a large one the last bits would only fill files. Rounding makes the longest column longer by some
+    2^-13, and moves sums over all rows by two widths of the bounds at the very most, which is less than their
+    noise.
+    """
+    y_bits = min(Y_BITS, total * 4 // 9)
+    if entries <= _LARGE:
+        return y_bits, min(MATRIX_BITS, total - y_bits)
+    matrix_bits = min(max(_COARSE, n_rows.bit_length() - 2), total - y_bits)
+    return min(Y_BITS, total - matrix_bits), matrix_bits
 
 
 def _longest_together(B: FloatArray, groups: Groups | None, people: People) -> float:

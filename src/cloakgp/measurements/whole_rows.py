@@ -33,6 +33,7 @@ from cloakgp.measurements.lattice import (
     Limits,
     Measurement,
     Part,
+    bits_within,
     integer_float_at_least,
     largest_squared_norm,
 )
@@ -231,8 +232,7 @@ def make_sums(
     B has columns of norm at most 1, for outcomes in units of their windows, times the widest's width.
     """
     total = _room(population, _reach(classes) / mu)
-    y_bits = min(Y_BITS, total * 4 // 9)
-    matrix_bits = min(MATRIX_BITS, total - y_bits)
+    y_bits, matrix_bits = bits_within(total, B.size, population.most)
     return _with_noise(
         RowSums(
             matrix=frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64)),

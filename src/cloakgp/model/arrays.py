@@ -12,6 +12,8 @@ import numpy as np
 from array_api_compat import array_namespace, device, is_numpy_array, to_device
 from numpy.typing import NDArray
 
+from cloakgp.rows.chunks import in_threads
+
 Array = Any  # a numpy array or a torch tensor
 
 
@@ -36,6 +38,33 @@ def column_dots(a: Array, b: Array) -> Array:
     if is_numpy_array(a):
         return np.einsum("ij,ij->j", a, b)
     return array_namespace(a).sum(a * b, axis=0)
+
+
+_COLUMNS = 2048  # of a wide matrix that are worked on at once
+
+
+def times_wide(a: Array, wide: Array) -> Array:
+    """a (p, q) times a matrix with many columns: here in threads, the same to the last bit for any number."""
+    if not is_numpy_array(wide) or wide.shape[1] <= _COLUMNS:
+        return a @ wide
+    product = np.empty((len(a), wide.shape[1]))
+
+    def work(columns: slice) -> None:
+        product[:, columns] = a @ wide[:, columns]
+
+    in_threads(work, _pieces(wide))
+    return product
+
+
+def wide_dots(a: Array, b: Array) -> Array:
+    """a b' of two matrices with many columns, in threads likewise."""
+    if not is_numpy_array(a) or a.shape[1] <= _COLUMNS:
+        return a @ b.T
+    return sum(in_threads(lambda columns: a[:, columns] @ b[:, columns].T, _pieces(a)))
+
+
+def _pieces(wide: Array) -> list[slice]:
+    return [slice(start, start + _COLUMNS) for start in range(0, wide.shape[1], _COLUMNS)]
 
 
 def r_factor(matrix: Array) -> Array:

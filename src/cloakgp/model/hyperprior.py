@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import product
 from operator import add
 from typing import Any, Protocol, cast
@@ -31,6 +31,7 @@ from cloakgp.errors import ArgumentError
 from cloakgp.kernels import EQ, Category, Constant, Kernel, Matern32, Matern52, Periodic
 from cloakgp.kernels.category import category_columns
 from cloakgp.model.gp import GP, check_bounds
+from cloakgp.model.sobol import sobol
 
 FAMILIES: dict[str, type[Any]] = {"EQ": EQ, "Matern32": Matern32, "Matern52": Matern52}
 PERIODS = {"day": 1.0, "week": 7.0, "year": 365.25}
@@ -116,10 +117,8 @@ class Hyperprior:
             axes = (_spread(ends, n) for ends, n in zip(self._ends(), _GRID, strict=True))
             shares = np.array(list(product(*axes)))
         else:
-            from scipy.stats import qmc
-
             ends = self.ends(len(spans))
-            unit = qmc.Sobol(len(ends), scramble=False).random(_SOBOL) + 0.5 / _SOBOL
+            unit = sobol(len(ends), _SOBOL) + 0.5 / _SOBOL
             shares = np.exp(ends[:, 0] + unit * (ends[:, 1] - ends[:, 0]))
         families = self.kernels if len(spans) else self.kernels[:1]  # of levels alone, all are the same
         given = spans, width, self.categories, self.seasons
@@ -216,7 +215,7 @@ class Setting:
         """All that its shape hangs on."""
         return self.family, self.lengthscale, self.shares
 
-    @property
+    @cached_property
     def shape(self) -> Kernel:
         """The smooth part with variance 1."""
         return self.smooth(1.0)

@@ -24,7 +24,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.factors import Factor
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
-from cloakgp.rows.chunks import spread_evenly, steps
+from cloakgp.rows.chunks import in_threads, spread_evenly, steps
 from cloakgp.rows.merging import Chunk, Inputs, group
 from cloakgp.rows.passes import sweep
 
@@ -34,7 +34,9 @@ MOST_INDUCING = 10_000
 _CUT = 1e-10
 """Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
-_AT_ONCE = 2**12  # rows whose products are added up in one go
+_AT_ONCE = 2**11  # rows that a thread multiplies with
+_ADDED = 2**12  # rows whose products are added up in one go
+_KEPT = 2**24  # numbers of features that are kept
 _SEED = 0  # public: the same X gives the same inducing inputs
 
 
@@ -107,27 +109,35 @@ class Features:
 
 
 def _whitening(kernel: Any, Z: FloatArray) -> FloatArray:
-    gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
-    check_covariance(gram)
+    """By eigenvectors, without those of the smallest eigenvalues: the same model on every machine.
+
+    What is released is verified by whitening again, and rounding hardly moves the space that is left.
+    """
+    gram = _gram(kernel, Z)
     values, vectors = np.linalg.eigh(gram)
     keep = values > _CUT * values[-1]
     W: FloatArray = (vectors[:, keep] / np.sqrt(values[keep])).T
     return W
 
 
-def thinned(kernel: Any, Z: FloatArray) -> Features:
-    """Features that leave out inducing inputs that others leave next to nothing to know of.
+def triangular_whitening(kernel: Any, Z: FloatArray) -> FloatArray:
+    """The inverse of a Cholesky factor that takes the inducing inputs by what the ones before leave unknown.
 
-    W is the inverse of a Cholesky factor that takes them by what the ones before leave unknown: a triangle,
-    and no kernel value is needed of those that are left out.
+    Those that add next to nothing are left out, so that no kernel value is needed of them. Which ones, hangs
+    on how a machine rounds: for recipes alone, which hold it.
     """
-    gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
-    check_covariance(gram)
+    gram = _gram(kernel, Z)
     cut = _CUT * float(np.abs(gram).sum(axis=1).max())  # at least that share of the largest eigenvalue
     root, order, rank, _ = dpstrf(gram, tol=cut, lower=1)
     W = np.zeros((rank, len(Z)))
     W[:, order[:rank] - 1] = np.tril(dtrtri(root[:rank, :rank], lower=1)[0])
-    return Features(kernel, Z, W)
+    return W
+
+
+def _gram(kernel: Any, Z: FloatArray) -> FloatArray:
+    gram = kernel_matrix(kernel, Z, Z, "inducing, inducing")
+    check_covariance(gram)
+    return gram
 
 
 class SparseGP:
@@ -196,7 +206,7 @@ class Gram:
     """The sum of phi phi' over steps of rows; a few steps at once, since small products are slower."""
 
     def __init__(self, r: int) -> None:
-        self._total, self._waiting, self._n = np.zeros((r, r)), np.empty((_AT_ONCE, r)), 0
+        self._total, self._waiting, self._n = np.zeros((r, r)), np.empty((_ADDED, r)), 0
 
     def add(self, phi: FloatArray, weights: float | FloatArray) -> None:
         """phi (r, n), each column times its weight."""
@@ -238,10 +248,22 @@ class SparseRows:
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B times the prior covariance of the sums."""
-        H, _ = self.measured(B)
         product = np.empty_like(B)
-        for rows, phi, D, n in self._blocks():
+        if self._keeps_features:
+            _ = self._features  # made once, not by each thread
+        pieces = [slice(start, start + _AT_ONCE) for start in range(0, self.n_rows, _AT_ONCE)]
+
+        def measured(rows: slice) -> FloatArray:
+            phi, _, n = self._at(rows)
+            return np.asarray((B[:, rows] * n) @ phi.T)
+
+        H = sum(in_threads(measured, pieces))
+
+        def work(rows: slice) -> None:
+            phi, D, n = self._at(rows)
             product[:, rows] = (H @ phi + B[:, rows] * D) * n
+
+        in_threads(work, pieces)
         return product
 
     def measured(self, B: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -272,6 +294,15 @@ class SparseRows:
         parts = [phi / D for _, phi, D, _ in self._blocks()]
         return np.hstack([self.model.T @ part for part in parts] if self._keeps_columns else parts)
 
+    @property
+    def _keeps_features(self) -> bool:
+        return self.keep and self.n_rows * len(self.model.information) <= _KEPT
+
+    @cached_property
+    def _features(self) -> FloatArray:
+        """(r, N) what every product with the covariance asks for."""
+        return np.hstack([self.model.features.at(self.inputs[rows].X) for rows in blocks(self.n_rows)])
+
     def _blocks(self) -> Iterator[tuple[slice, FloatArray, FloatArray | float, FloatArray | float]]:
         for rows in blocks(self.n_rows):
             yield rows, *self._at(rows)
@@ -279,5 +310,5 @@ class SparseRows:
     def _at(self, rows: slice | Rows) -> tuple[FloatArray, FloatArray | float, FloatArray | float]:
         """Features, D, and how many rows of y, at some rows."""
         some = self.inputs[rows]
-        phi = self.model.features.at(some.X)
+        phi = self._features[:, rows] if self._keeps_features else self.model.features.at(some.X)
         return phi, self.model.rest(some.X, phi, some.noise), some.group_counts

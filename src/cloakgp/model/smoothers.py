@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from cloakgp.checks import FloatArray
-from cloakgp.model.arrays import like
+from cloakgp.model.arrays import like, times_wide
 from cloakgp.rows.chunks import evenly
 from cloakgp.rows.merging import Inputs, distinct
 
@@ -94,12 +94,20 @@ class ExactGP:
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B (Kff + S)."""
-        product: FloatArray = B @ self._gram + B * self._noise
+        product: FloatArray = times_wide(B, self._gram) + B * self._noise
         return product
 
     def columns(self, rows: slice | Rows) -> FloatArray:
         """Columns of C that belong to these rows of X."""
         return np.ascontiguousarray(self._transposed[rows].T)
+
+
+def sites(inputs: Inputs) -> tuple[FloatArray, Rows, FloatArray]:
+    """The different inputs, which of them each group has, and the noise variance of all outcomes at one."""
+    found = distinct(inputs.X, 0.0)  # groups may share an input, with other noise
+    site = np.arange(len(inputs)) if found.groups is None else found.groups.labels
+    noise: FloatArray = 1 / np.bincount(site, weights=inputs.counts / inputs.variances)
+    return found.X, site, noise
 
 
 class Merged:
@@ -110,11 +118,9 @@ class Merged:
     """
 
     def __init__(self, kernel: Any, inputs: Inputs, X_star: FloatArray, solver: Solver) -> None:
-        sites = distinct(inputs.X, 0.0)  # groups may share an input, with other noise
         n, own, self.n_rows, self.n_outputs = inputs.counts, inputs.variances, len(inputs), len(X_star)
-        self._site = np.arange(len(inputs)) if sites.groups is None else sites.groups.labels
-        noise = 1 / np.bincount(self._site, weights=n / own)
-        self._inner = inner = solver(kernel, noise, sites.X, X_star)
+        X, self._site, noise = sites(inputs)
+        self._inner = inner = solver(kernel, noise, X, X_star)
         self._share, self._n, self._own, self._noise = noise[self._site] / own, n, own, noise
         self.jitter, self.scale = inner.jitter, inner.scale
         self.posterior_variance, self.explained_variance = inner.posterior_variance, inner.explained_variance

@@ -107,9 +107,9 @@ def _as_set(release: Any, name: str) -> _Set:
 
 
 def _check_boxes(releases: Sequence[AnyRelease]) -> None:
-    """Raise where boxes over private inputs differ in names or levels: a column would be two things."""
+    """Raise where boxes over private inputs differ in names, levels or dates: a column would be two."""
     columns = [
-        [(axis.name, axis.levels) for axis in release.plan.grid.axes]
+        [(axis.name, axis.levels, axis.origin) for axis in release.plan.grid.axes]
         for release in releases
         if isinstance(release, RowsRelease)
     ]

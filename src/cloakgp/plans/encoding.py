@@ -70,6 +70,7 @@ def encode(
     manifest["ledger"] = None if receipt is None else {"entry": receipt.entry, "head": receipt.head}
     manifest[schema.CUSTODIANS_WORDS] = custodians_words(receipt, labels)
     arrays["z"] = np.asarray(z, dtype=DTYPES["z"][0])
+    manifest["schema"] = schema.number_for(arrays)
     signature = None
     if sign_with is not None:
         signature = signing.sign(container.sealed(manifest, arrays)["sha256"], sign_with)
@@ -89,7 +90,8 @@ def encode_plan(plan: Encodable) -> bytes:
             "plan: one that hides its inputs is not written to a file, which would show its matrix, and with "
             "it the inputs. Release from it, or plan again later."
         )
-    return container.pack({**manifest, "format": schema.PLAN_FORMAT}, arrays)
+    words = {"format": schema.PLAN_FORMAT, "schema": schema.number_for(arrays)}
+    return container.pack(manifest | words, arrays)
 
 
 def digest(plan: Encodable) -> str:

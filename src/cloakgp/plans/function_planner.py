@@ -28,13 +28,14 @@ from cloakgp.errors import ArgumentError
 from cloakgp.measurements.certificate import CLOSED_FORM, certify
 from cloakgp.measurements.lattice import to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON
+from cloakgp.model.build import smoother_for
 from cloakgp.model.leverage import downweighted
 from cloakgp.model.prior_draws import draw_prior
-from cloakgp.model.smoothers import ExactGP, check_covariance, gentle_cholesky, kernel_matrix
+from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix, sites
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.reconstruction import largest_bias
 from cloakgp.rows.inputs import PublicInputs, as_points
-from cloakgp.rows.merging import distinct
+from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.people import as_people, as_within, for_people
 
 if TYPE_CHECKING:
@@ -103,7 +104,9 @@ def make_function_plan(
     if shared is not None:
         gp = replace(gp, noise=for_people(gp.noise, shared, within))
     gp = downweighted(gp, distinct(X, gp.noise))
-    B, R, points, exact, sensitivity, jitter = _measured(gp, X, basis, bound, margin)
+    # Equal rows once, unless a bound looks at all of them, or their number is not to be shown.
+    merged = distinct(X, gp.noise) if bound == "exact" else Inputs(X, gp.noise, None)
+    B, R, points, exact, sensitivity, jitter = _measured(gp, merged, basis, bound, margin)
     if exact > sensitivity * (1 + 1e-9):
         raise ValueError(
             "margin: the inputs do not keep the promised margin (they are closer together than it says), "
@@ -118,6 +121,7 @@ def make_function_plan(
         epsilon,
         delta,
         mu,
+        groups=merged.groups,
         full_scale=bound != "exact",
         hide_inputs=hidden,
         people=shared,
@@ -127,7 +131,7 @@ def make_function_plan(
     # Known where X is shown: the largest error at the points themselves, noise aside.
     bias = 0.0
     if not hidden:
-        smoother = ExactGP(gp.kernel, gp.noise, X, points)
+        smoother = smoother_for(gp, merged, points)
         bias = largest_bias(gp, smoother, measurement, np.asarray(gp.kernel(points)) @ reconstruction)
     certificate = certify(
         measurement,
@@ -160,12 +164,14 @@ def make_function_plan(
 
 
 def _measured(
-    gp: GP, X: FloatArray, basis: Any, bound: str, margin: Any
+    gp: GP, inputs: Inputs, basis: Any, bound: str, margin: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray, float, float, float]:
     """B, R and the points of the docstring above; the exact sensitivity, the bound's, and the jitter."""
+    everything = inputs.X, np.arange(len(inputs)), inputs.variances
+    X, site, noise = sites(inputs) if bound == "exact" else everything
     gram = kernel_matrix(gp.kernel, X, X, "X, X")
     check_covariance(gram)
-    factor, jitter = gentle_cholesky(gram, gp.noise)
+    factor, jitter = gentle_cholesky(gram, noise)
     if basis is None:
         points = _spanning(gram, X, "X")
     else:
@@ -173,7 +179,8 @@ def _measured(
         points = _spanning(kernel_matrix(gp.kernel, basis, basis, "basis, basis"), basis, "basis")
     R = _root(gp, points)
     cross = kernel_matrix(gp.kernel, points, X, "points, X")
-    B = cho_solve(factor, solve_triangular(R, cross, trans="T").T, check_finite=False).T  # (q, N)
+    B = cho_solve(factor, solve_triangular(R, cross, trans="T").T, check_finite=False).T
+    B = B[:, site] * (noise[site] / inputs.variances)  # (q, U)
     exact = math.sqrt(float(np.einsum("ij,ij->j", B, B).max()))
     if exact < 1e-100 and bound not in HIDES_INPUTS:
         raise ValueError(
@@ -186,7 +193,8 @@ def _measured(
 
 def sensitivities(gp: GP, X: FloatArray, points: FloatArray, bound: str) -> tuple[float, float]:
     """The exact sensitivity and the bound's, for a function that stands on these points."""
-    return _measured(gp, X, points, bound, None)[3:5]
+    inputs = distinct(X, gp.noise) if bound == "exact" else Inputs(X, gp.noise, None)
+    return _measured(gp, inputs, points, bound, None)[3:5]
 
 
 def _spanning(gram: FloatArray, X: FloatArray, name: str) -> FloatArray:

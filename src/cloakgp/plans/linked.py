@@ -62,6 +62,9 @@ def _posteriors(
     whole = walk.stage(*rule.bounds, 1.0, state)
     assert whole.own is not None
     each = whole.own / state.noise / whole.clip.slope**2
+    for reading in readings:  # clipping may leave less of it: what stages share is not more than each has
+        assert reading.own is not None
+        each = np.minimum(each, reading.own / np.maximum(reading.slope**2, 1e-300))
     found = []
     for model in models:
         lines = []

@@ -41,7 +41,7 @@ from cloakgp.measurements.recipes import (
     summed,
 )
 from cloakgp.model.factors import turn_to_triangle
-from cloakgp.model.inducing import Features, Gram, SparseGP, thinned, unexplained
+from cloakgp.model.inducing import Features, Gram, SparseGP, triangular_whitening, unexplained
 from cloakgp.model.smoothers import Rows
 from cloakgp.plans.pilot import Pilot, first_pilot, rough_design, solved, space_of
 from cloakgp.plans.predictions import Plan
@@ -85,8 +85,8 @@ class Survey:
     pilot: Pilot
     reserve: Inputs
     """More rows, about evenly over the space: what the pilot lacks shows on them."""
-    rough: Solution
-    """The `mse` design for the pilot's first rows, to start from."""
+    rough: Solution | None
+    """The `mse` design for the pilot's first rows, to start from; None if they are all rows there are."""
     digest: str
 
 
@@ -99,7 +99,7 @@ def survey(planner: Planner) -> Survey:
 def _surveyed(planner: Planner) -> Survey:
     gp, inputs = planner.gp, planner.inputs
     assert isinstance(gp.inducing, np.ndarray)
-    features = thinned(gp.kernel, gp.inducing)
+    features = Features(gp.kernel, gp.inducing, triangular_whitening(gp.kernel, gp.inducing))
     even = inputs.spread_evenly(max(2**12, _PILOT // max(len(planner.X_star), len(features.W))))
     crowd = np.zeros(len(features.used))  # rows near each inducing input, going by the pilot
     for rows in steps(len(even)):
@@ -110,18 +110,20 @@ def _surveyed(planner: Planner) -> Survey:
     )
     kept = _SPREAD, min(_RESERVE, len(inputs) // _PARTS)
     shares = [_share_for(n * len(even) / len(inputs), alone) for n in kept]
-    rough = rough_design(planner, features, even)
+    # Where they are all rows there are, there is none to look for.
+    rough = None if len(even) == len(inputs) else rough_design(planner, features, even)
+    measured = np.zeros((1, len(features.W))) if rough is None else rough.measured
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     digests = []
-    directions = np.random.default_rng(_SEED).normal(size=(_DIRECTIONS, len(rough.measured)))
+    directions = np.random.default_rng(_SEED).normal(size=(_DIRECTIONS, len(measured)))
     function = partial(
         _survey,
         features,
         gp.approximation,
         crowd,
         shares,
-        rough.measured,
-        directions @ rough.measured @ features.factor.A,
+        measured,
+        directions @ measured @ features.factor.A,
         planner.widest,
     )
     most, columns = max(4, _LONERS // len(features.Z)), planner.X_star.shape[1]
@@ -147,10 +149,13 @@ def _surveyed(planner: Planner) -> Survey:
         windows = None if inputs.windows is None else table[:, 1 + columns :]
         return Inputs(np.ascontiguousarray(table[:, 1 : 1 + columns]), table[:, 0].copy(), None, windows)
 
-    more = rows_in([lone, longest, *spread])
     model = SparseGP(features, gp.approximation, total, planner.X_star)
+    digest = combined_digest(digests, inputs.groups)
+    if rough is None:
+        return Survey(model, first_pilot(planner, model, shared, even), rows_in(reserve), None, digest)
+    more = rows_in([lone, longest, *spread])
     pilot = first_pilot(planner, model, shared, even, rough.pilot).joined_by(planner, more)
-    return Survey(model, pilot, rows_in(reserve), rough.solution, combined_digest(digests, inputs.groups))
+    return Survey(model, pilot, rows_in(reserve), rough.solution, digest)
 
 
 class _Surveyed(NamedTuple):

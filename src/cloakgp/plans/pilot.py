@@ -89,9 +89,12 @@ def rough_design(planner: Planner, features: Features, rows: Inputs) -> Rough:
     return Rough(pilot, solution, solution.reduce @ model.T)
 
 
-def first_pilot(planner: Planner, model: SparseGP, shared: FloatArray, rows: Inputs, known: Pilot) -> Pilot:
-    """These rows, whose columns are known, and what all rows have in common: `shared` is a survey's."""
-    return _with_common(planner, model, shared, rows, known.features[:, len(shared) :])
+def first_pilot(
+    planner: Planner, model: SparseGP, shared: FloatArray, rows: Inputs, known: Pilot | None = None
+) -> Pilot:
+    """These rows, whose columns may be known, and what all rows have in common: `shared` is a survey's."""
+    own = _columns(planner, model.features, rows)[0] if known is None else known.features[:, len(shared) :]
+    return _with_common(planner, model, shared, rows, own)
 
 
 def _with_common(

@@ -12,6 +12,7 @@ import numpy as np
 from cloakgp import calibration as calibrate
 from cloakgp import checks, designs
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.designs.any_noise import AnyNoise
 from cloakgp.designs.posterior import denoised_error, denoising_gain
 from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
@@ -27,9 +28,10 @@ from cloakgp.plans import out_of_core
 from cloakgp.plans.comparison import Comparison, compare
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
-from cloakgp.plans.preview import Preview, preview
+from cloakgp.plans.preview import Foreseen, Preview, preview
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
 from cloakgp.progress import Progress
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.people import as_people, as_within, for_people
@@ -85,7 +87,7 @@ class Planner:
             self.__dict__.pop("inputs", None)
         self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
         self.last: dict[str, Plan] = {}  # of each design, for previews
-        self.linked: dict[str, tuple[FloatArray, FloatArray, FloatArray]] = {}
+        self.foreseen: dict[str, tuple[Plan, Foreseen]] = {}
 
     @cached_property
     def inputs(self) -> Inputs:
@@ -180,7 +182,6 @@ class Planner:
         expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
         made = self._planned(epsilon, delta, design, calibration, gap, expected_mu)
         self.last[design] = made
-        self.linked.pop(design, None)
         return made
 
     def preview(
@@ -206,13 +207,23 @@ class Planner:
         Preview
             With `noise_std`, `expected_error` and `gp_std` at the test points.
         """
-        return preview(self, epsilon, delta, design, calibration)
+        with one_blas_thread():  # small matrices: several would wait for each other on a busy machine
+            return preview(self, epsilon, delta, design, calibration)
 
     def _planned(
         self, epsilon: float, delta: float, design: str, calibration: str, gap: float, expected_mu: float
     ) -> Plan:
         if self.in_passes(design):
             return plan_streamed(self, epsilon, delta, design, calibration, gap)
+        if self.gp.inducing is None:
+            return self._written_down(epsilon, delta, design, calibration, gap, expected_mu)
+        with one_blas_thread():  # wide products have threads of their own, and the plan is the same for any
+            return self._written_down(epsilon, delta, design, calibration, gap, expected_mu)
+
+    def _written_down(
+        self, epsilon: float, delta: float, design: str, calibration: str, gap: float, expected_mu: float
+    ) -> Plan:
+        """With a measurement that is a matrix."""
         pieces = list(blocks(len(self.inputs)))
         with Progress("model, design, measurements", 2 + len(pieces)) as progress:
             gp, smoother = self.gp, self.smoother
@@ -227,9 +238,8 @@ class Planner:
             B = B / self.rows_of_each
         smoother = smoother.on_host() if isinstance(smoother, OnDevice) else smoother
         mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(B))
-        measurement = to_integers(
-            B, self.bounds, epsilon, delta, mu, groups=self.inputs.groups, people=self.people
-        )
+        more: Any = {"groups": self.inputs.groups, "people": self.people, "any_near": not solution.unbiased}
+        measurement = to_integers(B, self.bounds, epsilon, delta, mu, **more)
         noise_variance = measurement.noise_scale**2
         reconstruction = frozen(
             solution.reconstruction
@@ -308,12 +318,17 @@ class Planner:
 
     def _solution(self, design: str, gap: float, noise_variance: float) -> Solution:
         """The design; only `posterior` depends on the noise to come."""
-        weights = self.weights_for(design)
         if design == "posterior":
-            return designs.solve(design, self.scaled, weights, gap, noise_variance)
+            return self._posteriors.solve(gap, noise_variance)
         if (design, gap, "") not in self.solved:
+            weights = self.weights_for(design)
             self.solved[design, gap, ""] = designs.solve(design, self.scaled, weights, gap, noise_variance)
         return self.solved[design, gap, ""]
+
+    @cached_property
+    def _posteriors(self) -> AnyNoise:
+        start = self._solution("mse", designs.ROUGH, 1.0)
+        return AnyNoise(self.scaled, self.weights, start, self.widest**2)
 
     def __repr__(self) -> str:
         return f"<Planner: {self.gp!r}, {len(self.X)} rows, {len(self.X_star)} test points>"

@@ -19,6 +19,7 @@ from cloakgp.model.smoothers import diagonal
 from cloakgp.posterior.links import links
 
 if TYPE_CHECKING:
+    from cloakgp.plans.functions import FunctionPlan
     from cloakgp.plans.planner import Planner
     from cloakgp.plans.predictions import Plan
 
@@ -38,11 +39,50 @@ class Preview:
     """(P,) the GP's own std."""
 
 
-def preview(planner: Planner, epsilon: float, delta: float | None, design: str, calibration: str) -> Preview:
+@dataclass(frozen=True, eq=False)
+class Foreseen:
+    """What the error of a plan's reader is made of, whatever the promise: all but the size of the noise."""
+
+    known: FloatArray
+    """(P,) prior variances at X*."""
+    covariance: FloatArray
+    """(q, q) of the measurements, without noise."""
+    cross: FloatArray
+    """(P, q) of f(X*) with the measurements."""
+
+    @classmethod
+    def of(cls, plan: Plan | FunctionPlan, X_star: FloatArray) -> Foreseen:
+        """Of a plan's measurements."""
+        found = links(plan.gp, plan.X, [plan.measurement])
+        return cls(diagonal(plan.gp.kernel, X_star), found.covariance, found.at(X_star))
+
+    def gain(self, scale: float) -> FloatArray:
+        """(q, P) how a reader weighs measurements with noise of this std."""
+        noisy = self.covariance + scale**2 * np.eye(len(self.covariance))
+        return np.asarray(np.linalg.solve(noisy, self.cross.T))
+
+    def error(self, gain: FloatArray) -> FloatArray:
+        """(P,) std of what is left unknown."""
+        left = self.known - np.einsum("ij,ji->i", self.cross, gain)
+        return frozen(np.sqrt(np.maximum(left, 0.0)))
+
+
+def noise_for(
+    plan: Plan | FunctionPlan, epsilon: float, delta: float, calibration: str = "analytic"
+) -> float:
+    """Std of the noise that the plan's measurements would need for another promise."""
+    m = plan.measurement
+    return m.noise_scale * m.mu() / calibrate.calibrate(epsilon, delta, calibration, m.n_measurements)
+
+
+def preview(
+    planner: Planner, epsilon: float, delta: float | None, design: str, calibration: str, share: float = 1.0
+) -> Preview:
     """From the last plan of this design, with noise for another promise.
 
     `mse`, `max` and `volume` are the same measurements for every promise. For `posterior` those of the last
     plan are taken, which are near the best for a promise near the last: a plan's own leave no more unknown.
+    The noise is `share` of that: where each row stands for several, of which only one can change.
     """
     checks.choice(design, "design", designs.DESIGNS)
     n = len(planner.X) if planner.people is None else planner.people.n_people
@@ -50,26 +90,12 @@ def preview(planner: Planner, epsilon: float, delta: float | None, design: str, 
     plan = planner.last.get(design)
     if plan is None:
         plan = planner.plan(epsilon=epsilon, delta=delta, design=design, calibration=calibration)
-    if design not in planner.linked:
-        planner.linked[design] = _linked(plan)
-    known, covariance, H = planner.linked[design]
-    m = plan.measurement
-    mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=m.n_measurements)
-    scale = m.noise_scale * m.mu() / mu
-    gain = np.linalg.solve(covariance + scale**2 * np.eye(len(covariance)), H.T)
+    of, foreseen = planner.foreseen.get(design, (None, None))
+    if of is not plan or foreseen is None:
+        foreseen = Foreseen.of(plan, plan.X_star)
+        planner.foreseen[design] = plan, foreseen
+    scale = share * noise_for(plan, epsilon, delta, calibration)
+    gain = foreseen.gain(scale)
     released = plan.reconstruction if plan.certificate.unbiased else gain.T
-    variance = known - np.einsum("ij,ji->i", H, gain)
-    return Preview(
-        epsilon,
-        delta,
-        design,
-        frozen(scale * np.linalg.norm(released, axis=1)),
-        frozen(np.sqrt(np.maximum(variance, 0.0))),
-        plan.gp_std,
-    )
-
-
-def _linked(plan: Plan) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Prior variances at X*, the measurements' covariance, and both together: what an error is made of."""
-    found = links(plan.gp, plan.X, [plan.measurement])
-    return diagonal(plan.gp.kernel, plan.X_star), found.covariance, found.at(plan.X_star)
+    noise = frozen(scale * np.linalg.norm(released, axis=1))
+    return Preview(epsilon, delta, design, noise, foreseen.error(gain), plan.gp_std)

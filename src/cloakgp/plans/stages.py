@@ -460,7 +460,7 @@ class Walk:
         stage = self.stage(*limits, mu)
         B = stage.rows() * (stage.window[1] - stage.window[0])
         kept, part = (promise.epsilon, promise.delta), Part(share, promise.most)
-        more: Any = {"part": part, "people": rule.people, "classes": rule.n_curves}
+        more: Any = {"part": part, "people": rule.people, "classes": rule.n_curves, "any_near": True}
         m = to_integers(B, limits, *kept, mu, groups=groups, **more)
         line = self.line(stage, m) if narrow else None
         if not spread_share:

@@ -12,14 +12,13 @@ from cloakgp.plots.learned import learned_settings, plot_learned
 from cloakgp.plots.maps import plot_map, plot_noise_map
 from cloakgp.plots.page import INSECURE, NOT_FOR_RELEASE, darken
 from cloakgp.plots.places import plane
-from cloakgp.plots.predicted import FADED, Predicted
+from cloakgp.plots.predicted import Predicted
 from cloakgp.plots.shown_inputs import some_inputs
 from cloakgp.plots.slices import plot_slices, slices_of
 from cloakgp.plots.stages import plot_stages
-from cloakgp.plots.surface import NEAR_PRIOR, Surface, View, is_unknown, surface_of
+from cloakgp.plots.surface import NEAR_PRIOR, Surface, View, is_unknown, surface_of, will_be_unknown
 
 __all__ = [
-    "FADED",
     "INSECURE",
     "NEAR_PRIOR",
     "NOT_FOR_RELEASE",
@@ -48,4 +47,5 @@ __all__ = [
     "some_inputs",
     "surface_of",
     "title",
+    "will_be_unknown",
 ]

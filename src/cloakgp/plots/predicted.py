@@ -16,11 +16,6 @@ from cloakgp.plans.staged import StagedPlan, StagedRelease
 Predicted = Plan | StagedPlan | Release | StagedRelease
 """What has test points of its own."""
 TWO_SIDED_95 = 1.959964
-FADED = 0.4
-"""Noise std, as a share of the bounds' width, at which a number says nothing: that of a blind guess is less.
-
-For plans, of which nothing else is known. Of a release see :func:`is_unknown`, which goes by all uncertainty.
-"""
 
 
 def expect_one_curve(shown: Any) -> None:

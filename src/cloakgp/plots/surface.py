@@ -12,20 +12,20 @@ be published.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import RegularGridInterpolator
 
+from cloakgp import checks
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.kernels.base import Constant, Kernel, Sum
 from cloakgp.model.outcome import CHANCES, YES_NO
 from cloakgp.plans.functions import FunctionRelease
-from cloakgp.plans.opening import AnyRelease
-from cloakgp.plans.staged import StagedRelease
+from cloakgp.plans.opening import AnyPlan, AnyRelease
+from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots.labels import classes_of, columns_of, numeric_inputs, outcome_of, predicted_words
 from cloakgp.plots.number_words import nice_ticks, tick_words
@@ -90,7 +90,7 @@ class Surface:
     prior_std: FloatArray
     """(m, n) what it would be if nothing were known there but the level that all outcomes share."""
     privacy_share: FloatArray
-    """(m, n) of the variance that is due to privacy, from 0 to 1."""
+    """(m, n) of the variance that is due to privacy, from 0 to 1; NaN if nobody asked for its view."""
     unknown: NDArray[np.bool_]
     """(m, n) where `std` is at least 90 % of `prior_std`: nothing to speak of was learned there."""
     inputs: FloatArray | None
@@ -98,7 +98,7 @@ class Surface:
     held: dict[str, Any]
     """What the other inputs are held at, by name."""
     views: dict[str, View]
-    """The three pictures: prediction, uncertainty, privacy."""
+    """The pictures: prediction, uncertainty, privacy; or those of them that were asked for."""
 
     @property
     def near_prior(self) -> FloatArray:
@@ -110,12 +110,14 @@ def surface_of(
     release: AnyRelease,
     *,
     coordinates: Sequence[str] | None = None,
+    geographic: bool | None = None,
     held: Mapping[str, Any] | None = None,
     units: str = "",
     names: Sequence[str] | None = None,
     output: str | None = None,
     of: Any = None,
     points: int = _POINTS,
+    views: Sequence[str] = VIEWS,
 ) -> Surface:
     """The numbers of a surface over two inputs.
 
@@ -126,6 +128,9 @@ def surface_of(
     coordinates : (str, str), optional
         Names of longitude and latitude, or of any two inputs: across and up. If absent they are recognised by
         their names (lon, long, lng or longitude; lat or latitude; easting and northing), or the first two.
+    geographic : bool, optional
+        Whether the two are longitude and latitude, so that a degree up is drawn as long as it is. If absent,
+        those that are given or recognised are.
     held : mapping of names to values, optional
         Where the other inputs are held; at their medians or first levels if absent.
     units : str
@@ -136,17 +141,23 @@ def surface_of(
         Whose probability is wanted, where outcomes are one of several classes; the first if absent.
     points : int
         Of the grid, along its longer side.
+    views : names out of {"prediction", "uncertainty", "privacy"}
+        Which pictures are wanted. Privacy's share takes longest; without its view it is NaN.
 
     Returns
     -------
     Surface
     """
+    for name in views:
+        checks.choice(name, "views", VIEWS)
     plan = release.plan
     columns = columns_of(plan)
     width = int(plan.shown_inputs.shape[1])
     if names is None:
         names = [f"x{place + 1}" for place in range(width)] if columns is None else columns.names
     axes = plane(names, numeric_inputs(plan), coordinates)
+    if geographic is not None:
+        axes = replace(axes, degrees=geographic, metres=axes.metres and not geographic)
     (west, east), (south, north) = (_range(release, place) for place in (axes.across, axes.up))
     aspect = axes.aspect(south, north)
     n, m = _sizes(points, (east - west, (north - south) * aspect) if aspect else None)
@@ -156,11 +167,14 @@ def surface_of(
     which = _class(release, of)
     found = (*_predicted(release, where, which), prior_std(release, where, which))
     mean, std, prior = (part.reshape(m, n) for part in found)
-    privacy = _privacy(release, middle, axes, (across, up), which)
+    privacy = np.full((m, n), np.nan)
+    if PRIVACY in views:
+        privacy = _privacy(release, middle, axes, (across, up), which)
     words = predicted_words(plan, units, output)
     if which is not None:
         words = f"probability of {release.classes[which]}"  # type: ignore[union-attr]
     unknown = std >= NEAR_PRIOR * prior
+    drawn = _views((mean, std, privacy), unknown, words, units, outcome_of(plan))
     dots = public_inputs(plan)
     shown = None
     if dots is not None:
@@ -180,7 +194,7 @@ def surface_of(
         unknown,
         shown,
         others,
-        _views((mean, std, privacy), unknown, words, units, outcome_of(plan)),
+        {name: view for name, view in drawn.items() if name in views},
     )
 
 
@@ -202,7 +216,7 @@ def prior_std(release: AnyRelease, X: FloatArray, which: int | None = None) -> F
     The level is soon known, and says nothing of one place rather than of another; so it does not count.
     """
     if not isinstance(release, StagedRelease):
-        return np.sqrt(_varying(release.plan.gp.kernel, X))
+        return prior_std_of_plan(release.plan, X)
     learned = release.learned
     if isinstance(learned, ClassLearned):
         learned = learned.each[which or 0]
@@ -215,6 +229,20 @@ def prior_std(release: AnyRelease, X: FloatArray, which: int | None = None) -> F
     return np.asarray(np.sqrt(learned.weights @ (variances + apart**2)))
 
 
+def prior_std_of_plan(plan: AnyPlan, X: FloatArray) -> FloatArray:
+    """(n,) the same before a release: of the one model with the covariances of all that may be learned."""
+    varying = _varying(plan.gp.kernel, X)
+    link = plan.rule.link if isinstance(plan, StagedPlan) else None
+    if link is None:
+        return np.sqrt(varying)
+    return np.sqrt(link.moments(np.zeros(len(X)), varying, plan.gp.noise)[1])
+
+
+def will_be_unknown(plan: AnyPlan, X: FloatArray, expected_error: FloatArray) -> NDArray[np.bool_]:
+    """(n,) whether nothing to speak of will be learned at X, where a plan expects this error."""
+    return np.asarray(expected_error >= NEAR_PRIOR * prior_std_of_plan(plan, X))
+
+
 def _varying(kernel: Kernel, X: FloatArray) -> FloatArray:
     """(n,) prior variance, without that of a constant."""
     parts = kernel.kernels if isinstance(kernel, Sum) else (kernel,)
@@ -222,9 +250,12 @@ def _varying(kernel: Kernel, X: FloatArray) -> FloatArray:
     return np.asarray(np.sum([np.asarray(part.diag(X), dtype=np.float64) for part in differ], axis=0))
 
 
-def is_unknown(release: AnyRelease, X: FloatArray) -> NDArray[np.bool_]:
-    """(n,) whether nothing to speak of was learned at X: the total std is about the prior's."""
-    which = _class(release, None)
+def is_unknown(release: AnyRelease, X: FloatArray, of: Any = None) -> NDArray[np.bool_]:
+    """(n,) whether nothing to speak of was learned at X: the total std is about the prior's.
+
+    Of several classes, of one of them; the first if absent.
+    """
+    which = _class(release, of)
     return np.asarray(_predicted(release, X, which)[1] >= NEAR_PRIOR * prior_std(release, X, which))
 
 
@@ -254,6 +285,8 @@ def _privacy(
     which: int | None,
 ) -> FloatArray:
     """(m, n) privacy's share of the variance."""
+    from scipy.interpolate import RegularGridInterpolator
+
     across, up = sides
     if _hides_gp(release):
         return np.ones((len(up), len(across)))

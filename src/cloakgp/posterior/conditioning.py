@@ -164,10 +164,14 @@ class Posterior:
                 variance[rows] = self._variance(X[rows], link)
         return moved, variance
 
+    def known_variance(self, X: FloatArray) -> FloatArray:
+        """(n,) variance of f at `X` if y itself were known."""
+        return self._links.known_variance(X)
+
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes."""
         X = as_points(X, "X", self.n_columns, self.columns)
-        known, given = self._links.known_variance(X), self._moments(X, variances=True)[1]
+        known, given = self.known_variance(X), self._moments(X, variances=True)[1]
         observation = np.full(len(X), self._observation_variance(X, include_noise))
         return Uncertainty(
             privacy=np.sqrt(np.maximum(given - known, 0.0)),

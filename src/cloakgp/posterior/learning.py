@@ -10,9 +10,9 @@ become a posterior, and predictions a mixture over those that hold its weight.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -28,13 +28,18 @@ from cloakgp.model.windows import RowMeans
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
+from cloakgp.progress import Progress
+from cloakgp.rows.chunks import one_by_one
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import as_points
 from cloakgp.rows.merging import Inputs
 
+T = TypeVar("T")
 _KEPT = 10  # settings that predictions are made with
 _SHOWN = 12  # lines of a table
 _HALVINGS = 60  # of an interval, for a quantile: to the last bits
+_MANY = 1000  # points from which on threads are worth their while
+_REMEMBERED = 2**22  # means at the points that were asked for last
 _ROUNDS = 2  # of points drawn anew about the best, where there are several lengthscales
 
 
@@ -67,24 +72,45 @@ class Learned:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
         X = self._points(X)
         if not (return_std or return_cov):
-            return self._mixed([posterior.predict(X) for posterior in self.posteriors])[0]
+            return self._mixed(self._each(lambda posterior: posterior.predict(X)))[0]
         extra = self._observation(include_noise)
-        found = [
-            posterior.predict(X, return_std=return_std, return_cov=return_cov)
-            for posterior in self.posteriors
-        ]
-        mean, apart = self._mixed([one for one, _ in found])
         if return_std:
-            variances = np.array([std**2 for _, std in found])
-            return mean, np.sqrt(self.weights @ (variances + apart**2) + extra)
+            means, stds = self._means_and_stds(X)
+            mean, apart = self._mixed(means)
+            return mean, np.sqrt(self.weights @ (stds**2 + apart**2) + extra)
+        found = self._each(lambda posterior: posterior.predict(X, return_cov=True))
+        mean, apart = self._mixed([one for one, _ in found])
         covariance = np.einsum("s,sij->ij", self.weights, np.array([cov for _, cov in found]))
         covariance += np.einsum("s,si,sj->ij", self.weights, apart, apart)
         return mean, covariance + extra * np.eye(len(mean))
 
+    def _each(self, ask: Callable[[Posterior], T], points: int = 0) -> list[T]:
+        """What each model says; they may be many, and each takes a while when it is first asked.
+
+        Of as many `points` as are worth it, on all processors.
+        """
+        found = []
+        with Progress("models", len(self.posteriors)) as progress:
+            for answer in one_by_one(ask, self.posteriors) if points >= _MANY else map(ask, self.posteriors):
+                found.append(answer)
+                progress.advance()
+        return found
+
+    def _means_and_stds(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(S, n) of each model at X. The last are kept: who wants a std wants an interval, too."""
+        last = self.__dict__.get("_last")
+        if last is not None and np.array_equal(last[0], X):
+            return last[1], last[2]
+        found = self._each(lambda posterior: posterior.predict(X, return_std=True), len(X))
+        means, stds = (checks.frozen(np.array(each)) for each in zip(*found, strict=True))
+        if means.size <= _REMEMBERED:
+            self.__dict__["_last"] = X.copy(), means, stds
+        return means, stds
+
     def _points(self, X: Any) -> FloatArray:
         return as_points(X, "X", self.posteriors[0].n_columns, self.columns)
 
-    def _mixed(self, means: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    def _mixed(self, means: Sequence[FloatArray] | FloatArray) -> tuple[FloatArray, FloatArray]:
         """The mixture's mean, and how far each model's is from it."""
         mean: FloatArray = self.weights @ np.array(means)
         return mean, np.array(means) - mean
@@ -96,18 +122,15 @@ class Learned:
 
     def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
         """(n, 2) within which f lies at `X`, with this probability: quantiles of the mixture."""
-        extra, X = self._observation(include_noise), self._points(X)
-        found = [posterior.predict(X, return_std=True) for posterior in self.posteriors]
-        means, stds = (np.array(each) for each in zip(*found, strict=True))
+        extra = self._observation(include_noise)
+        means, stds = self._means_and_stds(self._points(X))
         return mixture_quantiles(self.weights, means, np.sqrt(stds**2 + extra), check_level(level)).T
 
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes; not knowing the model counts as due to privacy."""
         X = self._points(X)
         given = self.predict(X, return_std=True)[1] ** 2
-        known = np.array(
-            [posterior.uncertainty(X, include_noise=False).gp ** 2 for posterior in self.posteriors]
-        )
+        known = np.array(self._each(lambda posterior: posterior.known_variance(X)))
         gp = np.minimum(self.weights @ known, given)
         observation = np.full(len(given), self._observation(include_noise))
         return Uncertainty(

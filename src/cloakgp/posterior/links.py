@@ -7,6 +7,7 @@ these sums: Cov(f(x), B y) and B K B'. Public, like all that is not y.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
-from cloakgp.model.build import smoother_for, sparse_model
-from cloakgp.model.inducing import SparseGP, SparseRows
+from cloakgp.model.build import smoother_for
+from cloakgp.model.inducing import Features, SparseGP, SparseRows, information
 from cloakgp.rows.merging import Inputs, take
 
 if TYPE_CHECKING:
@@ -107,19 +108,26 @@ class SparseLinks:
     """phi(x)' H' with H = B phi', and H H' + B D B'."""
 
     def __init__(self, gp: GP, inputs: Inputs, B: FloatArray) -> None:
-        self._gp, self._inputs = gp, inputs
-        model = sparse_model(gp, inputs, inputs.X[:1])
-        self._features = model.features
-        self.width = len(model.features.Z)
-        self._H, own = SparseRows(model, inputs).measured(B)
-        self.covariance: FloatArray = self._H @ self._H.T + own
+        self._features, self._approximation = Features(gp.kernel, np.asarray(gp.inducing)), gp.approximation
+        self._inputs, self.width = inputs, len(self._features.used)
+        untold = np.zeros((len(self._features.W),) * 2)  # what X tells is summed up when it is asked for
+        model = SparseGP(self._features, self._approximation, untold, inputs.X[:1])
+        rows = SparseRows(model, inputs)
+        rows.keep = False  # each is looked at once
+        H, own = rows.measured(B)
+        self._weights: FloatArray = (H @ self._features.factor.A).T  # phi(x)' H' is k(x, Z) times this
+        self.covariance: FloatArray = H @ H.T + own
+
+    @cached_property
+    def _information(self) -> FloatArray:
+        return information(self._features, self._approximation, self._inputs)
 
     def at(self, X: FloatArray) -> FloatArray:
-        link: FloatArray = self._features.at(X).T @ self._H.T
-        return link
+        return np.asarray(self._features.kernel_rows(X) @ self._weights)
 
     def known_variance(self, X: FloatArray) -> FloatArray:
-        variance: FloatArray = sparse_model(self._gp, self._inputs, X).posterior_variance
+        model = SparseGP(self._features, self._approximation, self._information, X)
+        variance: FloatArray = model.posterior_variance
         return variance
 
 
@@ -130,14 +138,14 @@ class FactoredLinks:
         first = measurements[0]
         self._features, self._approximation = first.recipe.features, gp.approximation
         self._information = first.information
-        self.width = len(self._features.Z)
+        self.width = len(self._features.used)
         R = np.vstack([m.recipe.reduced_to(self._features) for m in measurements])
-        self._H: FloatArray = R @ self._information
-        self.covariance: FloatArray = self._H @ self._H.T + self._H @ R.T
+        H = R @ self._information
+        self._weights: FloatArray = (H @ self._features.factor.A).T
+        self.covariance: FloatArray = H @ H.T + H @ R.T
 
     def at(self, X: FloatArray) -> FloatArray:
-        link: FloatArray = self._features.at(X).T @ self._H.T
-        return link
+        return np.asarray(self._features.kernel_rows(X) @ self._weights)
 
     def known_variance(self, X: FloatArray) -> FloatArray:
         model = SparseGP(self._features, self._approximation, self._information, X)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -20,6 +20,7 @@ from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Known, Setting
 from cloakgp.posterior.linking import Linked
 from cloakgp.posterior.resampling import about_the_best
 from cloakgp.posterior.support import Support
+from cloakgp.rows.chunks import in_threads
 
 _KEPT = 128  # settings that predictions are made with, at most
 _WEIGHT = 0.99  # that they hold together
@@ -29,6 +30,7 @@ _MANY = 192  # numbers, beyond which only directions that tell of f are looked a
 _FAINT = 1e-3  # of the noise variance: directions with less signal tell nothing
 _BROAD = 16  # settings that stand for all that might be
 _ENTRIES = 2**21  # of a stack of matrices
+_LARGE = 200  # support points from which on threads are worth their while
 _SETTLED = 1e-8  # of the prior's width: readings are linearised again until f moves no further
 _PATIENCE = 40  # times that they are, at most
 _ON_THE_WAY = 8  # the same where models are still weighed
@@ -303,41 +305,52 @@ class Mixture:
         self, data: Stacked, settings: Sequence[Candidate], spreads: Sequence[SpreadReading]
     ) -> FloatArray:
         """Log density of the readings under each setting."""
+        groups = _by_shape(settings)
+        each = partial(self._evidence_of_shape, data, settings, spreads)
+        together = in_threads if len(self.support.Z) >= _LARGE else map
         found = np.empty(len(settings))
-        most = max(1, _ENTRIES // data.G.shape[0] ** 2)
-        for members in _by_shape(settings):
-            k = self._inner(settings[members[0]])
-            A = data.G @ k
-            AG = A @ data.G.T
-            at_rows = self.support.at_looked(A) if spreads else None
-            left_out = self.support.left_out(settings[members[0]], k)
-            for some in (members[i : i + most] for i in range(0, len(members), most)):
-                signal, level, noise = (
-                    np.array([getattr(settings[i], name) for i in some])[:, None, None]
-                    for name in ("signal", "level", "noise")
-                )
-                D = signal * AG + level * np.outer(data.total, data.total) + data.rest
-                D += noise * data.own + signal * left_out * data.blurred
-                if at_rows is None:
-                    right = np.broadcast_to(data.z[:, None], (len(some), len(data.z), 1))
-                else:
-                    H = signal * at_rows + level * data.total[:, None]
-                    z = np.broadcast_to(data.z[:, None], (len(some), len(data.z), 1))
-                    right = np.concatenate([z, H], axis=2)
-                L = _factors(D)
-                W = np.linalg.solve(L, right)
-                sizes = np.log(np.einsum("sii->si", L)).sum(axis=1)
-                score = -np.einsum("sq,sq->s", W[:, :, 0], W[:, :, 0]) / 2 - sizes
-                if at_rows is not None:
-                    mean = np.einsum("sqn,sq->sn", W[:, :, 1:], W[:, :, 0])
-                    variance = signal[:, 0] + level[:, 0] - np.einsum("sqn,sqn->sn", W[:, :, 1:], W[:, :, 1:])
-                    for spread in spreads:
-                        score = score + self._spread_evidence(
-                            spread, mean, np.maximum(variance, 0.0), noise[:, 0]
-                        )
-                found[some] = score
+        for members, scores in zip(groups, together(each, groups), strict=True):
+            found[members] = scores
         found[~np.isfinite(found)] = -np.inf
         return found
+
+    def _evidence_of_shape(
+        self,
+        data: Stacked,
+        settings: Sequence[Candidate],
+        spreads: Sequence[SpreadReading],
+        members: list[int],
+    ) -> FloatArray:
+        """The same of those settings, all of one shape."""
+        found, most = [], max(1, _ENTRIES // data.G.shape[0] ** 2)
+        k = self._inner(settings[members[0]])
+        A = data.G @ k
+        AG = A @ data.G.T
+        at_rows = self.support.at_looked(A) if spreads else None
+        left_out = self.support.left_out(settings[members[0]], k)
+        for some in (members[i : i + most] for i in range(0, len(members), most)):
+            signal, level, noise = (
+                np.array([getattr(settings[i], name) for i in some])[:, None, None]
+                for name in ("signal", "level", "noise")
+            )
+            D = signal * AG + level * np.outer(data.total, data.total) + data.rest
+            D += noise * data.own + signal * left_out * data.blurred
+            right = np.broadcast_to(data.z[:, None], (len(some), len(data.z), 1))
+            if at_rows is not None:
+                right = np.concatenate([right, signal * at_rows + level * data.total[:, None]], axis=2)
+            L = _factors(D)
+            W = np.stack([_lower_solve(*pair) for pair in zip(L, right, strict=True)])
+            sizes = np.log(np.einsum("sii->si", L)).sum(axis=1)
+            score = -np.einsum("sq,sq->s", W[:, :, 0], W[:, :, 0]) / 2 - sizes
+            if at_rows is not None:
+                mean = np.einsum("sqn,sq->sn", W[:, :, 1:], W[:, :, 0])
+                variance = signal[:, 0] + level[:, 0] - np.einsum("sqn,sqn->sn", W[:, :, 1:], W[:, :, 1:])
+                for spread in spreads:
+                    score = score + self._spread_evidence(
+                        spread, mean, np.maximum(variance, 0.0), noise[:, 0]
+                    )
+            found.append(score)
+        return np.concatenate(found)
 
     def _spread_evidence(
         self, spread: SpreadReading, mean: FloatArray, variance: FloatArray, noise: FloatArray | float = 0.0

@@ -76,8 +76,7 @@ class LinkedLearned(Learned):
     def _laws(self, X: Any) -> Laws:
         """What is known of f at each of X."""
         X = self._points(X)
-        found = [posterior.predict(X, return_std=True) for posterior in self.posteriors]
-        means, stds = (np.array(each) for each in zip(*found, strict=True))
+        means, stds = self._means_and_stds(X)
         priors = np.array([np.asarray(one.gp.kernel.diag(X), dtype=np.float64) for one in self.posteriors])
         return Laws(self.link, self.weights, means - self.link.middle, stds**2, priors)
 

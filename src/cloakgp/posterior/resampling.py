@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import ndtri
 
 from cloakgp.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Setting
+from cloakgp.model.sobol import sobol
 
 _DRAWN = 2**7  # points in each round
 
@@ -21,8 +23,6 @@ def about_the_best(
     round_: int,
 ) -> tuple[list[Setting], FloatArray]:
     """More settings where the weight is, by a normal law about it, and what corrects for its density."""
-    from scipy.stats import multivariate_normal, norm, qmc
-
     family = settings[int(np.argmax(total))].family
     own = np.array([setting.family == family for setting in settings])
     logs = np.array([_logs(setting) for setting in settings])[own]
@@ -33,21 +33,24 @@ def about_the_best(
     ends = prior.ends(len(spans))
     free = ends[:, 1] > ends[:, 0]
     least = np.diag(((ends[:, 1] - ends[:, 0]) / 12) ** 2)  # of one point: not a spread of 0
-    law = multivariate_normal(centre[free], (spread + least)[np.ix_(free, free)])
-    unit = qmc.Sobol(int(free.sum()), scramble=False).random(_DRAWN * (round_ + 1))[_DRAWN * round_ :]
-    normals = norm.ppf(np.clip(unit + 0.5 / len(unit), 1e-6, 1 - 1e-6))
+    factor = np.linalg.cholesky((spread + least)[np.ix_(free, free)])
+    unit = sobol(int(free.sum()), _DRAWN * (round_ + 1))[_DRAWN * round_ :]
+    normals = ndtri(np.clip(unit + 0.5 / len(unit), 1e-6, 1 - 1e-6))
     drawn = np.tile(centre, (len(normals), 1))
-    drawn[:, free] += normals @ np.linalg.cholesky(law.cov).T
+    drawn[:, free] += normals @ factor.T
     ratios = np.zeros(len(ends) - len(spans) - 2)
     offset = np.concatenate([np.log(np.where(spans > 0, spans, 1.0)), ratios, [np.log(width)] * 2])
     inside = (drawn - offset >= ends[:, 0]) & (drawn - offset <= ends[:, 1])
-    drawn = drawn[np.all(inside[:, free], axis=1)]
+    kept = np.all(inside[:, free], axis=1)
+    drawn, normals = drawn[kept], normals[kept]
     if not len(drawn):
         return [], np.empty(0)
     uniform = -np.log((ends[:, 1] - ends[:, 0])[free]).sum()
     given = np.where(spans > 0, spans, 1.0), width, prior.categories, prior.seasons
     more = [Setting.of(family, np.exp(row - offset), *given) for row in drawn]
-    density: FloatArray = np.atleast_1d(uniform - law.logpdf(drawn[:, free]))
+    # The normal law's log density, at the points that were drawn by it.
+    law = -((normals**2).sum(axis=1) + len(factor) * np.log(2 * np.pi)) / 2 - np.log(np.diag(factor)).sum()
+    density: FloatArray = uniform - law
     return more, density
 
 

@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cloakgp.checks import FloatArray, frozen
-from cloakgp.model.hyperprior import Candidate
+from cloakgp.kernels import EQ, Matern32, Matern52
+from cloakgp.model.hyperprior import Candidate, Setting
 from cloakgp.model.inducing import choose_inducing
 from cloakgp.model.smoothers import diagonal
 
@@ -90,7 +92,20 @@ class Support:
 
     def inner(self, setting: Candidate) -> FloatArray:
         """(m, m) the setting's smooth part with variance 1, among the support points."""
-        return np.asarray(setting.shape(self.Z), dtype=np.float64)
+        shape = setting.shape
+        if isinstance(shape, (EQ, Matern32, Matern52)) and shape.active_dims is None:
+            gaps, places = self._gaps
+            with np.errstate(all="ignore"):  # far apart: simply 0
+                return np.asarray(shape.of_gaps(gaps)[places], dtype=np.float64)
+        return np.asarray(shape(self.Z), dtype=np.float64)
+
+    @cached_property
+    def _gaps(self) -> tuple[FloatArray, NDArray[np.intp]]:
+        """Differences of any two support points, by column; and which of them each entry is of."""
+        first, second = np.tril_indices(len(self.Z))
+        places = np.empty((len(self.Z),) * 2, dtype=np.intp)
+        places[first, second] = places[second, first] = np.arange(len(first))
+        return (self.Z[first] - self.Z[second]).T.copy(), places
 
     def exactly(self, setting: Candidate) -> FloatArray:
         """(m + P, m + P) the same among support and test points, by the setting's own kernel."""
@@ -110,9 +125,16 @@ class Support:
         """What the interpolation leaves out of a smooth part with variance 1, on average over the inputs."""
         if self.P is None:
             return 0.0
+        X, products = self._few
+        variance = 1.0 if isinstance(setting, Setting) else float(diagonal(setting.shape, X).mean())
+        return max(variance - float(np.vdot(products, inner)), 0.0)
+
+    @cached_property
+    def _few(self) -> tuple[FloatArray, FloatArray]:
+        """Some of the inputs, and the mean over them of the products of their interpolation's weights."""
+        assert self.P is not None
         few = self.looked_at[::4]
-        some, variance = self.P[few], diagonal(setting.shape, self.X[few]).mean()
-        return max(float(variance - np.einsum("ij,ij->", some @ inner, some) / len(some)), 0.0)
+        return self.X[few], self.P[few].T @ self.P[few] / len(few)
 
     def at_looked(self, A: FloatArray) -> FloatArray:
         """From columns for support points to columns for the inputs that stand for all."""

@@ -17,14 +17,15 @@ from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.whole_rows import RowSums
 from cloakgp.private.outcomes import PrivateColumn, column, kept, numeric
 from cloakgp.rows.chunks import chunks, is_dask
-from cloakgp.rows.file_cells import read_ids
+from cloakgp.rows.dates import days_of
+from cloakgp.rows.file_cells import read_ids, read_texts
 from cloakgp.rows.grid import Axis, Grid
 from cloakgp.rows.people import as_people
 
 EXPECTED_ROWS = (
     "X, y and people must be as the plan says: X a table with the grid's columns, or an array with as many, "
-    "of numbers for ranges and the grid's own levels; y one outcome per row; and ids of people, if it is for "
-    "them, and only then, none of them missing. Nothing was spent."
+    "of numbers or dates for ranges and the grid's own levels; y one outcome per row; and ids of people, if "
+    "it is for them, and only then, none of them missing. Nothing was spent."
 )
 INCOMPLETE_ROWS = (
     "X and y must be complete: something is missing, infinite, or a level unknown to the grid. Do not drop "
@@ -82,9 +83,17 @@ def _expect(fine: bool) -> None:
 
 def _columns_of(grid: Grid, X: Any) -> list[Any]:
     if isinstance(X, Mapping) or hasattr(X, "columns"):
-        return [column(X[axis.name], axis.has_texts) for axis in grid.axes]
+        return [
+            _days(X[axis.name]) if axis.origin else column(X[axis.name], axis.has_texts) for axis in grid.axes
+        ]
     array = column(X).reshape(len(X), -1)
     return [array[:, place] for place in range(array.shape[1]) if array.shape[1] == len(grid.axes)]
+
+
+def _days(values: Any) -> Any:
+    """Dates in days; what is no date is missing. Numbers are days already."""
+    own = read_texts(*values.source) if isinstance(values, PrivateColumn) else column(values)
+    return own if own.dtype.kind in "biuf" else days_of(own)
 
 
 def _cells_of(grid: Grid, columns: list[Any], rows: slice) -> tuple[Cells, NDArray[np.bool_]]:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError
@@ -76,6 +75,8 @@ def _owned(cells: Cells, people: People | None) -> Cells:
 
 
 def _filled(X: Any, centres: FloatArray, levels: list[int], *, drop: bool) -> Cells:
+    from scipy.spatial import cKDTree
+
     spans = np.ptp(centres, axis=0)
     spans = np.where(spans > 0, spans, 1.0)
     codes = {column: np.unique(centres[:, column]) for column in levels}

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import copy_context
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -27,6 +28,7 @@ CHUNK = 2**16
 STEP = 2**9
 """Rows of a task that are worked on at once: what is made of them stays in the processor's cache."""
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 
@@ -61,9 +63,30 @@ def spread_evenly(X: Any, n: int) -> NDArray[np.float64]:
     return np.asarray(X[evenly(len(X), n)], dtype=np.float64)
 
 
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4
+
+
+def in_threads(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
+    """function(item) for every item, in order: the same to the last bit, as each has one BLAS thread."""
+    return list(one_by_one(function, items))
+
+
+def one_by_one(function: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
+    """The same, handed over as they come; nothing is done before the first is asked for."""
+    pool = ThreadPoolExecutor(max(1, min(_cores(), len(items))))
+    try:
+        with one_blas_thread():
+            # Each in a copy of this context, or numpy's warnings would be on again.
+            for task in [pool.submit(copy_context().run, function, item) for item in items]:
+                yield task.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
 def sweep_threads(function: Callable[..., T], sources: tuple[Any, ...], label: str) -> Iterator[T]:
     tasks = chunks(n_rows(sources))
-    workers = min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4, len(tasks))
+    workers = min(_cores(), len(tasks))
 
     def work(rows: slice) -> T:
         # In one layout, since BLAS may add in another order for another.

@@ -280,7 +280,7 @@ def _coded(column: Column, cells: Cells, name: str, new_levels: bool) -> FloatAr
 def _days(column: Column, values: NDArray[Any], name: str) -> FloatArray:
     """Moments as days since the column's origin."""
     if values.dtype.kind == "O":
-        moments = [None if one is None else _moment(one) for one in values.tolist()]
+        moments = [None if one is None else moment(one) for one in values.tolist()]
         zones = {moment.tzinfo is None for moment in moments if moment is not None}
         if len(zones) > 1:
             raise ArgumentError(
@@ -304,7 +304,7 @@ def _days(column: Column, values: NDArray[Any], name: str) -> FloatArray:
     return days
 
 
-def _moment(value: Any) -> datetime | None:
+def moment(value: Any) -> datetime | None:
     """A date or time, also as text in ISO's form."""
     if isinstance(value, datetime):
         return value
@@ -319,7 +319,7 @@ def _moment(value: Any) -> datetime | None:
 
 
 def _is_moment(value: Any) -> bool:
-    return _moment(value) is not None
+    return moment(value) is not None
 
 
 def _decoded(column: Column, values: FloatArray) -> NDArray[Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -17,12 +17,16 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
-from cloakgp.rows.columns import Column, Columns
+from cloakgp.rows.columns import DATE, LEVEL, NUMBER, ORIGIN, Column, Columns
+from cloakgp.rows.dates import day_of
 from cloakgp.rows.frames import Table, read
 
 MOST_CELLS = 100_000
 _CELLS = 40
-_REMEDY = 'Give a range as (low, high), or levels as a list, such as {"age": (0, 90), "sex": ["f", "m"]}.'
+_REMEDY = (
+    "Give a range as (low, high), of numbers or dates, or levels as a list, such as "
+    '{"age": (0, 90), "sex": ["f", "m"]}.'
+)
 _LONGEST_NAME = 200
 
 
@@ -35,11 +39,18 @@ class Axis:
     high: float = 0.0
     cells: int = 0
     levels: tuple[Any, ...] = ()
+    origin: str = ""
+    """Of a range of dates: the day that they are counted from, in days."""
 
     @property
     def category(self) -> bool:
         """Whether it has levels instead of a range."""
         return bool(self.levels)
+
+    @property
+    def kind(self) -> str:
+        """Of its column."""
+        return LEVEL if self.levels else DATE if self.origin else NUMBER
 
     @property
     def has_texts(self) -> bool:
@@ -71,9 +82,9 @@ class Grid:
     Parameters
     ----------
     box : mapping of names to ranges or levels
-        A tuple of two numbers is a range, a list holds the levels of a category (texts or whole numbers).
-        Both from public knowledge: taken from the data, they would tell of it. Values outside of a range
-        count as at its edge.
+        A tuple of two numbers, or of two dates, such as ``("2024-01-01", "2024-12-31")``, is a range; a list
+        holds the levels of a category (texts or whole numbers). All from public knowledge: from the data,
+        they would tell of it. Values outside of a range count as at its edge.
     cells : int, or mapping of names to int
         How many cells each range is cut into; 40 if absent. What the outcome does within a cell counts as
         noise.
@@ -132,9 +143,15 @@ class Grid:
     @cached_property
     def columns(self) -> Columns:
         """The inputs as columns of a table."""
-        kinds = (("level", axis.levels) if axis.category else ("number", ()) for axis in self.axes)
-        pairs = zip(self.names, kinds, strict=True)
-        return Columns(tuple(Column(name, kind, levels) for name, (kind, levels) in pairs))
+        return Columns(tuple(Column(axis.name, axis.kind, axis.levels, axis.origin) for axis in self.axes))
+
+    def ends(self, axis: Axis) -> tuple[Any, Any]:
+        """The two ends of a range: numbers, or dates as texts."""
+        if not axis.origin:
+            return axis.low, axis.high
+        shown = Columns((Column(axis.name, DATE, origin=axis.origin),)).shown([[axis.low], [axis.high]])
+        first, last = (str(one).removesuffix("T00:00:00.000000") for one in shown[axis.name])
+        return first, last
 
     @property
     def category_columns(self) -> tuple[int, ...]:
@@ -191,6 +208,7 @@ class Grid:
             {"name": axis.name, "levels": list(axis.levels)}
             if axis.category
             else {"name": axis.name, "low": axis.low, "high": axis.high, "cells": axis.cells}
+            | ({"origin": axis.origin} if axis.origin else {})
             for axis in self.axes
         ]
 
@@ -203,7 +221,10 @@ class Grid:
         }
         if len(box) != len(words):
             raise ArgumentError("box", "must name each input once")
-        return cls(box, {one["name"]: one["cells"] for one in words if "levels" not in one})
+        grid = cls(box, {one["name"]: one["cells"] for one in words if "levels" not in one})
+        origins = [one.get("origin", "") for one in words]
+        grid.axes = tuple(replace(axis, origin=day) for axis, day in zip(grid.axes, origins, strict=True))
+        return grid
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Grid) and self.axes == other.axes
@@ -212,7 +233,7 @@ class Grid:
         return hash(self.axes)
 
     def __repr__(self) -> str:
-        box = {a.name: list(a.levels) if a.category else (a.low, a.high) for a in self.axes}
+        box = {a.name: list(a.levels) if a.category else self.ends(a) for a in self.axes}
         cells = {axis.name: axis.cells for axis in self.axes if not axis.category}
         return f"Grid({box!r}, cells={cells!r})"
 
@@ -238,6 +259,9 @@ def _axis(name: Any, extent: Any, cells: Any) -> Axis:
             )
         return Axis(name, cells=len(extent), levels=tuple(extent))
     good = isinstance(extent, tuple) and len(extent) == 2
+    days = [day_of(end) for end in extent] if good else []
+    if days and None not in days:
+        return replace(_axis(name, tuple(days), cells), origin=ORIGIN)
     good = good and all(isinstance(end, Real) and math.isfinite(end) for end in extent)
     if not good or not 0 < float(extent[1]) - float(extent[0]) < math.inf:
         raise ArgumentError(

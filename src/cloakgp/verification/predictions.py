@@ -18,7 +18,7 @@ from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import largest_bias, offset
 from cloakgp.posterior.links import links
-from cloakgp.rows.merging import Groups, Inputs, distinct, take
+from cloakgp.rows.merging import Groups, distinct, take
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason
 
@@ -110,7 +110,11 @@ def check_function(plan: FunctionPlan) -> tuple[list[str], list[str]]:
     if plan.X is None:
         hidden = "the function's values: X is withheld, so only the custodian can; a signature vouches"
         return ["the function's shape, from the model and its points"], [hidden]
-    smoother = smoother_for(plan.gp, Inputs(plan.X, plan.gp.noise, None), plan.points)
+    m, noise = plan.measurement, plan.gp.noise
+    # Older files have a column for each row, equal or not.
+    merged = m.groups is not None
+    reasons.refuse(merged and not _same_labels(m.groups, distinct(plan.X, noise).groups), Reason.LABELS)
+    smoother = smoother_for(plan.gp, take(plan.X, noise, m.groups), plan.points)
     _check_bias(plan, largest_bias(plan.gp, smoother, plan.measurement, plan.weights(plan.points)))
     _check_jitter(plan.certificate.jitter, smoother)
     reasons.refuse(not np.array_equal(plan.midpoint_measurements, plan.measurement.midpoint), Reason.CENTRE)

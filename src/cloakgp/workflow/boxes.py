@@ -17,7 +17,7 @@ from cloakgp.workflow import points, tables
 
 def make_grid(
     inputs: Sequence[str],
-    ranges: Mapping[str, tuple[float, float]],
+    ranges: Mapping[str, tuple[Any, Any]],
     levels: Mapping[str, Sequence[str]],
     cells: int | Mapping[str, int] | None = None,
 ) -> Grid:
@@ -66,7 +66,7 @@ def from_file(path: str, grid: Grid, limit: int | None = None) -> FloatArray:
     tables.check_columns(path, list(grid.names))
     table: dict[str, Any] = {}
     for axis in grid.axes:
-        if axis.has_texts:
+        if axis.has_texts or axis.origin:
             table[axis.name] = read_texts(path, axis.name)
         else:
             table[axis.name] = tables.read_columns(path, [axis.name])[:, 0]
@@ -75,12 +75,8 @@ def from_file(path: str, grid: Grid, limit: int | None = None) -> FloatArray:
     return found
 
 
-def columns(grid: Grid, X: FloatArray) -> dict[str, Any]:
-    """Points by the names of their columns, levels as they are called."""
-    found: dict[str, Any] = {}
-    for axis, column in zip(grid.axes, X.T, strict=True):
-        found[axis.name] = [axis.levels[int(code)] for code in column] if axis.category else column
-    return found
+def _shown(end: Any) -> str:
+    return end if isinstance(end, str) else f"{end:g}"
 
 
 def range_words(grid: Grid) -> list[str]:
@@ -88,6 +84,6 @@ def range_words(grid: Grid) -> list[str]:
     return [
         f"{axis.name}: {', '.join(map(str, axis.levels))}"
         if axis.category
-        else f"{axis.name}: {axis.low:g} to {axis.high:g} in {axis.cells} cells"
+        else f"{axis.name}: {' to '.join(map(_shown, grid.ends(axis)))} in {axis.cells} cells"
         for axis in grid.axes
     ]

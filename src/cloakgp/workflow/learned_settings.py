@@ -81,6 +81,11 @@ class LearnedSettings:
         )
 
     @property
+    def in_stages(self) -> bool:
+        """Whether the release is one in stages: always."""
+        return True
+
+    @property
     def may_stream(self) -> bool:
         """Whether the inputs may be read a chunk at a time."""
         return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cloakgp.model.outcome import CLASSES, COUNT, REAL, YES_NO
+from cloakgp.model.outcome import CHANCES, CLASSES, COUNT, REAL, YES_NO
 from cloakgp.plans.opening import AnyPlan, AnyRelease
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 
@@ -29,6 +29,14 @@ def outcome_words(outcome: str, classes: Sequence[Any] = ()) -> list[tuple[str, 
     if classes and outcome == YES_NO:
         named = f"; {classes[1]!r} is yes, and {classes[0]!r} is no"
     return [("outcomes are", _WORDS[outcome] + named)]
+
+
+def noise_words(outcome: str, noise: Any) -> list[tuple[str, str]]:
+    """(name, value) of a known model's scatter; nothing where it follows from the probability."""
+    if outcome in CHANCES:
+        return []
+    of_rate = " times the rate" if outcome == COUNT else ""
+    return [("observation noise", f"variance {1.0 if noise is None else noise:.6g}{of_rate}")]
 
 
 def unit_words(outcome: str, output: str) -> str:

@@ -28,7 +28,6 @@ from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.learned_settings import AnySettings, settings_from
 from cloakgp.workflow.outcomes import bounds_of
 from cloakgp.workflow.row_settings import RowSettings
-from cloakgp.workflow.settings import Settings
 
 FORMAT, SCHEMA = "cloakgp-plan", 1
 _KEYS = {"format", "schema", "settings", "data", "plan", "certificate", "sha256"}
@@ -144,7 +143,7 @@ class PlanFile:
         try:
             settings = settings_from(body["settings"])
             data, plan, promised = body["data"], body["plan"], body["certificate"]
-            of_its_kind = certificate if isinstance(settings, Settings) else staged_certificate
+            of_its_kind = staged_certificate if settings.in_stages else certificate
             known = not isinstance(settings, RowSettings) and settings.people is not None
             of_people = {"people_sha256"} if known else set()
             expected = ({"rows", "sha256"} | of_people, {"sha256"}, set(of_its_kind.FIELDS))
@@ -184,8 +183,7 @@ class PlanFile:
         if plan.digest == self.plan_sha256:
             return None
         fresh = plan.certificate.to_dict()
-        learned = not isinstance(self.settings, Settings)
-        exact, about = (_STAGES, "mu") if learned else (_SHAPE, "objective")
+        exact, about = (_STAGES, "mu") if self.settings.in_stages else (_SHAPE, "objective")
         same = all(fresh.get(name) == self.certificate[name] for name in (*_PROMISE, *exact))
         stored = self.certificate[about]
         near = isinstance(stored, float) and math.isclose(fresh.get(about, 0.0), stored, rel_tol=_CLOSE)

@@ -45,8 +45,8 @@ UNUSABLE_ANSWERS = Message(
 
 UNUSABLE_ROWS = Message(
     "the table cannot be used. It must have an id in each row where all rows of a person are protected, a "
-    "number for each input with a range, one of the levels for others, and a number as its outcome, or what "
-    "the plan says. Missing and unknown ones are allowed with ",
+    "number or a date for each input with a range, one of the levels for others, and a number as its "
+    "outcome, or what the plan says. Missing and unknown ones are allowed with ",
     Phrase.MIDPOINT,
     ", which protects them, too. More is not said, because it would tell about private rows. Nothing was "
     "released, and nothing was spent.",

@@ -25,11 +25,11 @@ from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.showing import by_class
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
+from cloakgp.plots.labels import columns_of as plan_columns
 from cloakgp.plots.labels import outcome_of
 from cloakgp.posterior.model_check import ModelCheck
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.grid import Grid
-from cloakgp.workflow import boxes
 from cloakgp.workflow.inputs import is_small
 from cloakgp.workflow.outcomes import named_predictions
 
@@ -173,14 +173,15 @@ def model_check(release: AnyRelease) -> ModelCheck | None:
 def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:
     """The released numbers with their noise, and the denoised ones, column by column.
 
-    Where the model was learned these two are the same; of yes and no, or counts, there are probabilities, or
-    rates, with their intervals. `X` is its test points; or, since a function has none
+    Where the model was learned these two are the same; of yes and no, classes, or counts, there are
+    probabilities, or rates, with their intervals. `X` is its test points; or, since a function has none
     of its own, where that is asked.
     """
     values, noise = release.released_at(X)
     columns = named_points(release, names, X)
     if isinstance(release, StagedRelease) and values.ndim > 1:
-        return columns | named_predictions(release, by_class(release.classes, values, noise_std=noise))
+        noises = {f"{one} noise_std": own for one, own in zip(release.classes, noise.T, strict=True)}
+        return columns | named_predictions(release, predictions(release, X) | noises)
     if outcome_of(release.plan) != REAL:
         return columns | named_predictions(release, predictions(release, X)) | {"noise_std": noise}
     columns |= {"released": values, "noise_std": noise}
@@ -194,9 +195,8 @@ def named_points(release: AnyRelease, names: list[str], X: FloatArray) -> dict[s
     """Points by the names of their columns, levels of categories as they are called."""
     box, known = box_of(release), columns_of(release)
     columns = list(X.T)
-    if box is not None:
-        columns = list(boxes.columns(box, X).values())
-    elif known is not None:
+    known = known if box is None else box.columns
+    if known is not None:
         columns = [_as_text(values) for values in known.shown(X).values()]
     return dict(zip(names, columns, strict=True))
 
@@ -211,9 +211,10 @@ def _as_text(values: Any) -> Any:
 
 def first_column(plan: Any) -> list[Any]:
     """The first input of a plan's test points, as its table has it."""
-    if plan.columns is None:
+    columns = plan_columns(plan)
+    if columns is None:
         return [float(value) for value in plan.X_star[:, 0]]
-    return list(_as_text(next(iter(plan.columns.shown(plan.X_star).values()))).tolist())
+    return list(_as_text(next(iter(columns.shown(plan.X_star).values()))).tolist())
 
 
 def columns_of(release: AnyRelease) -> Columns | None:

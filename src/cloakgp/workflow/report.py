@@ -221,9 +221,9 @@ def _noise(release: AnyRelease, units: str) -> str:
     c = release.certificate
     better = ""
     if isinstance(c, StagedCertificate):
-        better = (
-            "It is what privacy adds to not knowing the curve; that the model had to be learned is counted."
-        )
+        learned = isinstance(release, StagedRelease) and plots.learned_settings(release)
+        also = "; that the model had to be learned is counted" if learned else ""
+        better = f"It is what privacy adds to not knowing the curve{also}."
     elif c.design in ("mse", "max"):
         better = f"No noise that keeps the promise could have a variance more than {c.gap:.2%} lower."
     elif not c.unbiased:

@@ -95,16 +95,21 @@ class RowSettings:
         return self.grid.names
 
     @property
+    def in_stages(self) -> bool:
+        """Whether the release is one in stages: always."""
+        return True
+
+    @property
     def may_stream(self) -> bool:
         """Whether the inputs may be read a chunk at a time: they are not read at all."""
         return False
 
     def gp(self) -> GP | AutoGP:
         """The model."""
+        own: Any = {"inducing": self.inducing, "outcome": self.outcome, "classes": self.classes or None}
         if self.kernel is None:
-            own: Any = {"kernels": self.kernels, "stages": self.stages, "inducing": self.inducing}
-            return AutoGP(self.bounds, outcome=self.outcome, classes=self.classes or None, **own)
-        return GP(self.kernel, self.noise, self.bounds, self.mean, self.inducing)
+            return AutoGP(self.bounds, kernels=self.kernels, stages=self.stages, **own)
+        return GP(self.kernel, self.noise, self.bounds, self.mean, **own)
 
     def plan(self) -> RowsPlan:
         """The plan: public, and made without X and y. With one thread, as in ``Settings.plan``."""

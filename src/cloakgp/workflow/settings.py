@@ -20,6 +20,7 @@ from cloakgp.model.outcome import REAL
 from cloakgp.plans import out_of_core
 from cloakgp.plans.comparison import Comparison
 from cloakgp.plans.predictions import Plan
+from cloakgp.plans.staged import StagedPlan
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import Format
 from cloakgp.rows.inputs import MISSING_INPUTS
@@ -47,13 +48,15 @@ class Settings:
     the name of the public column that says whose row each is; None if the promise is to each row. `within` is
     the correlation of the noise of one person's outcomes. `columns` says how levels and dates of the table
     became numbers, and `reading` how it is written: both found out from public columns when it was planned.
+    `outcome` is what outcomes are, and `classes` how they are written, if they are one of some: public. Where
+    they are no numbers, `kernel` and `mean` are of f behind probabilities or rates, as for :class:`GP`.
     """
 
     inputs: tuple[str, ...]
     output: str
     bounds: tuple[float, float]
     kernel: Kernel
-    noise: float
+    noise: float | None
     at: str | FloatArray
     epsilon: float
     delta: float
@@ -68,11 +71,15 @@ class Settings:
     columns: Columns | None = None
     reading: Format | None = None
     missing_inputs: str = "error"
+    outcome: str = REAL
+    classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_output(self.inputs, self.output, self.people)
         object.__setattr__(self, "within", as_within(self.within))
-        checks.positive(self.noise, "noise", "It is the variance of the observation noise, one number here.")
+        if self.outcome == REAL:
+            remedy = "It is the variance of the observation noise, one number here."
+            checks.positive(self.noise, "noise", remedy)
         gp = self.gp()
         for name in ("bounds", "noise", "mean", "inducing"):
             object.__setattr__(self, name, getattr(gp, name))
@@ -83,12 +90,26 @@ class Settings:
 
     def gp(self) -> GP:
         """The model."""
-        return GP(self.kernel, self.noise, self.bounds, self.mean, self.inducing, self.approximation)
+        return GP(
+            self.kernel,
+            self.noise,
+            self.bounds,
+            self.mean,
+            self.inducing,
+            self.approximation,
+            outcome=self.outcome,
+            classes=self.classes or None,
+        )
+
+    @property
+    def in_stages(self) -> bool:
+        """Whether the release is one in stages, though the model is known: it has a single one."""
+        return self.outcome != REAL
 
     @property
     def may_stream(self) -> bool:
         """Whether the inputs may be read a chunk at a time."""
-        return self.inducing is not None
+        return self.inducing is not None and not self.in_stages
 
     def points(self, X: Any) -> FloatArray:
         """The test points, for these inputs."""
@@ -96,7 +117,7 @@ class Settings:
             return points.grid(self.at, complete_rows(X, None, self.missing_inputs)[0], self.columns)
         return self.at
 
-    def plan(self, X: Any, people: Any = None) -> Plan:
+    def plan(self, X: Any, people: Any = None) -> Plan | StagedPlan:
         """The plan, for these inputs and ids: public, and without y. The same wherever the inputs are kept.
 
         With one thread for linear algebra: more of them round differently, and an answer that was paid for
@@ -104,7 +125,7 @@ class Settings:
         """
         where = self.points(X)
         with threadpool_limits(1, user_api="blas"):
-            plan = self.gp().plan(
+            plan: Plan | StagedPlan = self.gp().plan(
                 X if self._is_streamed(X, where) else np.asarray(X),
                 where,
                 epsilon=self.epsilon,
@@ -117,7 +138,7 @@ class Settings:
                 columns=self.columns,
                 missing_inputs=self.missing_inputs,
             )
-        if isinstance(plan.X, np.ndarray) or not is_small(X):
+        if isinstance(plan, StagedPlan) or isinstance(plan.X, np.ndarray) or not is_small(X):
             return plan
         return replace(plan, X=checks.frozen(np.asarray(X)))
 
@@ -138,7 +159,7 @@ class Settings:
 
     def _is_streamed(self, X: Any, where: FloatArray) -> bool:
         """Whether a plan passes over X a chunk at a time, unless equal rows make it smaller."""
-        if self.inducing is None:
+        if self.inducing is None or not self.may_stream:
             return False
         inducing = self.inducing if isinstance(self.inducing, int) else len(self.inducing)
         return len(X) * min(len(where), inducing) > out_of_core.DENSE

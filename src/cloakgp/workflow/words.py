@@ -24,7 +24,7 @@ from cloakgp.plots import inducing_words
 from cloakgp.plots.labels import outcome_of
 from cloakgp.rows.columns import DATE, LEVEL, Column
 from cloakgp.workflow import boxes
-from cloakgp.workflow.outcomes import outcome_words
+from cloakgp.workflow.outcomes import noise_words, outcome_words
 
 _LEVELS = 10  # shown
 
@@ -191,9 +191,12 @@ def settings_rows(
     return rows
 
 
+_EACH = "each is planned from what came out before it"
+
+
 def _learned_rows(plan: StagedPlan) -> list[tuple[str, str]]:
     c, (low, high), prior = plan.certificate, plan.rule.bounds, plan.rule.prior
-    model = [("kernel", repr(plan.gp.kernel)), ("observation noise", f"variance {plan.gp.noise:.6g}")]
+    model = [("kernel", repr(plan.gp.kernel)), *noise_words(plan.rule.outcome, plan.gp.noise)]
     if isinstance(prior, Hyperprior):
         model = [("model", learned_words(prior.kernels))]
     earlier, chances = len(plan.rule.given), plan.rule.outcome in CHANCES
@@ -203,7 +206,7 @@ def _learned_rows(plan: StagedPlan) -> list[tuple[str, str]]:
         *([("given", f"{earlier} earlier release(s) of the same outcomes")] if earlier else []),
         *outcome_words(plan.rule.outcome, plan.rule.classes),
         *([] if chances else [("bounds", f"{low:g} to {high:g}; outcomes outside are clipped")]),
-        ("stages", f"{plan.stages}, under one promise; each is planned from what came out before it"),
+        ("stages", "1" if plan.stages == 1 else f"{plan.stages}, under one promise; {_EACH}"),
         *([("box", "; ".join(boxes.range_words(plan.grid)))] if isinstance(plan, RowsPlan) else []),
         ("rows", population(plan).removesuffix(" rows")),
         ("numbers released", f"at most {c.n_measurements}"),

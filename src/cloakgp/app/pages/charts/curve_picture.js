@@ -1,10 +1,10 @@
-// Noise against epsilon.
+// The expected error against epsilon, and the noise.
 
 import { number } from "../core/format.js";
 import { axes } from "./axes.js";
 import { short } from "./traces.js";
 
-export function curvePicture(curve, epsilon, width, output, isLearned, { height = 270 } = {}) {
+export function curvePicture(curve, epsilon, width, output, { height = 270 } = {}) {
   const eps = curve.map((point) => point.epsilon);
   const paper = curve.filter((point) => point.paper_rms !== null && point.paper_rms !== undefined);
   return (c) => {
@@ -12,10 +12,18 @@ export function curvePicture(curve, epsilon, width, output, isLearned, { height 
       {
         x: eps,
         y: curve.map((point) => point.rms),
-        name: `${isLearned ? "expected error" : "noise"} (root mean square)`,
+        name: "expected error (root mean square)",
         mode: "lines+markers",
         line: { color: c.public, width: 3 },
         marker: { size: 6 },
+        hovertemplate: "%{y:.3~g}",
+      },
+      {
+        x: eps,
+        y: curve.map((point) => point.noise_rms),
+        name: "privacy noise",
+        mode: "lines",
+        line: { color: c.private, width: 1.6, dash: "dash" },
         hovertemplate: "%{y:.3~g}",
       },
     ];
@@ -23,9 +31,9 @@ export function curvePicture(curve, epsilon, width, output, isLearned, { height 
       traces.push({
         x: paper.map((point) => point.epsilon),
         y: paper.map((point) => point.paper_rms),
-        name: "the paper's noise",
+        name: "privacy noise by the paper's method",
         mode: "lines",
-        line: { color: c.warn, width: 2, dash: "dash" },
+        line: { color: c.warn, width: 1.6, dash: "dot" },
         hovertemplate: "%{y:.3~g}",
       });
     const shape = axes(c, { x: "ε: more private to the left", y: `std, in units of ${output}`, height });
@@ -67,8 +75,8 @@ export function curvePicture(curve, epsilon, width, output, isLearned, { height 
       },
       {
         xref: "paper",
-        x: 1,
-        xanchor: "right",
+        x: 0,
+        xanchor: "left",
         y: Math.log10(width),
         yanchor: "bottom",
         showarrow: false,
@@ -80,7 +88,7 @@ export function curvePicture(curve, epsilon, width, output, isLearned, { height 
     return {
       traces,
       layout: shape,
-      words: `${isLearned ? "Expected error" : "Noise"} against epsilon: from ${short(curve[0].rms)} at epsilon ${short(eps[0])} to ${short(curve.at(-1).rms)} at epsilon ${short(eps.at(-1))}. Chosen: ${short(epsilon)}.`,
+      words: `Expected error against epsilon: from ${short(curve[0].rms)} at epsilon ${short(eps[0])} to ${short(curve.at(-1).rms)} at epsilon ${short(eps.at(-1))}. Chosen: ${short(epsilon)}.`,
     };
   };
 }

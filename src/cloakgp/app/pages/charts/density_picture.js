@@ -3,12 +3,12 @@
 import { columnsIn } from "../core/columns.js";
 import { axes } from "./axes.js";
 import { alpha } from "./colours.js";
-import { suit } from "./positions.js";
-import { VIRIDIS, colourBar, column, markerSize, pointLabel, short } from "./traces.js";
+import { placed, suit } from "./positions.js";
+import { VIRIDIS, colourBar, column, makeRoom, markerSize, pointLabel, short } from "./traces.js";
 
 function byInput({ points, rows, std }, input) {
   const { name } = input;
-  const x = column(points, 0);
+  const x = placed(input, column(points, 0));
   const edge = { x, mode: "lines", line: { width: 0, shape: "hvh" }, hoverinfo: "skip" };
   const drawn = (c) => ({
     traces: [
@@ -42,12 +42,13 @@ function byInput({ points, rows, std }, input) {
 function byPlace({ points, rows, std }, inputs) {
   return (c, width) => {
     const shape = axes(c, { x: inputs[0].name, y: inputs[1].name, height: 380 });
+    makeRoom(shape, width);
     suit(shape.xaxis, inputs[0]);
     suit(shape.yaxis, inputs[1]);
     shape.hovermode = "closest";
     const trace = {
-      x: column(points, 0),
-      y: column(points, 1),
+      x: placed(inputs[0], column(points, 0)),
+      y: placed(inputs[1], column(points, 1)),
       mode: "markers",
       type: "scatter",
       name: "cells",

@@ -29,7 +29,7 @@ export function splitByLevel(columns) {
 }
 
 // Colours that are told apart by everybody, on light and dark ground.
-const PALETTE = ["#2f7fc1", "#d9622b", "#1b9e77", "#c06aa5", "#c9950c", "#5aa9dd", "#8d7ad1", "#8a8f98"];
+export const PALETTE = ["#2f7fc1", "#d9622b", "#1b9e77", "#c06aa5", "#c9950c", "#5aa9dd", "#8d7ad1", "#8a8f98"];
 
 // The places of points with each level, in the order of the other input.
 export function curves(points, columns, { by, along }) {

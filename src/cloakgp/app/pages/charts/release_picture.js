@@ -18,6 +18,7 @@ import {
   VIRIDIS,
   markerSize,
   colourBar,
+  makeRoom,
   pointLabel,
   clarity,
   dots,
@@ -32,17 +33,16 @@ function band(c, x, low, high, colour, name) {
   ];
 }
 
-function releaseByInput(release, asked) {
+function releaseByInput(release, which, asked) {
   const [input] = columnsIn(release);
   const label = predicted(release.settings);
   const { x: at, pick } = sorted(release);
   const x = placed(input, at);
-  const released = release.stages ? null : pick(release.released); // in stages, what is released is denoised
+  const released = which === "released" ? pick(release.released) : null;
   const noise = pick(release.noise_std);
   const denoised = pick(release.denoised);
   const [lower, upper] = [pick(release.lower), pick(release.upper)];
-  // Where hardly more is known than before the release; by the noise alone, where nobody can tell.
-  const unknown = pick(release.unknown) ?? noise.map((value) => value >= release.fades_at);
+  const unknown = pick(release.unknown) ?? x.map(() => false); // where hardly more is known than before
   return (c) => {
     const traces = [];
     if (lower) traces.push(...band(c, x, lower, upper, alpha(c.free, 0.2), "95 % band"));
@@ -55,8 +55,7 @@ function releaseByInput(release, asked) {
       );
     }
     if (denoised) {
-      const name = release.stages ? "prediction" : "denoised";
-      const names = [name, `${name}, hardly known`];
+      const names = ["prediction", "prediction, hardly known"];
       traces.push(...runs(x, denoised, unknown).map((run) => line(c, run, c.free, names)));
     }
     if (asked?.points.length) {
@@ -88,7 +87,7 @@ function releaseByInput(release, asked) {
     return {
       traces,
       layout: shape,
-      words: `${release.stages ? "Predicted" : "Released and denoised"} ${label} by ${input.name}, at ${x.length} points.`,
+      words: `${released ? "Released" : "Predicted"} ${label} by ${input.name}, at ${x.length} points.`,
     };
   };
 }
@@ -113,7 +112,7 @@ function releaseMap(release, which) {
   const inputs = columnsIn(release);
   const output = predicted(release.settings);
   const values = release[which];
-  const certain = which === "noise_std" ? null : clarity(release.noise_std, release.fades_at);
+  const certain = which === "noise_std" || !release.unknown ? null : clarity(release.unknown);
   return (c, width) => {
     const low = Math.min(...values);
     const span = Math.max(...values) - low || 1;
@@ -142,22 +141,23 @@ function releaseMap(release, which) {
     ];
     if (release.inputs_sample?.length) traces.push(dots(c, release.inputs_sample, inputs));
     const shape = axes(c, { x: inputs[0].name, y: inputs[1].name, height: 470 });
+    makeRoom(shape, width);
     suit(shape.xaxis, inputs[0]);
     suit(shape.yaxis, inputs[1]);
     shape.hovermode = "closest";
     return {
       traces,
       layout: shape,
-      words: `Map of ${output} at ${values.length} points, from ${short(low)} to ${short(low + span)}. Faint circles carry much noise.`,
+      words: `Map of ${output} at ${values.length} points, from ${short(low)} to ${short(low + span)}. At faint circles hardly more is known than before.`,
     };
   };
 }
 
-// `which` numbers a map shows; `asked` are questions and their answers, shown over one input. Null for more inputs.
+// `which` numbers are shown; `asked` are questions and their answers, shown over one input. Null for more inputs.
 export function releasePicture(release, which, asked) {
   const inputs = columnsIn(release);
   const n = inputs.length;
-  if (n === 1) return inputs[0].kind === "level" ? marks(release, asked) : releaseByInput(release, asked);
+  if (n === 1) return inputs[0].kind === "level" ? marks(release, asked) : releaseByInput(release, which, asked);
   if (n === 2 && splitByLevel(inputs)) return curvesByLevel(release);
   return n === 2 ? releaseMap(release, which) : null;
 }

@@ -23,7 +23,7 @@ const UNDER = 86; // or under it
 
 const scaled = (colours, low, high) => ({ colorscale: colours, zmin: low, zmax: high > low ? high : low + 1 });
 
-function colourBar(c, view, isNarrow, inner) {
+function colourBar(c, view, isNarrow, height) {
   const bar = {
     title: { text: plain(view.label), side: isNarrow ? "bottom" : "right", font: { size: 12, color: c.soft } },
     thickness: 12,
@@ -34,7 +34,8 @@ function colourBar(c, view, isNarrow, inner) {
     len: 1,
   };
   if (!isNarrow) return { ...bar, x: 1.02, xanchor: "left", y: 0.5 };
-  return { ...bar, orientation: "h", x: 0.5, y: -50 / inner, yanchor: "top" };
+  // Below the axis' name, and of no matter to the margins, which plotly would widen for it.
+  return { ...bar, orientation: "h", x: 0.5, yref: "container", y: (UNDER - 4) / height, yanchor: "top" };
 }
 
 // Lines at the bar's ticks; of privacy's share, where it is a half.
@@ -45,21 +46,32 @@ function contours(view, name) {
   return { start: inside[0], end: inside.at(-1), size: inside[1] - inside[0] || 1 };
 }
 
-// Strokes at every other point of the grid that is unknown, which together look like hatching.
-function hatching(colour, map, x, y, step) {
-  const at = map.near_prior.flatMap((row, r) =>
-    row.flatMap((share, k) => (share >= map.unknown_from && r % 2 === k % 2 ? [[x[k], y[r]]] : [])),
+const STROKES = 48; // along the longer side, about, however coarse the grid is
+
+// `n` numbers from the first to the last, and which of those there are is nearest to each.
+const between = (values, n) =>
+  Array.from({ length: n }, (_, place) => {
+    const share = place / (n - 1);
+    return [values[0] + share * (values.at(-1) - values[0]), Math.round(share * (values.length - 1))];
+  });
+
+// Strokes at every other point that is unknown, which together look like hatching.
+function hatching(colour, map, [one, other], wide) {
+  const more = Math.max(1, Math.round(STROKES / Math.max(map.across.length, map.up.length)));
+  const [across, up] = [map.across, map.up].map((values) => between(values, more * values.length));
+  const at = up.flatMap(([y, r], i) =>
+    across.flatMap(([x, k], j) => (map.near_prior[r][k] >= map.unknown_from && i % 2 === j % 2 ? [[x, y]] : [])),
   );
   return {
-    x: column(at, 0),
-    y: column(at, 1),
+    x: placed(one, column(at, 0)),
+    y: placed(other, column(at, 1)),
     mode: "markers",
     type: "scatter",
     showlegend: false, // the words below the map tell
     hoverinfo: "skip",
     marker: {
       symbol: "line-ne-open",
-      size: Math.max(5, Math.min(11, 1.3 * step)),
+      size: Math.max(5, Math.min(11, (1.3 * wide) / across.length)),
       color: colour,
       line: { width: 1 },
     },
@@ -80,6 +92,7 @@ export function surfacePicture(map, name, inputs) {
     const tall = map.aspect ? (map.aspect * spans[1]) / spans[0] : 0.66;
     const wide = Math.min(room, TALLEST / tall);
     const inner = Math.max(wide * tall, 160);
+    const height = inner + MARGIN.t + MARGIN.b + (isNarrow ? UNDER : 0);
     const lines = contours(view, name);
     const where = { x, y };
     const traces = [
@@ -92,7 +105,7 @@ export function surfacePicture(map, name, inputs) {
         autocontour: false,
         line:
           name === "privacy" ? { color: DARK, width: 2 } : { color: alpha(PALE, 0.6), width: 0.8, smoothing: 1 },
-        colorbar: colourBar(c, view, isNarrow, inner),
+        colorbar: colourBar(c, view, isNarrow, height),
         text: view.values.map((row) => row.map((value) => spoken(view, value))),
         hovertemplate: `${plain(one.name)} %{x}<br>${plain(other.name)} %{y}<br>${plain(view.label)} %{text}<extra></extra>`,
       },
@@ -109,7 +122,7 @@ export function surfacePicture(map, name, inputs) {
         hoverinfo: "skip",
       });
     const stroke = { prediction: c.edge, uncertainty: alpha(DARK, 0.5), privacy: alpha(PALE, 0.7) }[name];
-    if (isUnknown) traces.push(hatching(stroke, map, x, y, wide / map.across.length));
+    if (isUnknown) traces.push(hatching(stroke, map, [one, other], wide));
     if (map.inputs?.length)
       traces.push({
         x: placed(one, column(map.inputs, 0)),
@@ -124,7 +137,6 @@ export function surfacePicture(map, name, inputs) {
           line: { width: 0.6, color: alpha(DARK, 0.55) },
         },
       });
-    const height = inner + MARGIN.t + MARGIN.b + (isNarrow ? UNDER : 0);
     const shape = axes(c, { x: one.name, y: other.name, height: Math.round(height) });
     shape.width = Math.round(wide + MARGIN.l + MARGIN.r + (isNarrow ? 0 : BAR));
     shape.margin = { ...MARGIN, r: MARGIN.r + (isNarrow ? 0 : BAR), b: MARGIN.b + (isNarrow ? UNDER : 0) };

@@ -1,6 +1,7 @@
 // Pieces that several pictures are made of.
 
 import { number } from "../core/format.js";
+import { isChance } from "../core/outcomes.js";
 import { alpha } from "./colours.js";
 import { plain } from "./plain.js";
 import { placed } from "./positions.js";
@@ -81,7 +82,7 @@ export function outcomeRange({ settings, upper }) {
   const [low, bound] = settings.bounds;
   const rate = settings.outcome === "count" && upper ? Math.min(bound, 1.15 * Math.max(...upper)) : null;
   const span = (rate ?? bound) - low;
-  return [low - 0.13 * span, low + (settings.outcome === "yes/no" ? 1.03 : rate ? 1 : 1.1) * span];
+  return [low - 0.13 * span, low + (isChance(settings.outcome) ? 1.03 : rate ? 1 : 1.1) * span];
 }
 
 export const short = (value) => number(value, 3);
@@ -112,6 +113,13 @@ export function markerSize(n, width) {
   return Math.max(4, Math.min(22, (0.92 * side) / Math.sqrt(n)));
 }
 
+const NARROW = 520; // pixels
+
+// Where the colour bar is under a map, it needs room there.
+export function makeRoom(shape, width) {
+  if (width < NARROW) shape.margin.b = 116;
+}
+
 // Beside the map, or under it where the window is narrow.
 export function colourBar(c, text, width) {
   const bar = {
@@ -120,13 +128,14 @@ export function colourBar(c, text, width) {
     outlinewidth: 0,
     tickfont: { size: 11, color: c.soft },
   };
-  return width < 520
-    ? { ...bar, orientation: "h", y: -0.2, yanchor: "top", title: { ...bar.title, side: "bottom" } }
+  // Below the axis' name, and of no matter to the margins, which plotly would widen for it.
+  return width < NARROW
+    ? { ...bar, orientation: "h", yref: "container", y: 0.15, yanchor: "top", title: { ...bar.title, side: "bottom" } }
     : bar;
 }
 
-export const clarity = (noise, limit) =>
-  noise.map((value) => Math.max(0.06, Math.min(1, 1.15 - value / limit)));
+// Faint where hardly more is known than before.
+export const clarity = (unknown) => unknown.map((is) => (is ? 0.12 : 0.95));
 
 export function dots(c, sample, columns) {
   return {

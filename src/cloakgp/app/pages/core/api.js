@@ -73,8 +73,8 @@ export const api = {
   release: (id, request, options) => post(`/api/plans/${part(id)}/release`, request, options),
 
   releases: () => get("/api/releases"),
-  releaseOf: (id) => get(`/api/releases/${part(id)}`),
-  mapOf: (id, coarse, options) => get(`/api/releases/${part(id)}/map?coarse=${coarse}`, options),
+  releaseOf: (id, options) => get(`/api/releases/${part(id)}`, options),
+  mapOf: (id, asked, options) => post(`/api/releases/${part(id)}/map`, asked, options),
   predict: (id, request) => post(`/api/releases/${part(id)}/predict`, request),
   verify: (id) => get(`/api/releases/${part(id)}/verify`),
   download: (id, what) => `/api/releases/${part(id)}/${what}`,

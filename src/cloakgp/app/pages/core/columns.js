@@ -21,6 +21,15 @@ export function shownCell(column, value) {
   return number(value);
 }
 
+export const ORIGIN = "2000-01-01"; // as the library has it
+const ISO_DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+// In days since then, or null if it is no date.
+export function dayOf(text) {
+  const moment = ISO_DAY.test(text) ? Date.parse(`${text}T00:00:00Z`) : NaN;
+  return Number.isNaN(moment) ? null : Math.round((moment - Date.parse(`${ORIGIN}T00:00:00Z`)) / DAY);
+}
+
 export function dateOf(column, days) {
   const moment = new Date(Date.parse(`${column.origin}T00:00:00Z`) + Math.round(days * DAY)).toISOString();
   return moment.endsWith("T00:00:00.000Z") ? moment.slice(0, 10) : moment.slice(0, 16).replace("T", " ");

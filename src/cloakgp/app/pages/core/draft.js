@@ -12,7 +12,8 @@ const EMPTY = {
   rows: null,
   whoNames: [], // columns whose names sound like whose a row is
   roles: {}, // column -> "input" | "output"
-  outcome: "real", // "real" | "yes/no" | "count": said, and never found out
+  outcome: "real", // "real" | "yes/no" | "count" | "classes": said, and never found out
+  classNames: "", // what outcomes may be, one on each line: typed, and never found out
   no: "", // how no and yes are written, if not as 0 and 1
   yes: "",
   decimal: "", // how the table is written, where somebody says so
@@ -21,7 +22,7 @@ const EMPTY = {
   dropMissing: false, // whether rows without an input are left out
   protect: null, // "outcomes" | "people" | "rows": nobody is protected by default
   who: null, // the column that says whose a row is
-  box: {}, // of each private input: {levels, low, high, cells, names}, as typed
+  box: {}, // of each private input: {kind, low, high, cells, names}, as typed
   nPeople: "", // how many people there are, and how many rows of each count: of whole rows
   maxRows: "",
   facts: null, // {rows, columns, ranges, sample, ...} of the input columns; never of private ones

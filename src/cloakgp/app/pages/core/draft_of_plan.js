@@ -19,8 +19,7 @@ export function draftOfPlan(plan, file, facts, people) {
     facts,
     people,
     outcome: s.outcome ?? "real",
-    no: s.classes?.[0] ?? "",
-    yes: s.classes?.[1] ?? "",
+    ...classesPart(s),
     decimal: s.decimal ?? "",
     encoding: s.encoding ?? "",
     categories: s.categories ?? [],
@@ -36,6 +35,11 @@ export function draftOfPlan(plan, file, facts, people) {
     planName: plan.name,
     seen: 5,
   };
+}
+
+function classesPart(s) {
+  if (s.outcome === "classes") return { classNames: s.classes.join("\n") };
+  return { no: s.classes?.[0] ?? "", yes: s.classes?.[1] ?? "" };
 }
 
 function kernelPart(s) {

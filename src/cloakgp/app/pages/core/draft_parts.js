@@ -1,7 +1,8 @@
 // What single parts of a draft say, or null where they say nothing yet.
 
 import { session } from "./session.js";
-import { plainColumns } from "./columns.js";
+import { ORIGIN, plainColumns } from "./columns.js";
+import { isChance } from "./outcomes.js";
 import { typed } from "./typed.js";
 import { typedPoints } from "./typed_points.js";
 
@@ -16,11 +17,14 @@ export function columnsOf(d) {
   if (d.protect !== "rows") return d.facts?.columns ?? plainColumns(names);
   return plainColumns(names).map((column) => {
     const box = d.box[column.name];
-    return box?.levels ? { ...column, kind: "level", levels: levelsOf(box.names), closed: true } : column;
+    if (box?.kind === "date") return { ...column, kind: "date", origin: ORIGIN };
+    return box?.kind === "level" ? { ...column, kind: "level", levels: levelsOf(box.names), closed: true } : column;
   });
 }
 
 export const levelsOf = (text) => text.split(/[,;\n]/).map((each) => each.trim()).filter((each) => each !== "");
+
+export const classNamesOf = (d) => levelsOf(d.classNames);
 
 // How the table is written and read, as far as it was said.
 export function writtenOf(d) {
@@ -33,7 +37,7 @@ export function writtenOf(d) {
 }
 
 export function boundsOf(d) {
-  if (d.outcome === "yes/no") return [0, 1];
+  if (isChance(d.outcome)) return [0, 1];
   const lower = typed(d.lower);
   const upper = typed(d.upper);
   return lower !== null && upper !== null && lower < upper ? [lower, upper] : null;

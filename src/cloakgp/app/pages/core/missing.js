@@ -1,8 +1,8 @@
 // What keeps a step from being done, in words, or null. In the order of the steps.
 
-import { atOf, boundsOf, canLearn, exactRows, inducingOf, inputsOf, kernelOf, mostInducing, needsInducing, outputOf } from "./draft_parts.js";
+import { atOf, boundsOf, canLearn, classNamesOf, exactRows, inducingOf, inputsOf, kernelOf, mostInducing, needsInducing, outputOf } from "./draft_parts.js";
 import { count } from "./format.js";
-import { extentOf, extentTrouble, wholeOf } from "./protection.js";
+import { deltaOf, extentOf, extentTrouble, wholeOf } from "./protection.js";
 import { session } from "./session.js";
 import { numberTrouble, typed } from "./typed.js";
 
@@ -40,7 +40,16 @@ function rowsTrouble(d) {
   return wholeOf(d.maxRows) >= 1 ? null : "Say how many rows of each person count, at most.";
 }
 
+const mostClasses = () => session.get().me?.most_classes ?? 20;
+
+function classNamesTrouble(names) {
+  if (names.length < 3) return "Name three classes or more. Where there are two, the outcome is yes or no.";
+  if (names.length > mostClasses()) return `At most ${mostClasses()} classes.`;
+  return new Set(names).size < names.length ? "Each class once." : null;
+}
+
 function classTrouble(d) {
+  if (d.outcome === "classes") return classNamesTrouble(classNamesOf(d));
   const [no, yes] = [d.no.trim(), d.yes.trim()];
   if (d.outcome !== "yes/no" || (!no && !yes)) return null;
   if (!no || !yes) return "Say how both no and yes are written, or leave both empty.";
@@ -67,7 +76,7 @@ export const missing = {
     return trouble ?? (atOf(d) ? null : "Say where predictions are wanted.");
   },
   budget: (d) => {
-    const delta = typed(d.delta);
+    const delta = deltaOf(d);
     if (!(d.epsilon > 0)) return "Epsilon must be above 0.";
     return delta > 0 && delta < 1 ? null : "Delta must lie between 0 and 1.";
   },

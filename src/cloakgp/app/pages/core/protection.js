@@ -1,5 +1,6 @@
 // Who is protected: what that hides, what stays public, and what it adds to the settings.
 
+import { dayOf } from "./columns.js";
 import { inputsOf, levelsOf } from "./draft_parts.js";
 import { numberTrouble, typed } from "./typed.js";
 
@@ -31,31 +32,37 @@ export const UNITS = {
 export const whoColumns = (d) => d.whoNames.filter((name) => d.roles[name] !== "output");
 
 export const hidesInputs = (d) => d.protect === "rows";
-export const emptyExtent = () => ({ levels: false, low: "", high: "", cells: "", names: "" });
+// `kind` is "number", "date" or "level".
+export const emptyExtent = () => ({ kind: "number", low: "", high: "", cells: "", names: "" });
 export const extentOf = (d, name) => ({ ...emptyExtent(), ...(d.box[name] ?? {}) });
 
 // A whole number, or null.
 export const wholeOf = (text) => (/^\s*\d+\s*$/.test(String(text)) ? Number(text) : null);
 
+// From where to where a range goes, in numbers; dates are in days.
+const endsOf = ({ kind, low, high }) => [low, high].map(kind === "date" ? (text) => dayOf(text.trim()) : typed);
+
 // What keeps an input's part of the box from being one, in words, or null.
 export function extentTrouble(extent, most) {
-  if (extent.levels) {
+  if (extent.kind === "level") {
     const levels = levelsOf(extent.names);
     if (levels.length < 2) return "Two or more levels, with commas between them.";
     return new Set(levels).size < levels.length ? "Each level once." : null;
   }
-  const [low, high] = [typed(extent.low), typed(extent.high)];
-  const trouble = numberTrouble(extent.low) ?? numberTrouble(extent.high);
+  const isDate = extent.kind === "date";
+  const [low, high] = endsOf(extent);
+  const trouble = isDate ? null : (numberTrouble(extent.low) ?? numberTrouble(extent.high));
   if (trouble) return trouble;
-  if (low === null || high === null) return "Type from where to where.";
-  if (low >= high) return "The second number must be above the first.";
+  if (low === null || high === null) return isDate ? "Two dates, such as 2024-05-31." : "Type from where to where.";
+  if (low >= high) return `The second ${isDate ? "date" : "number"} must be ${isDate ? "after" : "above"} the first.`;
   const cells = wholeOf(extent.cells);
   return cells >= 1 && cells <= most ? null : `Cells: a whole number from 1 to ${most}.`;
 }
 
 // As the server has it; whole numbers are numbers, if all levels are.
 function sent(extent) {
-  if (!extent.levels) return { low: typed(extent.low), high: typed(extent.high), cells: wholeOf(extent.cells) };
+  if (extent.kind === "date") return { low: extent.low.trim(), high: extent.high.trim(), cells: wholeOf(extent.cells) };
+  if (extent.kind === "number") return { low: typed(extent.low), high: typed(extent.high), cells: wholeOf(extent.cells) };
   const levels = levelsOf(extent.names);
   return { levels: levels.every((each) => /^-?\d{1,15}$/.test(each)) ? levels.map(Number) : levels };
 }
@@ -68,8 +75,8 @@ function boxOf(d) {
 export function rangeOf(d, name) {
   if (!hidesInputs(d)) return d.facts?.ranges?.[name] ?? null;
   const extent = extentOf(d, name);
-  if (extent.levels) return [0, Math.max(1, levelsOf(extent.names).length - 1)];
-  const [low, high] = [typed(extent.low), typed(extent.high)];
+  if (extent.kind === "level") return [0, Math.max(1, levelsOf(extent.names).length - 1)];
+  const [low, high] = endsOf(extent);
   return low !== null && high !== null && low < high ? [low, high] : null;
 }
 
@@ -78,6 +85,12 @@ export function sizeOf(d) {
   if (hidesInputs(d)) return d.who ? wholeOf(d.nPeople) : d.rows;
   return (d.protect === "people" ? d.people?.people : null) ?? d.facts?.rows ?? d.rows;
 }
+
+// The largest power of ten below one over ten times that: as the library has it.
+export const safeDelta = (d) => (sizeOf(d) ? `1e-${String(10 * sizeOf(d)).length}` : "");
+
+// As it was typed, or else the safe one.
+export const deltaOf = (d) => typed(d.delta.trim() === "" ? safeDelta(d) : d.delta);
 
 export function protectSettings(d) {
   if (d.protect === "people") return { protect: "people", people: d.who };
@@ -91,8 +104,14 @@ export function protectDraft(s) {
   const box = Object.entries(s.box ?? {}).map(([name, extent]) => [
     name,
     extent.levels
-      ? { ...emptyExtent(), levels: true, names: extent.levels.join(", ") }
-      : { ...emptyExtent(), low: String(extent.low), high: String(extent.high), cells: String(extent.cells) },
+      ? { ...emptyExtent(), kind: "level", names: extent.levels.join(", ") }
+      : {
+          ...emptyExtent(),
+          kind: typeof extent.low === "string" ? "date" : "number",
+          low: String(extent.low),
+          high: String(extent.high),
+          cells: String(extent.cells),
+        },
   ]);
   return {
     protect: s.protect ?? "outcomes",

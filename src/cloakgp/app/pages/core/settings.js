@@ -1,8 +1,9 @@
 // From what was typed into the steps to the server's settings.
 
 import { missing } from "./missing.js";
-import { atOf, boundsOf, inducingOf, inputsOf, kernelOf, outputOf, short, writtenOf } from "./draft_parts.js";
-import { protectSettings } from "./protection.js";
+import { atOf, boundsOf, classNamesOf, inducingOf, inputsOf, kernelOf, outputOf, short, writtenOf } from "./draft_parts.js";
+import { isChance } from "./outcomes.js";
+import { deltaOf, protectSettings } from "./protection.js";
 import { typed } from "./typed.js";
 
 export function settingsOf(d) {
@@ -17,17 +18,20 @@ function allSettings(d) {
     output: outputOf(d),
     ...(d.outcome === "real" ? {} : { outcome: d.outcome }),
     ...classesOf(d),
-    ...(d.outcome === "yes/no" ? {} : { bounds: boundsOf(d) }),
+    ...(isChance(d.outcome) ? {} : { bounds: boundsOf(d) }),
     ...writtenOf(d),
     at: atOf(d),
     epsilon: d.epsilon,
-    delta: typed(d.delta),
+    delta: deltaOf(d),
     ...protectSettings(d),
     ...(d.model === "learn" ? { model: "learn", ...(d.given ? { given: d.given } : {}) } : kernelSettings(d)),
   };
 }
 
-const classesOf = (d) => (d.outcome === "yes/no" && d.yes.trim() ? { classes: [d.no.trim(), d.yes.trim()] } : {});
+export function classesOf(d) {
+  if (d.outcome === "classes") return { classes: classNamesOf(d) };
+  return d.outcome === "yes/no" && d.yes.trim() ? { classes: [d.no.trim(), d.yes.trim()] } : {};
+}
 
 function kernelSettings(d) {
   return {
@@ -37,5 +41,8 @@ function kernelSettings(d) {
     ...(d.protect === "rows" ? {} : { design: d.design, kind: d.kind, inducing: inducingOf(d) }),
   };
 }
+
+// Whether the error can be forecast and not more, since a model is learned or rows are not seen.
+export const isForecast = (settings) => settings.model === "learn" || settings.protect === "rows";
 
 export const sameSettings = (one, other) => JSON.stringify(one) === JSON.stringify(other);

@@ -1,7 +1,7 @@
 // What the server suggests to begin with, worked out from what is public: the range of the inputs and the bounds.
 
 import { boundsOf, canLearn, inputsOf, needsInducing } from "./draft_parts.js";
-import { rangeOf, sizeOf } from "./protection.js";
+import { rangeOf } from "./protection.js";
 import { session } from "./session.js";
 
 const round = (value) => String(Number(value.toPrecision(2)));
@@ -27,9 +27,5 @@ export function startingValues(d) {
   const grids = defaults.points_per_axis;
   if (names.length && d.perAxis === "") changes.perAxis = String(grids[names.length - 1] ?? grids.at(-1));
   if (needsInducing({ ...d, ...changes }) && d.inducing === "") changes.inducing = String(defaults.inducing);
-  if (sizeOf(d) && d.delta === "") changes.delta = safeDelta(sizeOf(d));
   return changes;
 }
-
-// The largest power of ten below one over ten times the number of rows, or of people: as the library has it.
-export const safeDelta = (n) => `1e-${String(10 * n).length}`;

@@ -43,7 +43,7 @@ function valueOf(cell, column, place) {
   if (cell === "") throw new Error(`Line ${place + 1}: ${column.name} is missing.`);
   if (column.kind === "date" && !DATE.test(cell))
     throw new Error(`Line ${place + 1}: write ${column.name} as a date, such as 2024-05-31.`);
-  if (column.closed && !column.levels.map(String).includes(cell))
+  if (column.kind === "level" && column.closed && !column.levels.map(String).includes(cell))
     throw new Error(`Line ${place + 1}: ${column.name} is one of ${column.levels.join(", ")}.`);
   return cell;
 }

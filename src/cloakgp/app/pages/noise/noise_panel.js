@@ -1,4 +1,4 @@
-// The exact noise of the draft, drawn anew whenever a setting moves. It costs nothing: no outcome is read.
+// What error to expect of the draft, and its noise, anew whenever a setting moves. Free: no outcome is read.
 
 import { figure } from "../charts/figure.js";
 import { noisePicture } from "../charts/noise_picture.js";
@@ -7,7 +7,7 @@ import { shownCell } from "../core/columns.js";
 import { draft } from "../core/draft.js";
 import { columnsOf, outputOf } from "../core/draft_parts.js";
 import { count, number, percent } from "../core/format.js";
-import { sameSettings, settingsOf } from "../core/settings.js";
+import { isForecast, sameSettings, settingsOf } from "../core/settings.js";
 import { watched } from "../core/watched.js";
 import { debounce } from "../ui/debounce.js";
 import { fill, h } from "../ui/dom.js";
@@ -24,9 +24,10 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
   const chart = figure();
   const status = h("p", { class: "status", role: "status" });
   const trouble = h("div", {});
-  const body = h("div", { class: "panel-body" }, chart);
+  const meaning = h("p", { class: "hint" });
+  const body = h("div", { class: "panel-body" }, chart, meaning);
   const numbers = h("div", {});
-  const heading = h("h2", { id: "noise-title" });
+  const heading = h("h2", { id: "noise-title" }, "Expected error", tip("expected error"));
   const progress = progressLine(stop);
   const root = h(
     "section",
@@ -52,38 +53,24 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     status.textContent = "Stopped. Change a setting to begin again.";
   }
 
-  function say(isLearned, isExact = true) {
-    const words = isLearned ? "Expected error" : isExact ? "Exact noise" : "Noise, about";
-    fill(heading, words, tip(isLearned ? "expected error" : "noise std"));
-  }
-
   function draw(answer, settings) {
     const d = draft.get();
-    const isLearned = Boolean(answer.expected_error);
-    const faded = answer.noise_std.filter((value) => value >= answer.fades_at).length;
-    const whole = answer.noise_std.length;
+    const whole = answer.points.length;
     fill(trouble);
     body.hidden = false;
     const what = { output: outputOf(d) ?? "the outcome", outcome: d.outcome };
-    chart.show(noisePicture(answer, d.facts?.sample, columnsOf(d), what, { height }));
-    say(isLearned, answer.exact);
-    const how = isLearned
+    meaning.textContent = answer.plane ? mapWords(answer, d.facts?.sample) : "";
+    chart.show(noisePicture(answer, d.facts?.sample, columnsOf(d), what, { height, isForecast: isForecast(settings) }));
+    const how = isForecast(settings)
       ? `a forecast from ${settings.given ? "what was released before" : settings.protect === "rows" ? "the bounds and the box, as if rows were spread evenly over it" : "the bounds and the inputs"}: the smoother and the less scattered outcomes are, the smaller it gets. Worked`
       : answer.exact
         ? "exact, worked"
         : "from a part of the rows; exact once the plan is kept. Worked";
     status.textContent = answer.rough
-      ? "About: a rough figure from some of the rows, while the whole is worked out."
+      ? "About: a rough figure, while the whole is worked out."
       : `${count(whole)} test points, ${how} out in ${answer.milliseconds} ms without a look at ${settings.protect === "rows" ? "the table" : settings.output}.`;
-    const worth = isLearned
-      ? null
-      : tile(
-          count(whole - faded),
-          "points worth releasing",
-          faded ? `of ${count(whole)}; ${count(faded)} faded` : `of ${count(whole)}, none faded`,
-          faded > whole / 2 ? "bad" : "good",
-        );
-    fill(numbers, noiseTiles(answer.summary, worth), full ? pointNoise(answer, settings) : null);
+    const beside = { noise: answer.summary, more: worthTile(answer.unknown) };
+    fill(numbers, noiseTiles(answer.error_summary, beside), full ? pointNoise(answer, settings) : null);
     onAnswer(answer, settings);
   }
 
@@ -128,7 +115,6 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     if (mine === running) root.setAttribute("aria-busy", "false");
   }
 
-  say(draft.get().model === "learn");
   const later = debounce(ask, 250);
   const unsubscribe = draft.subscribe(later);
   ask();
@@ -141,14 +127,31 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
   return root;
 }
 
+// What is on a map beside its colours.
+const mapWords = ({ unknown }, sample) =>
+  `${unknown.some(Boolean) ? "Hatched or faint: hardly more would be known than before. " : ""}${sample?.length ? "Dots: the inputs, which are public." : ""}`;
+
+// At how many points more will be known than before.
+function worthTile(unknown) {
+  const faded = unknown.filter(Boolean).length;
+  const whole = unknown.length;
+  return tile(
+    count(whole - faded),
+    "points worth releasing",
+    faded ? `of ${count(whole)}; ${count(faded)} faded` : `of ${count(whole)}, none faded`,
+    faded > whole / 2 ? "bad" : "good",
+  );
+}
+
 function pointNoise(answer, settings) {
-  const noise = answer.expected_error ?? answer.noise_std;
+  const { expected_error: error, noise_std: noise } = answer;
   const columns = columnsOf(draft.get());
   const rowAt = (place) => [
     ...answer.points[place].map((value, at) => shownCell(columns[at], value)),
+    number(error[place], 3),
+    percent(error[place] / answer.error_summary.bounds_width),
     number(noise[place], 3),
-    percent(noise[place] / answer.summary.bounds_width),
   ];
-  const what = answer.expected_error ? "expected error" : "noise std";
-  return numbersTable([...settings.inputs, what, "of the bounds"], rowAt, noise.length, "Noise at each test point");
+  const head = [...settings.inputs, "expected error", "of the bounds", "privacy noise"];
+  return numbersTable(head, rowAt, error.length, "Error and noise at each test point");
 }

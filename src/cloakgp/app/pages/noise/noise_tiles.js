@@ -1,17 +1,17 @@
-// How much noise there is, in four numbers.
+// How large an error or noise is, in a few numbers; beside an error, `noise`'s own part, and `more` tiles.
 
 import { number, percent } from "../core/format.js";
 import { tile, tiles } from "../ui/tiles.js";
 
-export function noiseTiles(summary, extra) {
+export function noiseTiles(summary, { noise = null, more = null } = {}) {
   const width = summary.bounds_width;
-  const one = (key, label) =>
-    tile(number(summary[key], 3), label, width ? `${percent(summary[key] / width)} of the bounds` : null);
+  const one = (of, key, label) =>
+    tile(number(of[key], 3), label, width ? `${percent(of[key] / width)} of the bounds` : null);
   return tiles(
-    one("smallest", "smallest"),
-    one("median", "median"),
-    one("rms", "root mean square"),
-    one("largest", "largest"),
-    extra,
+    one(summary, "smallest", "smallest"),
+    one(summary, "median", "median"),
+    one(summary, "largest", "largest"),
+    noise ? one(noise, "median", "privacy noise, median") : null,
+    more,
   );
 }

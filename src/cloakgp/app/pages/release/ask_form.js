@@ -12,6 +12,7 @@ import { table } from "../ui/tables.js";
 import { tip } from "../ui/tip.js";
 
 const SHOWN = 200;
+const chance = (value) => value.toFixed(3);
 const ANSWERED = { real: "mean", "yes/no": "probability", count: "rate" };
 
 // A level that was not there is predicted from the others; or it is a slip of the pen.
@@ -62,18 +63,20 @@ export function askForm(release, onAnswer) {
     }
     try {
       const answer = await api.predict(release.id, { points: rows, level, include_noise: state.one });
-      const headings = [...names, ANSWERED[outcome], "std", `${number(100 * level)} % interval`];
+      const interval = ({ lower, upper }, place) => `${number(lower[place])} to ${number(upper[place])}`;
+      const headings = answer.by_class
+        ? [...names, ...answer.by_class.map((one) => one.name)]
+        : [...names, ANSWERED[outcome], "std", `${number(100 * level)} % interval`];
+      const numbers = (place) =>
+        answer.by_class
+          ? answer.by_class.map((one) => [h("b", {}, chance(one.probability[place])), h("br"), h("span", { class: "hint" }, `${chance(one.lower[place])} to ${chance(one.upper[place])}`)])
+          : [number(answer.mean[place]), number(answer.std[place], 3), interval(answer, place)];
       const lines = rows
         .slice(0, SHOWN)
-        .map((row, place) => [
-          ...row.map((value) => (typeof value === "string" ? value : number(value))),
-          number(answer.mean[place]),
-          number(answer.std[place], 3),
-          `${number(answer.lower[place])} to ${number(answer.upper[place])}`,
-        ]);
+        .map((row, place) => [...row.map((value) => (typeof value === "string" ? value : number(value))), ...numbers(place)]);
       fill(
         answerBox,
-        table(headings, lines, { caption: "Answers", numeric: headings.map((_, place) => place) }),
+        table(headings, lines, { caption: answer.by_class ? `Probabilities, with their ${number(100 * level)} % intervals` : "Answers", numeric: headings.map((_, place) => place) }),
         unknownLevels(rows, inputs),
         rows.length > SHOWN ? h("p", { class: "hint" }, `The first ${SHOWN} of ${rows.length}.`) : null,
       );

@@ -3,13 +3,13 @@
 import { figure } from "../charts/figure.js";
 import { surfacePicture } from "../charts/surface_picture.js";
 import { api } from "../core/api.js";
-import { columnsIn } from "../core/columns.js";
-import { number } from "../core/format.js";
+import { columnsIn, shownCell } from "../core/columns.js";
 import { watched } from "../core/watched.js";
 import { fill, h } from "../ui/dom.js";
 import { choice } from "../ui/forms.js";
 import { problem } from "../ui/notes.js";
 import { progressLine } from "../ui/progress_line.js";
+import { mapChoices } from "./map_choices.js";
 
 const VIEWS = [
   ["prediction", "prediction"],
@@ -28,16 +28,20 @@ export function mapFigure(release) {
   const chart = figure();
   const hint = h("p", { class: "hint" });
   const trouble = h("div", {});
-  const leaving = new AbortController();
+  let leaving = new AbortController();
   const progress = progressLine(() => leaving.abort());
   const inputs = columnsIn(release);
+  let of = null; // a class, where there are several
+  let last = {};
+  const choices = mapChoices(inputs, load);
   let view = "prediction";
   let map = null;
 
   function show() {
-    if (!map) return;
+    if (!map?.views[view]) return; // a coarse one has not all
     const isUnknown = map.near_prior.some((row) => row.some((share) => share >= map.unknown_from));
-    const held = Object.entries(map.held).map(([name, value]) => `${name} at ${typeof value === "number" ? number(value) : value}`);
+    const columnOf = (name) => inputs.find((input) => input.name === name);
+    const held = Object.entries(map.held).map(([name, value]) => `${name} at ${shownCell(columnOf(name), value)}`);
     fill(
       hint,
       HINTS[view],
@@ -48,15 +52,25 @@ export function mapFigure(release) {
     chart.show(surfacePicture(map, view, inputs));
   }
 
-  async function load() {
+  // `asked` are other axes, or where inputs are held; as suggested, to begin with.
+  async function load(asked = {}) {
+    last = asked;
+    leaving.abort();
+    const mine = new AbortController();
+    leaving = mine;
+    fill(trouble);
     try {
       for (const coarse of [true, false]) {
-        map = await watched((options) => api.mapOf(release.id, coarse, options), progress.show, leaving.signal);
+        const send = (options) => api.mapOf(release.id, { ...asked, ...(of ? { of } : {}), coarse }, options);
+        const found = await watched(send, progress.show, mine.signal);
+        if (mine !== leaving) return;
+        map = found;
         show();
+        choices.follow(map);
         if (!map.coarse) return;
       }
     } catch (error) {
-      if (error.name !== "AbortError") fill(trouble, problem(error));
+      if (error.name !== "AbortError" && mine === leaving) fill(trouble, problem(error));
     }
   }
 
@@ -64,9 +78,14 @@ export function mapFigure(release) {
     view = value;
     show();
   };
-  const root = h("div", { class: "map" }, choice("What to draw", VIEWS, view, take, { hideLegend: true }), progress, trouble, chart, hint);
-  root.show = load;
+  const root = h("div", { class: "map" }, choice("What to draw", VIEWS, view, take, { hideLegend: true }), progress, trouble, chart, hint, choices);
+  root.show = () => load();
+  root.choose = (name) => {
+    of = name;
+    load(last);
+  };
   root.done = () => {
+    choices.done();
     leaving.abort();
     chart.done();
   };

@@ -1,11 +1,12 @@
 // The picture of a release, with the numbers behind it. `show(asked)` adds answers to questions.
 
 import { figure } from "../charts/figure.js";
+import { allAtOnce, classPicture } from "../charts/class_picture.js";
 import { releasePicture } from "../charts/release_picture.js";
 import { splitByLevel } from "../charts/positions.js";
 import { columnsIn } from "../core/columns.js";
 import { number } from "../core/format.js";
-import { predicted } from "../core/outcomes.js";
+import { ofClass, predicted } from "../core/outcomes.js";
 import { h } from "../ui/dom.js";
 import { choice } from "../ui/forms.js";
 import { chip } from "../ui/notes.js";
@@ -23,15 +24,28 @@ const KINDS = [
   ["released", "released"],
   ["noise_std", "noise"],
 ];
-const STAGED = {
-  1: "Line: the prediction. Band: where the curve lies with probability 95 %.",
+const CURVES = [
+  ["denoised", "prediction"],
+  ["released", "what was released"],
+];
+const CURVE_HINTS = {
+  denoised: "Line: the prediction. Band: where the curve lies with probability 95 %, if the model is right.",
+  released:
+    "Thin: what was released, with the privacy noise as bars of one std. Bold: the prediction, which a reader makes of it, knowing the law of the noise.",
 };
 const HINTS = {
-  1: "Thin: what was released, with the privacy noise as bars of one std. Bold: what a reader makes of it, knowing the law of the noise.",
-  2: "Large circles are large values; faint ones carry so much noise that they say little.",
+  2: "Large circles are large values; at faint ones hardly more is known than before the release.",
 };
 const LEVELS = "What is predicted, and where it lies with probability 95 %.";
+const CLASSES = "Lines: how likely each class is. Bands: where that lies with probability 95 %. Dotted: hardly more is known than before the release.";
+const ALL = ""; // no class has such a name
 const SHOWN = { 1: " Ticks: the inputs, which are public.", 2: " Dots: the inputs, which are public." };
+
+// What was answered of one class.
+function answersOf(asked, name) {
+  const own = asked?.by_class.find((each) => each.name === name);
+  return own ? { points: asked.points, mean: own.probability, lower: own.lower, upper: own.upper } : null;
+}
 
 export function pictureCard(release) {
   const { settings, certificate } = release;
@@ -41,20 +55,43 @@ export function pictureCard(release) {
   const hasLevels = inputs.some((input) => input.kind === "level");
   const surface = release.has_map ? mapFigure(release) : null;
   const isMap = !surface && names.length === 2 && !splitByLevel(inputs); // of levels: points, one by one
-  const drawn = (release.stages && STAGED[names.length]) || HINTS[names.length];
-  const plainHint = drawn && drawn + (release.inputs_sample?.length ? SHOWN[names.length] : "");
-  const hint = surface ? null : hasLevels && !isMap && names.length < 3 ? LEVELS : plainHint;
-  let which = release.denoised ? "denoised" : "released";
+  const isCurve = names.length === 1 && !hasLevels;
+  const hint = h("p", { class: "hint" });
+  let which = release.denoised || release.by_class ? "denoised" : "released";
+  let of = release.by_class && (allAtOnce(release) ? ALL : release.by_class[0].name);
+  let answers = null;
 
-  function show(asked) {
+  function say() {
+    const drawn = isCurve ? (release.by_class ? CLASSES : CURVE_HINTS[which]) : HINTS[names.length];
+    const plainHint = drawn && drawn + (release.inputs_sample?.length ? SHOWN[names.length] : "");
+    const words = surface ? null : hasLevels && !isMap && names.length < 3 ? LEVELS : plainHint;
+    hint.hidden = !words;
+    hint.textContent = words ?? "";
+  }
+
+  function show(asked = answers) {
+    answers = asked;
     if (surface) return; // it has what it needs
-    const picture = releasePicture(release, which, asked);
+    say();
+    const picture = of === ALL ? classPicture(release, asked) : releasePicture(of ? ofClass(release, of) : release, which, of ? answersOf(asked, of) : asked);
     if (picture) chart.show(picture);
     else chart.hidden = true;
   }
 
+  function chooseClass() {
+    const all = allAtOnce(release) ? [[ALL, "all classes"]] : [];
+    const take = (value) => {
+      of = value;
+      if (surface) surface.choose(value);
+      else show();
+    };
+    return choice("Class", [...all, ...release.by_class.map(({ name }) => [name, name])], of, take, { hideLegend: true });
+  }
+
+  // What came out as it did is one click away; in stages, it is the prediction.
   function chooseNumbers() {
-    const shown = (release.stages ? STAGED_KINDS : KINDS).filter(([key]) => release[key]);
+    const kinds = isCurve ? CURVES : release.stages ? STAGED_KINDS : KINDS;
+    const shown = kinds.filter(([key]) => of || release[key]);
     const take = (value) => {
       which = value;
       show();
@@ -78,13 +115,15 @@ export function pictureCard(release) {
         tip("verified"),
       ),
     ),
-    isMap ? chooseNumbers() : null,
+    release.by_class ? chooseClass() : null,
+    isMap || (isCurve && !release.stages && !release.by_class && release.denoised) ? chooseNumbers() : null,
     surface ?? chart,
-    hint ? h("p", { class: "hint" }, hint) : null,
+    hint,
     releasedNumbers(release),
   );
   root.show = show;
   root.done = () => (surface ?? chart).done();
+  say();
   surface?.show();
   return root;
 }

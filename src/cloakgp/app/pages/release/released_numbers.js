@@ -17,7 +17,18 @@ const COLUMNS = [
   ["denoised_std", "its std"],
 ];
 
+function classNumbers(release) {
+  const inputs = columnsIn(release);
+  const rowAt = (place) => [
+    ...release.points[place].map((value, at) => shownCell(inputs[at], value)),
+    ...release.by_class.flatMap((one) => [number(one.probability[place]), number(one.std[place], 2)]),
+  ];
+  const headings = [...release.settings.inputs, ...release.by_class.flatMap((one) => [one.name, "its std"])];
+  return numbersTable(headings, rowAt, release.points.length, "Probabilities of the classes");
+}
+
 export function releasedNumbers(release) {
+  if (release.by_class) return classNumbers(release);
   const columns = (release.stages ? STAGED : COLUMNS).filter(([key]) => release[key]);
   const inputs = columnsIn(release);
   const rowAt = (place) => [

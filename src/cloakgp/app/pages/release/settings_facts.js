@@ -1,7 +1,7 @@
 // The settings of a plan or a release, one by one.
 
 import { number, percent } from "../core/format.js";
-import { OUTCOMES } from "../core/outcomes.js";
+import { OUTCOMES, isChance } from "../core/outcomes.js";
 import { boxWords, inputsLabel, protectedWords } from "../core/protection.js";
 import { h } from "../ui/dom.js";
 import { facts } from "../ui/tables.js";
@@ -13,16 +13,21 @@ const kernelFacts = (settings) => [
   ...(settings.inducing ? [["inducing inputs", settings.inducing]] : []),
 ];
 
+function classFacts({ outcome, classes }) {
+  if (!classes) return [];
+  return outcome === "classes" ? [["classes", classes.join(", ")]] : [["no and yes", classes.join(" and ")]];
+}
+
 export function settingsFacts(settings, certificate) {
   return facts([
     [inputsLabel(settings), settings.inputs.join(", ")],
     ["private outcome", `${settings.output}, ${OUTCOMES[settings.outcome ?? "real"]}`],
-    ...(settings.classes ? [["no and yes", settings.classes.join(" and ")]] : []),
+    ...classFacts(settings),
     ...(settings.categories ? [["categories", settings.categories.join(", ")]] : []),
     ...(settings.missing_inputs === "drop" ? [["missing inputs", "such rows are left out"]] : []),
     ["protects", protectedWords(settings)],
     ...(settings.box ? [["box", boxWords(settings)]] : []),
-    ...(settings.outcome === "yes/no" ? [] : [["bounds", `${number(settings.bounds[0])} to ${number(settings.bounds[1])}`]]),
+    ...(isChance(settings.outcome) ? [] : [["bounds", `${number(settings.bounds[0])} to ${number(settings.bounds[1])}`]]),
     ...(settings.model === "learn" ? [["model", "learned, privately"]] : kernelFacts(settings)),
     ...(settings.given ? [["starts from", given(settings.given)]] : []),
     [

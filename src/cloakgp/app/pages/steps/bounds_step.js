@@ -1,9 +1,10 @@
 // Step 3: where outcomes are known to lie. Typed, without a default.
 
 import { draft } from "../core/draft.js";
-import { boundsOf, outputOf } from "../core/draft_parts.js";
+import { boundsOf, classNamesOf, outputOf } from "../core/draft_parts.js";
 import { number } from "../core/format.js";
 import { missing } from "../core/missing.js";
+import { isChance } from "../core/outcomes.js";
 import { numberTrouble, typed } from "../core/typed.js";
 import { fill, h } from "../ui/dom.js";
 import { field, numberInput } from "../ui/forms.js";
@@ -15,13 +16,13 @@ export const boundsStep = {
   name: "Bounds",
   title: "Bounds of the outcome",
   lead: () =>
-    draft.get().outcome === "yes/no"
-      ? "Outcomes that are yes or no need none."
+    isChance(draft.get().outcome)
+      ? "Outcomes that are told as probabilities need none."
       : `Between which two numbers is every ${outputOf(draft.get()) ?? "outcome"} known to lie, by public knowledge alone?`,
   check: missing.bounds,
   render(root) {
-    if (draft.get().outcome === "yes/no") {
-      root.append(yesOrNo(outputOf(draft.get())));
+    if (isChance(draft.get().outcome)) {
+      root.append(chances(draft.get()));
       return;
     }
     const output = outputOf(draft.get());
@@ -103,12 +104,15 @@ export const boundsStep = {
   },
 };
 
-function yesOrNo(output) {
+function chances(d) {
+  const several = d.outcome === "classes";
+  const [low, high] = several ? ["0, never", "1, always"] : ["0, no", "1, yes"];
+  const one = several ? `one of ${classNamesOf(d).join(", ")}` : "no or yes";
   return h(
     "section",
     { class: "card narrow" },
-    h("h2", {}, "From no to yes", tip("bounds")),
-    h("div", { class: "scale-words" }, h("div", { class: "ruler", "aria-hidden": "true" }, h("span", {}, "0, no"), h("i", {}), h("span", {}, "1, yes"))),
-    h("p", {}, `${output} is no or yes in every row. There is nothing to type here.`),
+    h("h2", {}, several ? "From never to always" : "From no to yes", tip("bounds")),
+    h("div", { class: "scale-words" }, h("div", { class: "ruler", "aria-hidden": "true" }, h("span", {}, low), h("i", {}), h("span", {}, high))),
+    h("p", {}, `${outputOf(d)} is ${one} in every row. There is nothing to type here.`),
   );
 }

@@ -6,14 +6,15 @@ import { mostCells } from "../core/missing.js";
 import { emptyExtent, extentOf, extentTrouble, whoColumns } from "../core/protection.js";
 import { session } from "../core/session.js";
 import { fill, h } from "../ui/dom.js";
-import { checkbox, choice, field, numberInput, textInput } from "../ui/forms.js";
+import { checkbox, choice, dateInput, field, numberInput, textInput } from "../ui/forms.js";
 import { tip } from "../ui/tip.js";
 import { whoField } from "./who_field.js";
 import { writtenFields } from "./written_fields.js";
 
 const KINDS = [
-  ["range", "a number"],
-  ["levels", "a category"],
+  ["number", "a number"],
+  ["date", "a date"],
+  ["level", "a category"],
 ];
 
 export function boxCard() {
@@ -50,28 +51,36 @@ function extentFields(name) {
     if (extent.cells === "") extent.cells = cells;
     const change = (key) => (value) => {
       set({ [key]: value });
-      said.fail(null);
+      trouble.textContent = "";
     };
-    const leave = () => said.fail(extentTrouble(extentOf(draft.get(), name), mostCells()));
-    const low = numberInput(extent.low, change("low"), { id: `low-${name}` });
-    const high = numberInput(extent.high, change("high"), { id: `high-${name}`, onblur: leave });
+    const trouble = h("p", { class: "field-error", "aria-live": "polite" });
+    const leave = () => {
+      trouble.textContent = extentTrouble(extentOf(draft.get(), name), mostCells()) ?? "";
+    };
+    const [end, isLevel] = [extent.kind === "date" ? dateInput : numberInput, extent.kind === "level"];
+    const low = end(extent.low, change("low"), { id: `low-${name}` });
+    const high = end(extent.high, change("high"), { id: `high-${name}`, onblur: leave });
     const per = numberInput(extent.cells, change("cells"), { id: `cells-${name}`, inputmode: "numeric", onblur: leave });
     const names = textInput(extent.names, change("names"), { id: `levels-${name}`, onblur: leave });
-    const said = extent.levels
-      ? field("Levels", names, { hint: "All that it can be, with commas: f, m" })
-      : field("Cells", per, { tip: tip("cells") });
     fill(
       root,
       h("h3", {}, name),
-      choice(`Kind of ${name}`, KINDS, extent.levels ? "levels" : "range", chooseKind, { hideLegend: true }),
-      extent.levels
-        ? said
-        : h("div", { class: "triple" }, field("From", low), field("To", high), said),
+      choice(`Kind of ${name}`, KINDS, extent.kind, chooseKind, { hideLegend: true }),
+      isLevel
+        ? field("Levels", names, { hint: "All that it can be, with commas: f, m" })
+        : h(
+            "div",
+            { class: extent.kind === "date" ? "triple dates" : "triple" },
+            field("From", low),
+            field("To", high),
+            field("Cells", per, { tip: tip("cells") }),
+          ),
+      trouble,
     );
   }
 
-  function chooseKind(value) {
-    set({ levels: value === "levels" });
+  function chooseKind(kind) {
+    set({ kind, low: "", high: "" });
     show();
     root.querySelector("input:checked").focus();
   }

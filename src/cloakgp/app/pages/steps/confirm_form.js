@@ -61,7 +61,7 @@ export function confirmForm(form, dataset, reads, spend) {
       }),
       h(
         "details",
-        {},
+        { class: "more" },
         h("summary", {}, "Title, unit, source and date, for pictures and reports"),
         h("p", { class: "hint" }, "Optional and public. Kept in the release file; nobody checks them."),
         LABELS.map(([name, label, hint]) =>

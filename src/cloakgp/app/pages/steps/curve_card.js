@@ -1,4 +1,4 @@
-// Noise against epsilon, for the draft as it is.
+// The expected error against epsilon, for the draft as it is.
 
 import { curvePicture } from "../charts/curve_picture.js";
 import { figure } from "../charts/figure.js";
@@ -29,7 +29,7 @@ export function curveCard() {
   function draw() {
     const d = draft.get();
     const bounds = boundsOf(d);
-    if (last && bounds) chart.show(curvePicture(last.curve, d.epsilon, bounds[1] - bounds[0], outputOf(d), d.model === "learn"));
+    if (last && bounds) chart.show(curvePicture(last.curve, d.epsilon, bounds[1] - bounds[0], outputOf(d)));
   }
 
   async function ask() {
@@ -68,7 +68,7 @@ export function curveCard() {
   const root = h(
     "section",
     { class: "card" },
-    h("div", { class: "panel-head" }, h("h2", {}, `${draft.get().model === "learn" ? "Expected error" : "Noise"} against ε`), chip("free", "costs nothing")),
+    h("div", { class: "panel-head" }, h("h2", {}, "Expected error against ε"), chip("free", "costs nothing")),
     state,
     progress,
     trouble,

@@ -10,13 +10,30 @@ const KINDS = [
   ["real", "a number"],
   ["yes/no", "yes or no"],
   ["count", "a count"],
+  ["classes", "one of several classes"],
 ];
 const WORDS = {
   real: "Such as a height or a price.",
   "yes/no": "What is released is how likely yes is; no bounds are needed.",
+  classes: "Such as car, bus or train. What is released is how likely each of them is; no bounds are needed.",
   count: "0, 1, 2, and so on, such as visits. What is released is how many to expect.",
 };
 const UNSET = { model: null, lower: "", upper: "", spread: "", scatter: "", given: null, plan: null, release: null };
+
+// All that the outcome may be. Nothing is filled in: a class that only one row has would tell of it.
+function classNames(set) {
+  const area = h("textarea", {
+    id: "class-names",
+    rows: "4",
+    spellcheck: "false",
+    placeholder: "car\nbus\ntrain",
+    oninput: (event) => set(event.target.value),
+  });
+  area.value = draft.get().classNames;
+  return field("The classes, as the table writes them", area, {
+    hint: "All that it can be, from public knowledge: one on each line, or with commas. They are published, and never read from the column; a cell that holds none of them counts as missing.",
+  });
+}
 
 export function outcomeKind() {
   const output = outputOf(draft.get());
@@ -28,6 +45,7 @@ export function outcomeKind() {
   const show = () => {
     const { outcome, no, yes } = draft.get();
     say();
+    names.className = outcome === "yes/no" ? "pair" : "";
     fill(
       names,
       outcome === "yes/no"
@@ -36,10 +54,11 @@ export function outcomeKind() {
             field("Yes is written as", textInput(yes, set("yes"), { id: "class-yes", placeholder: "1 or true" })),
           ]
         : null,
+      outcome === "classes" ? classNames(set("classNames")) : null,
     );
   };
   const take = (outcome) => {
-    draft.set({ outcome, no: "", yes: "", ...UNSET });
+    draft.set({ outcome, no: "", yes: "", classNames: "", ...UNSET });
     show();
   };
   show();

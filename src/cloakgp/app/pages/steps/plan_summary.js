@@ -12,7 +12,6 @@ import { facts } from "../ui/tables.js";
 
 export function planSummary(name, settings) {
   const known = lastPreview.get();
-  const what = settings.model === "learn" ? "expected error" : "noise std";
   return h(
     "section",
     { class: "card" },
@@ -25,8 +24,9 @@ export function planSummary(name, settings) {
       ["promise", `ε = ${number(settings.epsilon)}, δ = ${number(settings.delta)}`],
       ...(known && sameSettings(known.settings, settings)
         ? [
-            [`median ${what}`, number(known.answer.summary.median, 3)],
-            [`largest ${what}`, number(known.answer.summary.largest, 3)],
+            ["median expected error", number(known.answer.error_summary.median, 3)],
+            ["largest expected error", number(known.answer.error_summary.largest, 3)],
+            ["median privacy noise", number(known.answer.summary.median, 3)],
           ]
         : []),
     ]),

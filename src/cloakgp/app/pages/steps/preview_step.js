@@ -2,12 +2,11 @@
 
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
-import { boundsOf, inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
+import { boundsOf, classNamesOf, inputsOf, kernelOf, outputOf } from "../core/draft_parts.js";
 import { number } from "../core/format.js";
-import { OUTCOMES } from "../core/outcomes.js";
-import { inputsLabel, protectSettings, protectedWords } from "../core/protection.js";
+import { OUTCOMES, isChance } from "../core/outcomes.js";
+import { deltaOf, inputsLabel, protectSettings, protectedWords } from "../core/protection.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
-import { typed } from "../core/typed.js";
 import { watched } from "../core/watched.js";
 import { given } from "../release/given.js";
 import { designsCard } from "../noise/designs_card.js";
@@ -40,7 +39,7 @@ export const previewStep = {
   lead: () =>
     draft.get().model === "learn"
       ? "A forecast of the error, from what is public so far. The smoother and the less scattered outcomes are, the smaller it gets. Looking costs nothing."
-      : "This is not a simulation. The noise does not depend on the private outcomes, so it is known before anything is spent, and looking costs nothing.",
+      : "This is not a simulation. Neither the noise nor what the model leaves unknown depends on the private outcomes, so both are known before anything is spent. Looking costs nothing.",
   nextText: "Keep this plan and go on",
   check: (d) => (d.planName.trim() === "" ? "Give the plan a name." : null),
   async next(context) {
@@ -75,9 +74,10 @@ export const previewStep = {
           [inputsLabel(d), inputsOf(d).join(", ")],
           ["private outcome", `${outputOf(d)}, ${OUTCOMES[d.outcome]}`],
           ["protects", protectedWords(protectSettings(d))],
-          ...(d.outcome === "yes/no" ? [] : [["bounds", (boundsOf(d) ?? []).map((bound) => number(bound)).join(" to ")]]),
+          ...(d.outcome === "classes" ? [["classes", classNamesOf(d).join(", ")]] : []),
+          ...(isChance(d.outcome) ? [] : [["bounds", (boundsOf(d) ?? []).map((bound) => number(bound)).join(" to ")]]),
           ...(d.model === "learn" ? learnedFacts(d) : kernelFacts(d)),
-          ["promise", `ε = ${number(d.epsilon)}, δ = ${number(typed(d.delta))}`],
+          ["promise", `ε = ${number(d.epsilon)}, δ = ${number(deltaOf(d))}`],
         ]),
       );
     const stop = draft.subscribe(say);
@@ -87,16 +87,15 @@ export const previewStep = {
       height: 430,
       full: true,
       onAnswer: (answer) => {
-        const noise = answer?.expected_error ?? answer?.noise_std;
         fill(
           warning,
-          noise?.every((value) => value >= answer.fades_at)
+          answer?.unknown.every(Boolean)
             ? note(
                 "warn",
                 h(
                   "p",
                   {},
-                  "Every point is too noisy to use. More rows, narrower bounds or a larger ε would help; nothing has been spent.",
+                  "Hardly more would be known than before, at any point. More rows, narrower bounds or a larger ε would help; nothing has been spent.",
                 ),
               )
             : null,

@@ -2,6 +2,7 @@
 
 import { api } from "../core/api.js";
 import { draft } from "../core/draft.js";
+import { deltaOf } from "../core/protection.js";
 import { sameSettings, settingsOf } from "../core/settings.js";
 import { stoppable } from "../core/watched.js";
 import { link } from "../ui/buttons.js";
@@ -31,7 +32,7 @@ export const releaseStep = {
     }
     const cost = h("section", { class: "card", hidden: true, "aria-live": "polite" });
     const last = h("section", { class: "card danger", hidden: true });
-    const payer = payerCard(d.delta, pick, () => cost.scrollIntoView({ block: "nearest" }));
+    const payer = payerCard(String(deltaOf(d)), pick, () => cost.scrollIntoView({ block: "nearest" }));
     const form = { why: "", title: "", units: "", source: "", date: "", missing: "error", confirm: "" };
     let busy = false;
     let dataset = null; // whose budget pays

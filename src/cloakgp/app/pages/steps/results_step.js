@@ -1,12 +1,11 @@
 // Step 8: what came out.
 
-import { api } from "../core/api.js";
 import { draft, startAgain } from "../core/draft.js";
 import { go } from "../core/router.js";
-import { releaseResults } from "../release/release_results.js";
+import { loadingResults } from "../release/loading_results.js";
 import { button } from "../ui/buttons.js";
 import { h } from "../ui/dom.js";
-import { note, problem } from "../ui/notes.js";
+import { note } from "../ui/notes.js";
 
 export const resultsStep = {
   id: "results",
@@ -16,9 +15,7 @@ export const resultsStep = {
     "These numbers may be published. From here on everything is free: asking, denoising, downloading.",
   nextText: null,
   render(root) {
-    const inner = h("div", {}, h("p", { class: "loading" }, "Loading…"));
-    let done = null;
-    let gone = false;
+    const inner = h("div", {});
     root.append(
       note(
         "good",
@@ -39,15 +36,6 @@ export const resultsStep = {
         }),
       ),
     );
-    api
-      .releaseOf(draft.get().release)
-      .then((release) => {
-        if (!gone) done = releaseResults(inner, release);
-      })
-      .catch((error) => inner.replaceChildren(problem(error)));
-    return () => {
-      gone = true;
-      done?.();
-    };
+    return loadingResults(inner, draft.get().release);
   },
 };

@@ -5,10 +5,10 @@ import { draft } from "../core/draft.js";
 import { boundsOf, canLearn, inputsOf, outputOf, writtenOf } from "../core/draft_parts.js";
 import { number, percent } from "../core/format.js";
 import { missing } from "../core/missing.js";
-import { protectSettings, sizeOf } from "../core/protection.js";
+import { isChance } from "../core/outcomes.js";
+import { deltaOf, protectSettings } from "../core/protection.js";
 import { session } from "../core/session.js";
-import { safeDelta } from "../core/starting_values.js";
-import { typed } from "../core/typed.js";
+import { classesOf } from "../core/settings.js";
 import { watched } from "../core/watched.js";
 import { debounce } from "../ui/debounce.js";
 import { fill, h } from "../ui/dom.js";
@@ -22,12 +22,12 @@ function asked(d) {
     data: d.data,
     inputs: inputsOf(d),
     output: outputOf(d),
-    ...(d.outcome === "yes/no" ? { outcome: d.outcome } : { bounds: boundsOf(d) ?? [0, 1] }), // counts: as numbers
+    ...(isChance(d.outcome) ? { outcome: d.outcome, ...classesOf(d) } : { bounds: boundsOf(d) ?? [0, 1] }), // counts: as numbers
     ...writtenOf(d),
     model: "learn",
     at: `grid:${PER_AXIS[inputsOf(d).length - 1]}`,
     epsilon: d.epsilon ?? session.get().defaults.epsilon,
-    delta: typed(d.delta) ?? Number(safeDelta(sizeOf(d))),
+    delta: deltaOf(d),
     ...protectSettings(d),
   };
 }
@@ -38,7 +38,7 @@ export function unitCosts(place) {
 
   async function error(settings, signal) {
     const key = JSON.stringify(settings);
-    if (!known.has(key)) known.set(key, (await watched((options) => api.roughPreview(settings, options), () => {}, signal)).summary);
+    if (!known.has(key)) known.set(key, (await watched((options) => api.roughPreview(settings, options), () => {}, signal)).error_summary);
     return known.get(key);
   }
 
@@ -47,8 +47,8 @@ export function unitCosts(place) {
     const times = beside ? summary.median / beside.median : null;
     fill(
       place(unit),
-      h("b", {}, settings.outcome === "yes/no" ? `error about ${number(100 * share, 2)} percentage points` : `error about ${percent(share)}`),
-      settings.outcome === "yes/no" ? ", typically, at" : " of the bounds’ width, typically, at",
+      h("b", {}, isChance(settings.outcome) ? `error about ${number(100 * share, 2)} percentage points` : `error about ${percent(share)}`),
+      isChance(settings.outcome) ? ", typically, at" : " of the bounds’ width, typically, at",
       ` ε = ${number(settings.epsilon)}`,
       times ? `: ${number(times, 2)} times that of one outcome` : "",
       ".",

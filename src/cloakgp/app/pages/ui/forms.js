@@ -41,6 +41,11 @@ export function numberInput(value, action, props = {}) {
   return textInput(value, action, { inputmode: "decimal", class: "number", ...props });
 }
 
+// The browser's own way to enter a day; its value is as 2024-05-31, or empty.
+export function dateInput(value, action, props = {}) {
+  return textInput(value, action, { type: "date", min: "1000-01-01", max: "9999-12-31", ...props });
+}
+
 // One choice of a few, as radio buttons that look like a row of buttons.
 export function choice(legend, options, chosen, action, { tip, hideLegend } = {}) {
   const name = newId("choice");

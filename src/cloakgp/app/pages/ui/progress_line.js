@@ -8,6 +8,7 @@ const WORDS = {
   forecast: "Forecasting the error",
   stages: "Measuring, stage by stage",
   map: "Working out the map",
+  models: "Asking each of the models that were learned",
   "reading X": "Reading the inputs",
 };
 

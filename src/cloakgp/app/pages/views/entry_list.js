@@ -16,7 +16,8 @@ export function entryList(items, path, kind) {
 
 function entry(item, href, kind) {
   const s = item.settings;
-  const summary = item.summary ?? {};
+  const summary = item.error_summary ?? item.summary ?? {};
+  const what = item.error_summary ? "error" : "noise";
   return h(
     "li",
     { class: "card entry" },
@@ -35,7 +36,7 @@ function entry(item, href, kind) {
       summary.median !== undefined
         ? chip(
             "plain",
-            `median noise ${number(summary.median, 3)}, ${percent(summary.median / summary.bounds_width)} of the bounds`,
+            `${what} about ${number(summary.median, 3)}, ${percent(summary.median / summary.bounds_width)} of the bounds`,
           )
         : null,
     ),

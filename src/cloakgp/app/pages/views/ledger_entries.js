@@ -1,7 +1,8 @@
 // What was written into the ledger, the newest first.
 
-import { number, when } from "../core/format.js";
-import { h } from "../ui/dom.js";
+import { count, number, when } from "../core/format.js";
+import { fill, h } from "../ui/dom.js";
+import { checkbox } from "../ui/forms.js";
 import { table } from "../ui/tables.js";
 
 // Entries from before there were units have none: they protect one row.
@@ -37,14 +38,28 @@ const cells = (entry) => [
   h("code", { title: entry.hash }, String(entry.hash ?? "").slice(0, 8)),
 ];
 
+// Between the first and the last stage of a release there are many, and none of them costs anything.
+const isFree = (entry) => entry.kind === "planned" || entry.kind === "answered";
+
 export function ledgerEntries(entries) {
-  const rows = [...entries].reverse().map(cells);
+  const newest = [...entries].reverse();
+  const free = newest.filter(isFree).length;
+  const inner = h("div", {});
+  const show = (all) => {
+    const rows = newest.filter((entry) => all || !isFree(entry)).map(cells);
+    fill(
+      inner,
+      rows.length
+        ? table(HEADINGS, rows, { caption: "Entries of the ledger", stacked: true })
+        : h("p", { class: "hint" }, "Nothing has been written yet."),
+    );
+  };
+  show(false);
   return h(
     "section",
     { class: "card" },
     h("h2", {}, "Entries"),
-    rows.length
-      ? table(HEADINGS, rows, { caption: "Entries of the ledger", stacked: true })
-      : h("p", { class: "hint" }, "Nothing has been written yet."),
+    free ? checkbox(`Also the ${count(free)} steps within releases, which cost nothing`, false, show) : null,
+    inner,
   );
 }

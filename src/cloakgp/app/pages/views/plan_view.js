@@ -13,6 +13,13 @@ import { problem } from "../ui/notes.js";
 import { pageHead } from "../ui/page_head.js";
 import { tip } from "../ui/tip.js";
 
+// Plans of earlier versions know their noise only.
+function whatToExpect({ error_summary: error, summary }) {
+  return error
+    ? [h("h2", {}, "Error to be expected", tip("expected error")), noiseTiles(error, { noise: summary })]
+    : [h("h2", {}, "Noise that a release would carry", tip("noise std")), noiseTiles(summary)];
+}
+
 export async function planView(root, { id }) {
   const plan = await api.plan(id);
   const trouble = h("div", {});
@@ -32,10 +39,7 @@ export async function planView(root, { id }) {
     h(
       "section",
       { class: "card" },
-      plan.settings.model === "learn"
-        ? h("h2", {}, "Error to be expected", tip("expected error"))
-        : h("h2", {}, "Noise that a release would carry", tip("noise std")),
-      plan.summary ? noiseTiles(plan.summary) : null,
+      ...whatToExpect(plan),
     ),
     h(
       "section",

@@ -2,16 +2,16 @@
 
 import { api } from "../core/api.js";
 import { when } from "../core/format.js";
-import { releaseResults } from "../release/release_results.js";
+import { loadingResults } from "../release/loading_results.js";
 import { link } from "../ui/buttons.js";
 import { h } from "../ui/dom.js";
 import { pageHead } from "../ui/page_head.js";
 
 export async function releaseView(root, { id }) {
-  const release = await api.releaseOf(id);
+  const releases = await api.releases();
+  const release = releases.find((one) => one.id === id) ?? (await api.releaseOf(id)); // which says what is wrong
   const { inputs, output } = release.settings;
   const inner = h("div", {});
-  const done = releaseResults(inner, release);
   root.append(
     h("p", { class: "crumbs" }, link("Releases", "#/releases")),
     pageHead(
@@ -20,5 +20,5 @@ export async function releaseView(root, { id }) {
     ),
     inner,
   );
-  return done;
+  return loadingResults(inner, id);
 }

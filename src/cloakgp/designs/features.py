@@ -29,7 +29,7 @@ _STALL_AFTER = 10  # evaluations without progress worth a fiftieth of the gap en
 _WORKING_SET = 6000
 _ROUNDS = 10  # more for the last power, with columns that were lacking
 _FORGET = 0.5  # share of the last multipliers: a mean over rounds bounds better than those of any one
-_FLOOR = 1e-3  # of the mean multiplier: no direction is without one
+_FLOOR, _IN_BOUND = 1e-3, 4e-3  # of the mean multiplier: no direction is without one
 _IDLE = 1e-13  # of the largest measurement's variance: it will not come back
 _IDLE_AT_LAST = 1e-6  # of the noise's
 
@@ -201,7 +201,7 @@ def bound(space: Space, part: FloatArray, R: FloatArray, w: FloatArray, s: float
     As :func:`cloakgp.designs.posterior.lower_bound`: f(X) >= 2 tr F L - tr F F' - tr F X F'/s for every F,
     and F'F <= s t sum_i w_i a_i a_i' makes the last term at most t sum(w).
     """
-    w = _floored(w)
+    w = _floored(w, _IN_BOUND)
     E = space.signal - R.T @ np.linalg.solve(R @ R.T + s * np.eye(len(R)), R @ space.signal)
     try:
         Q = np.linalg.cholesky((part * w) @ part.T)
@@ -214,8 +214,8 @@ def bound(space: Space, part: FloatArray, R: FloatArray, w: FloatArray, s: float
     return found * prior
 
 
-def _floored(w: FloatArray) -> FloatArray:
-    result: FloatArray = w + _FLOOR * max(float(w.mean()), 1e-300)
+def _floored(w: FloatArray, floor: float = _FLOOR) -> FloatArray:
+    result: FloatArray = w + floor * max(float(w.mean()), 1e-300)
     return result
 
 

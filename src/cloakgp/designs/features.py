@@ -25,7 +25,7 @@ from cloakgp.model.smoothers import Rows
 
 _POWERS = (8, 16, 32, 64, 128, 256, 512)
 _EVALUATIONS = 60  # for one power
-_STALL_AFTER = 10  # evaluations without progress worth a fiftieth of the gap end it
+_STALL_AFTER = 10  # evaluations without progress worth a five-hundredth of the gap end it
 _WORKING_SET = 6000
 _ROUNDS = 10  # more for the last power, with columns that were lacking
 _FORGET = 0.5  # share of the last multipliers: a mean over rounds bounds better than those of any one
@@ -192,7 +192,7 @@ class _Climb:
         if self.evaluations < self.looked + _STALL_AFTER:
             return False
         self.looked, before, self.progress = self.evaluations, self.progress, self.best
-        return self.progress > before * (1 - 0.01 * self.gap)
+        return self.progress > before * (1 - 0.002 * self.gap)
 
 
 def bound(space: Space, part: FloatArray, R: FloatArray, w: FloatArray, s: float) -> float:

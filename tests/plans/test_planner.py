@@ -7,6 +7,7 @@ import cloakgp
 from cloakgp import designs
 from cloakgp.designs import any_noise
 from cloakgp.kernels import EQ
+from cloakgp.measurements import lattice
 
 X = np.linspace(0.0, 10.0, 30)
 GP = cloakgp.GP(EQ(2.0), 0.3, (-1.0, 1.0))
@@ -54,3 +55,15 @@ def test_a_bad_promise_is_refused_before_the_heavy_work(monkeypatch):
         GP.planner(X, X).plan(epsilon=-1.0, delta=0.01)
     with pytest.raises(ValueError, match="classic"):
         GP.planner(X, X).plan(epsilon=2.0, delta=0.01, calibration="classic")
+
+
+@pytest.mark.parametrize(("people", "cost"), [(None, 1.02), (np.arange(400) % 2, 1.002)])
+def test_a_coarse_lattice_costs_little_and_raises_no_lower_bound(people, cost, monkeypatch):
+    X = np.linspace(0, 1, 400)[:, None]
+    planner = cloakgp.GP(0.05 * EQ(0.3), 1.0, (0, 1)).planner(X, X[::40], people=people)
+    fine = planner.plan(epsilon=1.0, delta=1e-3, design="posterior").certificate
+    monkeypatch.setattr(lattice, "_LARGE", 0)
+    monkeypatch.setattr(lattice, "_COARSE", 3)
+    coarse = planner.plan(epsilon=1.0, delta=1e-3, design="posterior").certificate
+    assert coarse.lower_bound <= fine.objective
+    assert coarse.objective < cost * fine.objective  # people's columns are short, and get more bits

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cloakgp import Columns, Grid
@@ -35,6 +36,14 @@ def test_whatever_holds_dates():
     assert np.isnan(days_of(np.array([None], dtype=object))).all()
 
 
+def test_no_cell_is_told_apart_from_what_is_missing():
+    odd = ["2024-02-30", "2024-01-01T25:00", "0000-00-00", "99999-01-01", "", 5, b"\xff", "\ud800"]
+    cells = np.array([*odd, "2024-05-31", date(2024, 5, 31), np.datetime64("2024-05-31")], dtype=object)
+    np.testing.assert_array_equal(days_of(cells), [np.nan] * len(odd) + [day_of("2024-05-31")] * 3)
+    late = np.array(["2024-05-31", "300000-01-01"], dtype="datetime64[s]")  # more than fits into microseconds
+    assert days_of(late)[0] == day_of("2024-05-31")
+
+
 def test_a_box_may_have_dates():
     grid = Grid({"day": ("2024-01-01", date(2024, 12, 31)), "sex": ["f", "m"]}, cells={"day": 5})
     assert [column.kind for column in grid.columns.inputs] == ["date", "level"]
@@ -44,7 +53,9 @@ def test_a_box_may_have_dates():
     assert grid.points({"day": ["2024-01-03"], "sex": ["m"]}).tolist() == [[grid.axes[0].low + 2, 1.0]]
 
 
-@pytest.mark.parametrize("box", [("2024-12-31", "2024-01-01"), ("2024-01-01", 9.0), ("soon", "later")])
+@pytest.mark.parametrize(
+    "box", [("2024-12-31", "2024-01-01"), ("2024-01-01", 9.0), ("soon", "later"), (pd.NaT, "2024-01-01")]
+)
 def test_what_is_no_range_of_dates_is_refused(box):
     with pytest.raises(ValueError, match="low below high"):
         Grid({"day": box})

@@ -337,7 +337,8 @@ def to_integers(
     reach = 1.0 if people is None else _longest_together(B, groups, people)
     reach *= math.sqrt(2) if classes > 1 else 1.0
     total = math.floor(61 - math.log2(rows + NOISE_SCALES * reach / mu))
-    y_bits, matrix_bits = bits_within(total, B.size, n_rows) if any_near else bits_within(total)
+    near = (B.size, n_rows, 1 if people is None else people.most_rows) if any_near else ()
+    y_bits, matrix_bits = bits_within(total, *near)
     declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
     matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
     fixed = (*bounds, epsilon, delta, declared, groups, part, people, classes)
@@ -353,18 +354,18 @@ def to_integers(
     return measurement
 
 
-def bits_within(total: int, entries: int = 0, n_rows: int = 0) -> tuple[int, int]:
+def bits_within(total: int, entries: int = 0, n_rows: int = 0, of_each: int = 1) -> tuple[int, int]:
     """Bits of y and of the matrix, of so many in all.
 
     If `entries` is given, for a matrix that need not be B to many digits, since predictions take it as it is:
     of a large one the last bits would only fill files. Rounding makes the longest column longer by some
     2^-13, and moves sums over all rows by two widths of the bounds at the very most, which is less than their
-    noise.
+    noise. Columns are shorter where `of_each` of them, a person's, have length 1 together.
     """
     y_bits = min(Y_BITS, total * 4 // 9)
     if entries <= _LARGE:
         return y_bits, min(MATRIX_BITS, total - y_bits)
-    matrix_bits = min(max(_COARSE, n_rows.bit_length() - 2), total - y_bits)
+    matrix_bits = min(max(_COARSE + (of_each - 1).bit_length(), n_rows.bit_length() - 2), total - y_bits)
     return min(Y_BITS, total - matrix_bits), matrix_bits
 
 

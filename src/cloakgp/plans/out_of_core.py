@@ -324,7 +324,7 @@ def _plan(
         design=design,
         bound="exact",
         objective=objective,
-        lower_bound=min(lower, value) * unit**2,
+        lower_bound=min(lower, value) * (unit**2 if unbiased else min(unit**2, s)),
         iterations=iterations,
         status="converged" if value <= lower * (1 + gap) else "stopped before the gap was reached",
         jitter=0.0,

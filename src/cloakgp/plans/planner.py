@@ -228,7 +228,8 @@ class Planner:
         with Progress("model, design, measurements", 2 + len(pieces)) as progress:
             gp, smoother = self.gp, self.smoother
             progress.advance()
-            solution, parts = self._solution(design, gap, (self.widest / expected_mu) ** 2), []
+            expected_variance = (self.widest / expected_mu) ** 2
+            solution, parts = self._solution(design, gap, expected_variance), []
             progress.advance()
             for block in pieces:
                 parts.append(on_host(solution.columns(self.scaled, block)))
@@ -253,6 +254,8 @@ class Planner:
         else:
             objective = denoised_error(smoother, self.weights, measurement.real_matrix(), reconstruction)
         # With people the lower bound is that of designs with columns so limited, and the same noise.
+        # Of denoised ones it grows with the noise, but more slowly.
+        proved = noise_variance if solution.unbiased else min(noise_variance, expected_variance)
         certificate = certify(
             measurement,
             calibration,
@@ -260,7 +263,7 @@ class Planner:
             design=design,
             bound="exact",
             objective=objective,
-            lower_bound=solution.lower_bound * noise_variance,
+            lower_bound=solution.lower_bound * proved,
             iterations=solution.iterations,
             status=solution.status,
             jitter=smoother.jitter,

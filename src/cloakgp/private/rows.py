@@ -92,8 +92,10 @@ def _columns_of(grid: Grid, X: Any) -> list[Any]:
 
 def _days(values: Any) -> Any:
     """Dates in days; what is no date is missing. Numbers are days already."""
-    own = read_texts(*values.source) if isinstance(values, PrivateColumn) else column(values)
-    return own if own.dtype.kind in "biuf" else days_of(own)
+    own = read_texts(*values.source) if isinstance(values, PrivateColumn) else np.asanyarray(values)
+    if own.dtype.kind in "biuf" or own.ndim != 1:
+        return own
+    return np.where(np.ma.getmaskarray(own), np.nan, days_of(np.ma.getdata(own)))
 
 
 def _cells_of(grid: Grid, columns: list[Any], rows: slice) -> tuple[Cells, NDArray[np.bool_]]:

@@ -6,7 +6,7 @@ So it can be used on private inputs, of which no branch may depend on a cell. Pu
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from cloakgp.rows.columns import ORIGIN, moment
 _DAY = 86_400.0  # seconds
 _ORIGIN = datetime.fromisoformat(ORIGIN)
 _ISO = (
-    r"^(?P<day>\d{4}-\d{2}-\d{2})(?:[T ](?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:\.\d+)?))?"
+    r"^(?P<day>\d{4}-\d{2}-(?P<of_month>\d{2}))"
+    r"(?:[T ](?P<hour>\d{2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:\.\d+)?))?"
     r"(?P<zone>(?:Z|(?P<sign>[+-])(?P<hours>\d{2}):?(?P<minutes>\d{2}))?))?$"
 )
 
@@ -27,31 +28,39 @@ def day_of(value: Any) -> float | None:
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
     found = moment(value) if isinstance(value, (str, date)) else None
-    if found is None:
+    if found is None or found != found:  # pandas' NaT is a datetime
         return None
-    found = found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found
-    return (found - _ORIGIN).total_seconds() / _DAY
+    zone = found.utcoffset() or timedelta()
+    return (found.replace(tzinfo=None) - _ORIGIN - zone).total_seconds() / _DAY
 
 
 def days_of(cells: Any) -> FloatArray:
-    """(n,) the same of an array of dates, times or texts, or of pyarrow's; NaN where one is no date."""
+    """(n,) the same of an array of dates, times or texts, whatever it holds; NaN where one is no date."""
     import pyarrow
     from pyarrow import compute
 
-    found = cells if isinstance(cells, pyarrow.Array) else pyarrow.array(cells, from_pandas=True)
-    if pyarrow.types.is_temporal(found.type):
-        seconds = (
-            found.cast(pyarrow.timestamp("us")).cast(pyarrow.int64()).cast(pyarrow.float64(), safe=False)
-        )
-        return _since(_floats(seconds) / 1e6)
-    parts = compute.extract_regex(compute.utf8_trim_whitespace(found.cast(pyarrow.string())), _ISO)
+    if cells.dtype.kind == "M":
+        whole = cells.astype("datetime64[D]")  # a coarser unit, which has room for whatever it was
+        part: FloatArray = (cells - whole) / np.timedelta64(1, "D")
+        return _counted(whole) - _counted(np.datetime64(ORIGIN, "D")) + part
+    texts = [str(one).encode(errors="replace") for one in cells.tolist()]
+    parts = compute.extract_regex(compute.utf8_trim_whitespace(pyarrow.array(texts, pyarrow.string())), _ISO)
     hour, minute, second, hours, minutes = (
         _part(parts, name) for name in ("hour", "minute", "second", "hours", "minutes")
     )
     day = compute.strptime(parts.field("day"), format="%Y-%m-%d", unit="s", error_is_null=True)
+    # 30 February would be a day of March, and there are 24 hours.
+    real = _floats(compute.day(day)) == _part(parts, "of_month")
+    real &= (hour < 24) & (minute < 60) & (second < 60) & (hours < 24) & (minutes < 60)
     east = _floats(compute.if_else(compute.equal(parts.field("sign"), "-"), -1.0, 1.0))
     clock = hour * 3600 + minute * 60 + second - east * (hours * 3600 + minutes * 60)
-    return _since(_floats(day.cast(pyarrow.int64())) + clock)
+    seconds = _floats(day.cast(pyarrow.int64())) + clock - _ORIGIN.replace(tzinfo=UTC).timestamp()
+    return np.where(real, seconds / _DAY, np.nan)
+
+
+def _counted(days: Any) -> FloatArray:
+    """Days since 1970; NaN where there is none."""
+    return np.where(np.isnat(days), np.nan, days.astype(np.int64).astype(np.float64))
 
 
 def _part(parts: Any, name: str) -> FloatArray:
@@ -69,8 +78,3 @@ def _floats(numbers: Any) -> FloatArray:
 
     found: FloatArray = numbers.cast(pyarrow.float64()).to_numpy(zero_copy_only=False)
     return found
-
-
-def _since(seconds: FloatArray) -> FloatArray:
-    days: FloatArray = (seconds - _ORIGIN.replace(tzinfo=UTC).timestamp()) / _DAY
-    return days

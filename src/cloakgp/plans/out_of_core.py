@@ -67,8 +67,8 @@ _PILOT = 2**21  # entries of the pilot's columns
 _LONERS = 2**13  # rows that stand most alone near their inducing input
 _SPREAD = 2**14  # rows that are spread over the space
 _LONGEST = 2**14  # rows whose columns would be longest
-_LOOKED_AT = 1 / 16  # of the rows: those that seem to have the longest, going by so many random directions
-_DIRECTIONS, _SEED = 16, 0
+_LOOKED_AT = 1 / 16  # of the rows: those that seem to have the longest, going by so many directions
+_DIRECTIONS = 16
 _ROUNDS = 5  # of design and pass
 _DESIGN = 0.6  # share of the gap that the pilot's design may use up
 _MANY = 2**17  # rows: of more, those in reserve are looked at before all are
@@ -115,7 +115,8 @@ def _surveyed(planner: Planner) -> Survey:
     measured = np.zeros((1, len(features.W))) if rough is None else rough.measured
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     digests = []
-    directions = np.random.default_rng(_SEED).normal(size=(_DIRECTIONS, len(measured)))
+    # As good as random, and the same everywhere.
+    angles = np.outer(np.sqrt(5) * np.arange(1, _DIRECTIONS + 1), np.arange(1, len(measured) + 1) ** 2)
     function = partial(
         _survey,
         features,
@@ -123,7 +124,7 @@ def _surveyed(planner: Planner) -> Survey:
         crowd,
         shares,
         measured,
-        directions @ measured @ features.factor.A,
+        np.sin(angles) @ measured @ features.factor.A,
         planner.widest,
     )
     most, columns = max(4, _LONERS // len(features.Z)), planner.X_star.shape[1]

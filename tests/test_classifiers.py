@@ -176,6 +176,8 @@ def test_classes_never_come_from_y(data):
     [
         ({"epsilon": None}, "epsilon must be given"),
         ({"classes": (0,)}, "classes must be 2 to 100 different values"),
+        ({"classes": ("bus", "car", "bus std")}, "classes must be told apart in tables"),
+        ({"classes": (1, 2, "1")}, "classes must be told apart in tables"),
         ({"classes": (0, 1, 1)}, "classes must be 2 to 100 different values"),
         ({"classes": "yes"}, "classes must be 2 to 100 different values"),
         ({"classes": (0, 1, float("nan"))}, "classes must be 2 to 100 different values"),

@@ -162,7 +162,7 @@ def test_what_a_kept_planner_holds_is_counted(monkeypatch):
     planner.plan(epsilon=1.0, design="posterior")
     held = planner.last["posterior"].measurement.matrix.size
     assert held > 2 * out_of_core.DENSE
-    assert held < planning._numbers(planner) < 4 * held
+    assert 5 * held < planning._numbers(planner) < 12 * held  # and where its searches start from
 
 
 def test_delta_need_not_be_said(world):
@@ -276,7 +276,7 @@ def test_a_map_is_over_the_inputs_and_at_the_levels_that_one_chooses(world):
     held = {"kind": "house", "day": 8797.0}
     expected = surface_of(file, coordinates=["age", "x"], geographic=False, held=held, points=16)
     assert np.allclose(found["views"]["prediction"]["values"], expected.prediction)
-    assert client.post(url, json={"coordinates": ["age", "x"], "coarse": True}).json()["geographic"]
+    assert not client.post(url, json={"coordinates": ["age", "x"], "coarse": True}).json()["geographic"]
     for wrong in ({"kind": "castle"}, {"garden": 1.0}, {"day": "soon"}, {"x": 0.5, "day": 3.0}):
         refused = client.post(url, json={**chosen, "coordinates": ["x", "age"], "held": wrong})
         assert (refused.status_code, "held" in refused.json()["error"]) == (422, True), wrong

@@ -49,6 +49,19 @@ def test_a_step_of_epsilon_starts_from_a_design_for_about_as_much_noise(monkeypa
     assert [plan.certificate.status for plan in plans] == ["converged"] * 3
 
 
+def test_a_planner_may_serve_several_threads():
+    planner = GP.planner(X, X[:7])
+    planner._posteriors._anchors = Emptied()
+    assert planner.plan(epsilon=1.0, delta=0.01, design="posterior").certificate.status == "converged"
+
+
+class Emptied(dict):
+    """As if other threads had kept newer ones in the meantime."""
+
+    def __setitem__(self, key, value):
+        pass
+
+
 def test_a_bad_promise_is_refused_before_the_heavy_work(monkeypatch):
     monkeypatch.setattr("cloakgp.plans.planner.smoother_for", None)
     with pytest.raises(ValueError, match="epsilon"):

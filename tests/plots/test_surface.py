@@ -64,9 +64,9 @@ def test_land_without_houses_is_not_known_though_its_privacy_noise_is_small(town
 
 
 def test_a_surface_need_not_be_a_map_nor_have_all_views(town):
-    pair = {"coordinates": ["Latitude", "lng"], "points": 8}
-    assert surface_of(town, **pair).geographic  # as who names them says
-    surface = surface_of(town, **pair, geographic=False, views=["prediction"])
+    pair, names = {"coordinates": ["age", "income"], "points": 8}, ["income", "age"]
+    assert surface_of(town, **pair, names=names, geographic=True).geographic  # as who names them says
+    surface = surface_of(town, **pair, names=names, views=["prediction"])
     assert (surface.geographic, surface.aspect, surface.prediction.shape) == (False, None, (8, 8))
     assert list(surface.views) == ["prediction"]
     assert np.isnan(surface.privacy_share).all()
@@ -150,7 +150,8 @@ def test_which_columns_are_places():
     plain = plane(["x", "lateness"], [0, 1])
     assert (plain.across, plain.up, plain.aspect(0, 1)) == (0, 1, None)
     told = plane(["a", "b"], [0, 1], ["b", "a"])
-    assert (told.across, told.up, told.degrees) == (1, 0, True)
+    assert (told.across, told.up, told.degrees) == (1, 0, False)
+    assert plane(["a", "lat", "lon"], [0, 1, 2], ["lon", "lat"]).degrees
     with pytest.raises(ArgumentError, match="coordinates must be the names of two inputs"):
         plane(["a", "b"], [0, 1], ["a", "c"])
     with pytest.raises(ArgumentError, match="two inputs that are numbers"):

@@ -366,6 +366,8 @@ def _numbers(planner: Planner) -> float:
     rows, (n_points, columns) = len(planner.X), planner.X_star.shape
     measured = (plan.measurement for plan in planner.last.values())
     matrices = sum(m.matrix.size for m in measured if isinstance(m, Measurement))
+    if "posterior" in planner.last and not planner.in_passes("posterior"):
+        matrices += 8 * len(planner.inputs) * n_points  # where its searches start from, see designs.any_noise
     if planner.gp.inducing is None:
         return float(rows * (rows + n_points) + matrices)
     width = 0 if planner.streamed else min(n_points, len(np.atleast_1d(planner.gp.inducing)))

@@ -292,6 +292,7 @@ def plot(
     source: picture_options.Source = None,
     date: picture_options.Date = None,
     coordinates: picture_options.Coordinates = None,
+    geographic: picture_options.Geographic = None,
     outline: picture_options.Outline = None,
     formats: Annotated[
         str | None, typer.Option(help="With a folder: png,svg,pdf,csv; png if absent.", metavar="KINDS")
@@ -321,7 +322,12 @@ def plot(
         shown = [pictures.Picture("noise", "The std of the privacy noise.", lambda narrow: drawn())]
     else:
         shown = pictures.release_pictures(
-            release, names, output, coordinates=options.optional_names(coordinates), outline=outline
+            release,
+            names,
+            output,
+            coordinates=options.optional_names(coordinates),
+            geographic=geographic,
+            outline=outline,
         )
     shown = [one.on_dark() for one in shown] if dark else shown
     return picture_options.write_pictures(shown, out, release_file.stem, formats)
@@ -346,6 +352,7 @@ def export(
     source: picture_options.Source = None,
     date: picture_options.Date = None,
     coordinates: picture_options.Coordinates = None,
+    geographic: picture_options.Geographic = None,
     outline: picture_options.Outline = None,
     ledger: options.Ledger = None,
     as_json: options.Json = False,
@@ -375,6 +382,7 @@ def export(
             date=date,
             ledger=None if ledger is None else Ledger(ledger),
             coordinates=options.optional_names(coordinates),
+            geographic=geographic,
             outline=outline,
         )
         atomic.write(written, made.encode())

@@ -20,7 +20,15 @@ Date = Annotated[str | None, typer.Option(help="Of when the data are, for pictur
 Coordinates = Annotated[
     str | None,
     typer.Option(
-        help="Inputs of a map, longitude first: lon,lat. By their names if absent.", metavar="COLUMNS"
+        help="Inputs of a map, across and up: lon,lat. By their names if absent.", metavar="COLUMNS"
+    ),
+]
+Geographic = Annotated[
+    bool | None,
+    typer.Option(
+        "--geographic/--no-geographic",
+        help="Whether a map's inputs are longitude and latitude in degrees; their names say if absent.",
+        show_default=False,
     ),
 ]
 Outline = Annotated[Path | None, typer.Option(help="GeoJSON file with borders, for a map.", metavar="FILE")]

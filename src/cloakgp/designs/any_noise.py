@@ -41,9 +41,10 @@ class AnyNoise:
 
     def _solved(self, gap: float, noise_variance: float) -> Solution:
         level = 2 * math.floor(math.log2(noise_variance / self._unit / _LEAST) / 2)
-        if (gap, level) not in self._anchors:
-            made = anchor(self._aim, self._start, _LOOSER * gap, math.ldexp(self._unit, level))
-            self._anchors[gap, level] = made
+        found = self._anchors.get((gap, level))
+        if found is None:
+            found = anchor(self._aim, self._start, _LOOSER * gap, math.ldexp(self._unit, level))
+            self._anchors[gap, level] = found
             for old in list(self._anchors)[:-_KEPT]:
-                del self._anchors[old]
-        return posterior(self._aim, self._anchors[gap, level], gap, noise_variance)
+                self._anchors.pop(old, None)  # others, in threads of their own, may have done so
+        return posterior(self._aim, found, gap, noise_variance)

@@ -24,6 +24,7 @@ CHANCES = (YES_NO, CLASSES)
 NO_YES = (False, True)
 """The two classes of yes/no outcomes, if nobody names others."""
 MOST_CLASSES = 100
+_COLUMNS = ("", " std", " lower", " upper", " noise_std")  # of a class, after its name
 Label = str | bool | int | float
 """What a class may be called."""
 _FAR = 3.5  # Phi of it is as good as 1
@@ -187,6 +188,10 @@ def as_classes(classes: Any) -> tuple[Label, ...]:
     if not fine or len(named) == 1 or len(named) > MOST_CLASSES or len(set(named)) < len(named):
         expected = f"must be 2 to {MOST_CLASSES} different values: texts, whole numbers or truth values"
         raise ArgumentError("classes", expected, repr(classes)[:100], remedy)
+    columns = [f"{one}{more}" for one in named for more in _COLUMNS]
+    if len(set(columns)) < len(columns):
+        remedy = "Tables of releases have columns such as 'bus' and 'bus std': name them otherwise."
+        raise ArgumentError("classes", "must be told apart in tables", repr(classes)[:100], remedy)
     return named
 
 

@@ -37,6 +37,7 @@ def plot_map(
     *,
     view: str = PREDICTION,
     coordinates: Sequence[str] | None = None,
+    geographic: bool | None = None,
     of: Any = None,
     held: Mapping[str, Any] | None = None,
     outline: str | os.PathLike[str] | None = None,
@@ -64,8 +65,9 @@ def plot_map(
         The denoised prediction; its std, GP and privacy together; or privacy's share of the variance, with a
         line where that is a half.
     coordinates : (str, str), optional
-        Names of longitude and latitude, or of any two inputs: across and up. Recognised by their names if
-        absent.
+        Names of two inputs, across and up; longitude and latitude, by their names, if absent.
+    geographic : bool, optional
+        Whether the two are longitude and latitude, in degrees; their names say if absent.
     of : a class, optional
         Whose probability is drawn, where outcomes are one of several classes; the first if absent.
     held : mapping of names to values, optional
@@ -94,7 +96,8 @@ def plot_map(
         expect_columns(release.plan.shown_inputs, 2, "plot_map")
     labels = release.labels.changed(title=title, units=units, source=source, date=date)
     if surface is None:
-        surface = surface_of(release, coordinates=coordinates, held=held, of=of, units=labels.units)
+        axes: Any = {"coordinates": coordinates, "geographic": geographic}
+        surface = surface_of(release, **axes, held=held, of=of, units=labels.units)
     ax = draw_map(new_axes(ax), release, surface, view, outline, labels)
     if style == "dark":
         darken(ax.get_figure(root=True))  # type: ignore[arg-type]

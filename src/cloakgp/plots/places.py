@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from cloakgp.errors import ArgumentError
 from cloakgp.rows.columns import listed
 
-_ACROSS = {"lon", "long", "lng", "longitude"}
-_UP = {"lat", "latitude"}
-_METRES = ({"easting", "eastings", "east"}, {"northing", "northings", "north"})
+_PLACES = (  # words across and up: in degrees, and in metres
+    ({"lon", "long", "lng", "longitude"}, {"lat", "latitude"}),
+    ({"easting", "eastings", "east"}, {"northing", "northings", "north"}),
+)
 _STEEPEST = 85.0  # degrees of latitude, beyond which no map like this is of use
 
 
@@ -47,13 +48,13 @@ def plane(names: Sequence[str], numeric: Sequence[int], coordinates: Sequence[st
     ----------
     names : of all inputs
     numeric : which of these are numbers
-    coordinates : (longitude, latitude), optional
-        Their names, or those of any other pair.
+    coordinates : (str, str), optional
+        The pair's names, across and up. Degrees and metres are such by their names here, too.
     """
     if coordinates is not None:
         return _given(list(names), numeric, coordinates)
-    parts = [set(re.split(r"[^a-z]+", name.lower())) for name in names]
-    for (across, up), degrees in (((_ACROSS, _UP), True), (_METRES, False)):
+    parts = [_words(name) for name in names]
+    for (across, up), degrees in zip(_PLACES, (True, False), strict=True):
         found = [[place for place in numeric if parts[place] & words] for words in (across, up)]
         if all(len(one) == 1 for one in found) and found[0] != found[1]:
             return Plane(found[0][0], found[1][0], degrees, not degrees)
@@ -73,6 +74,10 @@ def _given(names: list[str], numeric: Sequence[int], coordinates: Sequence[str])
             f"There are {listed(known)}.",
         )
     across, up = names.index(pair[0]), names.index(pair[1])
-    words = [set(re.split(r"[^a-z]+", name.lower())) for name in pair]
-    metres = bool(words[0] & _METRES[0] and words[1] & _METRES[1])
-    return Plane(across, up, not metres, metres)
+    words = [_words(name) for name in pair]
+    degrees, metres = (bool(words[0] & east and words[1] & north) for east, north in _PLACES)
+    return Plane(across, up, degrees, metres)
+
+
+def _words(name: str) -> set[str]:
+    return set(re.split(r"[^a-z]+", name.lower()))

@@ -126,11 +126,11 @@ def surface_of(
     release : Release, StagedRelease, RowsRelease or FunctionRelease
         With two inputs at least that are numbers.
     coordinates : (str, str), optional
-        Names of longitude and latitude, or of any two inputs: across and up. If absent they are recognised by
-        their names (lon, long, lng or longitude; lat or latitude; easting and northing), or the first two.
+        Names of two inputs: across and up. If absent, those whose names are of places (lon, long, lng or
+        longitude; lat or latitude; easting and northing), or the first two.
     geographic : bool, optional
         Whether the two are longitude and latitude, so that a degree up is drawn as long as it is. If absent,
-        those that are given or recognised are.
+        their names say.
     held : mapping of names to values, optional
         Where the other inputs are held; at their medians or first levels if absent.
     units : str

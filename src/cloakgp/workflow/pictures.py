@@ -111,6 +111,7 @@ def release_pictures(
     output: str,
     *,
     coordinates: Sequence[str] | None = None,
+    geographic: bool | None = None,
     outline: str | os.PathLike[str] | None = None,
 ) -> list[Picture]:
     """What was released, for any number of input columns: the most telling picture first."""
@@ -121,7 +122,8 @@ def release_pictures(
         shown.append(_curve(release, inputs[0], output))
     elif predicts:
         if has_map(release, inputs, coordinates):
-            shown += _maps(release, inputs, output, coordinates, outline)
+            axes = {"coordinates": coordinates, "geographic": geographic}
+            shown += _maps(release, inputs, output, axes, outline)
         shown.append(_slices(release, inputs, output))
     else:
         caption = "The std of the privacy noise over the test points, from small to large."
@@ -203,11 +205,11 @@ def _maps(
     release: AnyRelease,
     inputs: list[str],
     output: str,
-    coordinates: Sequence[str] | None,
+    axes: dict[str, Any],
     outline: str | os.PathLike[str] | None,
 ) -> list[Picture]:
     """Three views of one surface; of several classes, each one's probability."""
-    given: dict[str, Any] = {"coordinates": coordinates, "units": release.labels.units, "names": inputs}
+    given: dict[str, Any] = {**axes, "units": release.labels.units, "names": inputs}
     classes = classes_of(release)[:_MOST_CLASSES]
     if classes:
         each = [plots.surface_of(release, of=one, **given) for one in classes]

@@ -66,6 +66,7 @@ def html(
     date: str | None = None,
     ledger: Ledger | None = None,
     coordinates: Sequence[str] | None = None,
+    geographic: bool | None = None,
     outline: str | Path | None = None,
 ) -> str:
     """The report of a release file.
@@ -79,8 +80,8 @@ def html(
         Words for the report; the file's own if absent.
     ledger : Ledger, optional
         That paid: the report then says that it knows the release, and what is left of the budget.
-    coordinates, outline : optional
-        Of a map: which inputs are longitude and latitude; a GeoJSON file with borders.
+    coordinates, geographic, outline : optional
+        Of a map: its inputs, whether they are longitude and latitude, and a GeoJSON file with borders.
     """
     path = Path(path)
     release, checked = load(path), _checked(path)
@@ -95,7 +96,9 @@ def html(
     heading = labels.title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
     # The heading has the title, and the lead source and date: pictures need not say so again.
     drawn = release.labelled(title="", units=labels.units, source="", date="")
-    shown = pictures.release_pictures(drawn, names, what, coordinates=coordinates, outline=outline)
+    shown = pictures.release_pictures(
+        drawn, names, what, coordinates=coordinates, geographic=geographic, outline=outline
+    )
     body = [
         f"<h1>{escape(heading)}</h1>",
         f'<p class="lead">{escape(words.lead(release.plan))}{_origin(labels)}</p>',

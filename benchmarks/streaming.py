@@ -5,7 +5,7 @@
 Rows are random in the unit square, with a few apart from the others; y is generated. The plain sum is what
 any GP with inducing inputs must compute, in the same threads and chunks; the other times are ratios to it, in
 the same run. Memory is the process's largest resident size, the data included. With `--growth`, each setting
-is varied on its own up to the given one (measurements beyond), and the times are drawn.
+is varied on its own up to the given one (measurements beyond), and the times are drawn to scale.png.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cloakgp.rows.chunks import steps
 from cloakgp.rows.passes import sweep
 from designs import clustered_city
 
-PICTURE = "docs/pictures/scale.png"
+PICTURE = "scale.png"  # where the script is run
 GOALS = 4.0, 3.0  # times the plain sum: a million rows, ten million
 
 

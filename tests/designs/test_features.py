@@ -43,3 +43,13 @@ def test_no_recipe_is_below_the_bound(s):
         assert left_unknown(R, s) >= found.lower_bound * s
         w = np.random.default_rng(seed).exponential(size=N)
         assert bound(SPACE, SPACE.down @ COLUMNS, R @ SPACE.up, w, s) <= found.objective * s
+
+
+def test_a_search_that_starts_again_with_more_columns_keeps_what_it_had():
+    """From a design for most columns, in few steps; from what that lacks, it would have to begin anew."""
+    first = posterior_recipe(SPACE, COLUMNS[:, :-10], START, 0.01, 1.0)
+    features = first.features[:3]  # directions without a measurement are no worse
+    most = np.linalg.norm(features @ COLUMNS, axis=0).max()
+    again = posterior_recipe(SPACE, COLUMNS, features, 1e9, 1.0, fresh=False)
+    assert again.objective <= left_unknown(features / most, 1.0) * (1 + 1e-9)
+    assert len(again.features) <= 3

@@ -24,7 +24,7 @@ from cloakgp.measurements.recipes import (
     scan,
     summed,
 )
-from cloakgp.model.inducing import APPROXIMATIONS, Features, SparseGP, information
+from cloakgp.model.inducing import APPROXIMATIONS, Features, SparseGP, information, triangular_whitening
 from cloakgp.rows import chunks
 from cloakgp.rows.merging import Groups, Inputs, distinct
 
@@ -98,6 +98,16 @@ def test_the_recipe_in_terms_of_features_is_the_same():
     np.testing.assert_allclose(recipe.reduced @ recipe.features.at(X), R @ Matern32(2.0)(Z, X))
     other = Features(recipe.features.kernel, Z, -recipe.features.W[::-1])
     np.testing.assert_allclose(recipe.reduced_to(other) @ other.at(X), recipe.reduced @ recipe.features.at(X))
+
+
+def test_features_of_other_inducing_inputs_say_the_same():
+    """Another machine may find that others of two nearly equal inputs add nothing."""
+    twice = np.vstack([Z, Z + 1e-7])
+    one = Features(KERNEL, twice, triangular_whitening(KERNEL, twice))
+    other = Features(KERNEL, twice, np.roll(one.W, len(Z), axis=1))
+    assert not set(one.used) & set(other.used)
+    made = recipe(one, "dtc", RNG.normal(size=(5, len(one.W))) @ one.W, 20)
+    np.testing.assert_allclose(made.reduced_to(other) @ other.at(X), made.reduced @ one.at(X), atol=1e-4)
 
 
 @given(st.integers(0, 2**80), st.integers(0, 30))

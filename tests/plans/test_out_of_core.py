@@ -103,7 +103,7 @@ def test_a_plan_in_passes_is_the_one_that_is_written_out(plan_in_passes, approxi
     assert one.status == other.status == "converged"
     for a, b in ((one, other), (other, one)):
         assert a.lower_bound <= b.objective * (1 + 1e-6)
-        assert a.objective <= b.lower_bound * (1 + GAP) * (1 + 1e-6)
+        assert a.objective <= b.lower_bound * (1 + GAP) ** 2 * (1 + 1e-6)
     assert np.mean(passed.noise_std**2) == pytest.approx(np.mean(dense.noise_std**2), rel=1.1 * GAP)
     # Where the noise goes is settled only as far as the gap allows.
     np.testing.assert_allclose(passed.noise_std, dense.noise_std, rtol=5 * math.sqrt(GAP))
@@ -323,6 +323,7 @@ def test_the_same_sums_are_made_whatever_the_chunks(monkeypatch, plan_in_passes,
 def test_nothing_as_large_as_rows_times_points_is_ever_held(monkeypatch):
     monkeypatch.setattr(out_of_core, "_PILOT", 2**19)
     monkeypatch.setattr(out_of_core, "_SPREAD", 2**10)
+    monkeypatch.setattr(out_of_core, "_LONGEST", 2**10)
     rows, points = 300_000, 100
     rng = np.random.default_rng(0)
     data, y = rng.uniform(0, 10, size=(rows, 2)), rng.uniform(0, 1, size=rows)
@@ -459,7 +460,7 @@ def test_rows_that_stand_alone_are_in_the_pilot(monkeypatch, plan_in_passes, app
 
 def test_a_part_of_many_rows_is_looked_at_first_and_all_of_them_last(monkeypatch, plan_in_passes):
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
-    monkeypatch.setattr(out_of_core, "_PART", 3000)
+    monkeypatch.setattr(out_of_core, "_MANY", 3000)
     monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
     monkeypatch.setattr(out_of_core, "_LONGEST", 0)
     monkeypatch.setattr(out_of_core, "_SPREAD", 0)
@@ -473,7 +474,7 @@ def test_a_part_of_many_rows_is_looked_at_first_and_all_of_them_last(monkeypatch
         )
     data, places, points = crowd_and_outlier()
     plan = plan_in_passes(GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places), data, points)
-    assert seen[0] == 3000
+    assert 0 < seen[0] < len(data) / 4
     assert seen[-1] == len(data)
     assert len(plan.measurement.inputs) == len(data)
     check_sensitivity(plan)

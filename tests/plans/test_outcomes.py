@@ -108,7 +108,7 @@ def test_much_data_and_little_noise_give_the_truth(seeded):
     plan = model.plan(many, POINTS, epsilon=8.0, delta=1e-3)
     with seeded(2):
         release = plan.release(rng.poisson(rates))
-    np.testing.assert_allclose(release.predict(POINTS), np.exp(1 + np.sin(POINTS[:, 0])), rtol=0.12)
+    np.testing.assert_allclose(release.predict(POINTS), np.exp(1 + np.sin(POINTS[:, 0])), rtol=0.2)
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -505,7 +505,7 @@ def test_planted_pass_that_does_not_look_is_caught(monkeypatch):
     data[-1] = 1.6
     monkeypatch.setattr(out_of_core, "scan", _longest_of_the_first_chunk)
     plan = a_plan(data=data)
-    monkeypatch.setattr(recipes, "largest_squared_norm", lambda columns: 0)
+    monkeypatch.setattr(recipes, "largest_squared_norm", lambda columns, real=None: 0)
     row = int(np.argmax([sum(entry**2 for entry in column) for column in columns(plan)]))
     y, other = private_outcomes(), private_outcomes()
     y[row], other[row] = BOUNDS

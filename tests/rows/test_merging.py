@@ -494,7 +494,7 @@ def test_labels_that_join_unequal_rows_are_named(saved_merged, tamper):
         verify(path)
 
 
-def test_labels_are_not_for_functions(tmp_path, tamper, setting):
+def test_a_functions_labels_are_those_of_its_equal_rows(tmp_path, tamper, setting):
     plan = setting.gp.plan_function(setting.X, epsilon=1.0, delta=0.01)
     plan.release(setting.y).save(tmp_path / "file")
 
@@ -502,7 +502,7 @@ def test_labels_are_not_for_functions(tmp_path, tamper, setting):
         arrays["labels"] = np.arange(12)
 
     tamper(tmp_path / "file", add)
-    with pytest.raises(ReleaseFileError, match="not in the schema"):
+    with pytest.raises(VerificationError, match="labels are not those of its equal rows"):
         verify(tmp_path / "file")
 
 
@@ -511,7 +511,7 @@ def test_labels_are_not_for_functions(tmp_path, tamper, setting):
 
 @every_noise
 def test_merged_releases_and_functions_are_combined(by_the_book, noise):
-    """A function counts every row singly; together they are the textbook's posterior given both."""
+    """Together they are the textbook's posterior given both."""
     gp = model(noise)
     promise = {"epsilon": 1.0, "delta": 0.01}
     releases = [
@@ -519,7 +519,7 @@ def test_merged_releases_and_functions_are_combined(by_the_book, noise):
         gp.plan_function(X, basis=SITES, **promise).release(Y),
         make(noise, "posterior").release(Y),
     ]
-    assert releases[1].plan.measurement.groups is None
+    assert (releases[1].plan.measurement.groups is None) == (noise is NOISE["noise of each row"])
     for chosen in (releases, releases[::-1], releases[::2]):
         mean, cov = by_the_book(gp, X, NEW).denoised(chosen)
         got, std = combine(chosen).predict(NEW, return_std=True)

@@ -413,6 +413,18 @@ def test_a_plan_and_a_release_are_those_of_threads(client, many, make, seeded, g
         np.testing.assert_array_equal(far_plan.release(y).z, release.z)
 
 
+def test_the_posterior_design_has_the_same_bits(client, many, make, small_chunks, seeded):
+    X, y = many[0][:2500], many[1][:2500]
+    plan, far_plan = (make(rows, design="posterior") for rows in (X, da.from_array(X, chunks=(700, 2))))
+    assert not plan.certificate.unbiased
+    assert_same_plan(far_plan, plan)
+    with seeded(1):
+        release = plan.release(y)
+    with seeded(1):
+        far_release = far_plan.release(da.from_array(y, chunks=900, name=False))
+    np.testing.assert_array_equal(far_release.z, release.z)
+
+
 GROUPS = 40
 ALONE = 123_456  # the row that is alone in its group
 

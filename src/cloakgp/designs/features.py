@@ -25,10 +25,11 @@ from cloakgp.model.smoothers import Rows
 
 _POWERS = (8, 16, 32, 64, 128, 256, 512)
 _EVALUATIONS = 60  # for one power
-_STALL_AFTER = 10  # evaluations without progress worth a fiftieth of the gap end it
+_STALL_AFTER = 10  # evaluations without progress worth a five-hundredth of the gap end it
 _WORKING_SET = 6000
-_ROUNDS = 6  # more for the last power, with columns that were lacking
-_FLOOR = 1e-3  # of the mean multiplier: no direction is without one
+_ROUNDS = 10  # more for the last power, with columns that were lacking
+_FORGET = 0.5  # share of the last multipliers: a mean over rounds bounds better than those of any one
+_FLOOR, _IN_BOUND = 1e-3, 4e-3  # of the mean multiplier: no direction is without one
 _IDLE = 1e-13  # of the largest measurement's variance: it will not come back
 _IDLE_AT_LAST = 1e-6  # of the noise's
 
@@ -74,7 +75,7 @@ def posterior_recipe(
     A start that is not `fresh` is a design's for most of these columns: small powers are left out.
     """
     search = _Search(space, space.down @ columns, gap, noise_variance)
-    R, value, lower = search.run(start @ space.up, _POWERS if fresh else _POWERS[4:])
+    R, value, lower = search.run(start @ space.up, fresh)
     R = _without_idle(R, _IDLE_AT_LAST * noise_variance)
     return Solution(
         design="posterior",
@@ -92,16 +93,22 @@ class _Search:
     def __init__(self, space: Space, columns: FloatArray, gap: float, s: float) -> None:
         self.space, self.columns, self.gap, self.s, self.evaluations = space, columns, gap, s, 0
 
-    def run(self, R: FloatArray, powers: tuple[int, ...]) -> tuple[FloatArray, float, float]:
+    def run(self, R: FloatArray, fresh: bool) -> tuple[FloatArray, float, float]:
         """The best measurements found, what they leave unknown, and a bound on that of all."""
-        R, g = self._scaled(_full(R))
-        rows = self._first_rows(g)
+        powers = _POWERS if fresh else _POWERS[-2:]
+        R, g = self._scaled(_full(R) if fresh else R)
+        rows = self._first_rows(g) if fresh else np.argsort(-g)[:_WORKING_SET]
         best, lower = (R, self.space.left(R, self.s)), float(np.finfo(float).tiny)
+        multipliers = np.zeros(len(g))
         for p in (*powers, *[powers[-1]] * _ROUNDS):
             climb = _Climb(self.space, self.columns[:, rows], R, p, self.s, self.gap)
             R, w = climb.run()
             self.evaluations += climb.evaluations
-            lower = max(lower, bound(self.space, self.columns[:, rows], R, w, self.s))
+            multipliers *= _FORGET
+            multipliers[rows] += w
+            some = np.flatnonzero(multipliers)
+            for which, each in ((rows, w), (some, multipliers[some])):
+                lower = max(lower, bound(self.space, self.columns[:, which], R, each, self.s))
             R, g = self._scaled(_without_idle(R))
             value = self.space.left(R, self.s)
             if value < best[1]:
@@ -109,6 +116,8 @@ class _Search:
             if best[1] <= lower * (1 + self.gap):
                 break
             rows = _with_worst(rows, g)
+            if value > best[1] * (1 + self.gap) and p == powers[-1]:
+                R = best[0]  # without rows that matter it went astray: with them, from there
         return *best, lower
 
     def _scaled(self, R: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -183,7 +192,7 @@ class _Climb:
         if self.evaluations < self.looked + _STALL_AFTER:
             return False
         self.looked, before, self.progress = self.evaluations, self.progress, self.best
-        return self.progress > before * (1 - 0.02 * self.gap)
+        return self.progress > before * (1 - 0.002 * self.gap)
 
 
 def bound(space: Space, part: FloatArray, R: FloatArray, w: FloatArray, s: float) -> float:
@@ -192,7 +201,7 @@ def bound(space: Space, part: FloatArray, R: FloatArray, w: FloatArray, s: float
     As :func:`cloakgp.designs.posterior.lower_bound`: f(X) >= 2 tr F L - tr F F' - tr F X F'/s for every F,
     and F'F <= s t sum_i w_i a_i a_i' makes the last term at most t sum(w).
     """
-    w = _floored(w)
+    w = _floored(w, _IN_BOUND)
     E = space.signal - R.T @ np.linalg.solve(R @ R.T + s * np.eye(len(R)), R @ space.signal)
     try:
         Q = np.linalg.cholesky((part * w) @ part.T)
@@ -205,8 +214,8 @@ def bound(space: Space, part: FloatArray, R: FloatArray, w: FloatArray, s: float
     return found * prior
 
 
-def _floored(w: FloatArray) -> FloatArray:
-    result: FloatArray = w + _FLOOR * max(float(w.mean()), 1e-300)
+def _floored(w: FloatArray, floor: float = _FLOOR) -> FloatArray:
+    result: FloatArray = w + floor * max(float(w.mean()), 1e-300)
     return result
 
 

@@ -266,7 +266,7 @@ def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any, w
         entries, each = (rounded, step.counts) if exact else (rounded.astype(np.int64), weights)
         column_sum += (entries @ each).astype(np.int64)
         absolute_sums += (np.abs(entries, out=entries) @ each).astype(np.int64)
-    found = _longest_rows(chunk, norms)
+    found = _longest_rows(chunk, norms, _WORST)
     return Scan(
         longest, column_sum, absolute_sums.astype(object), rounding.astype(float), found, error, moved, whole
     )
@@ -284,11 +284,11 @@ def _lengths(recipe: Recipe, X: FloatArray, noise: Any, windows: Any) -> tuple[f
         step = chunk[rows]
         real = recipe.real_columns(step.X, step.noise, step.windows)
         norms[rows] = np.einsum("ij,ij->j", real, real)
-    return float(np.sqrt(norms.max())), _longest_rows(chunk, norms)
+    return float(np.sqrt(norms.max())), _longest_rows(chunk, norms, 4 * _WORST)
 
 
-def _longest_rows(chunk: Chunk, norms: FloatArray) -> Inputs:
-    return stacked([chunk[np.sort(np.argsort(-norms, kind="stable")[:_WORST])]])
+def _longest_rows(chunk: Chunk, norms: FloatArray, n: int) -> Inputs:
+    return stacked([chunk[np.sort(np.argsort(-norms, kind="stable")[:n])]])
 
 
 def whole_norms(columns: FloatArray) -> IntArray:

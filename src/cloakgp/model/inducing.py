@@ -35,6 +35,7 @@ _CUT = 1e-10
 """Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
 _AT_ONCE = 2**11  # rows that a thread multiplies with
+_ADDED = 2**12  # rows whose products are added up in one go
 _KEPT = 2**24  # numbers of features that are kept
 _SEED = 0  # public: the same X gives the same inducing inputs
 
@@ -192,13 +193,39 @@ def information(features: Features, approximation: str, inputs: Inputs) -> Float
 def _information(
     features: Features, approximation: str, X: FloatArray, noise: Any, counts: Any
 ) -> FloatArray:
-    total, chunk = np.zeros((len(features.W),) * 2), Chunk(X, noise, counts)
+    total, chunk = Gram(len(features.W)), Chunk(X, noise, counts)
     for rows in steps(len(chunk)):
         step = chunk[rows]
         phi = features.at(step.X)
-        phi *= np.sqrt(step.group_counts / unexplained(features, approximation, step.X, phi, step.noise))
-        total += phi @ phi.T
-    return total
+        D = unexplained(features, approximation, step.X, phi, step.noise)
+        total.add(phi, np.sqrt(step.group_counts / D))
+    return total.sum()
+
+
+class Gram:
+    """The sum of phi phi' over steps of rows; a few steps at once, since small products are slower."""
+
+    def __init__(self, r: int) -> None:
+        self._total, self._waiting, self._n = np.zeros((r, r)), np.empty((_ADDED, r)), 0
+
+    def add(self, phi: FloatArray, weights: float | FloatArray) -> None:
+        """phi (r, n), each column times its weight."""
+        n = phi.shape[1]
+        if self._n + n > len(self._waiting):
+            self._flush()
+        if n > len(self._waiting):
+            self._waiting = np.empty((n, len(phi)))
+        np.multiply(phi.T, np.reshape(weights, (-1, 1)), out=self._waiting[self._n : self._n + n])
+        self._n += n
+
+    def _flush(self) -> None:
+        some = self._waiting[: self._n]
+        self._total += some.T @ some
+        self._n = 0
+
+    def sum(self) -> FloatArray:
+        self._flush()
+        return self._total
 
 
 class SparseRows:

@@ -10,6 +10,7 @@ understate the sensitivity: a lone row that it lacks may have a column many time
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -40,14 +41,14 @@ from cloakgp.measurements.recipes import (
     summed,
 )
 from cloakgp.model.factors import turn_to_triangle
-from cloakgp.model.inducing import Features, SparseGP, triangular_whitening, unexplained
+from cloakgp.model.inducing import Features, Gram, SparseGP, triangular_whitening, unexplained
 from cloakgp.model.smoothers import Rows
 from cloakgp.plans.pilot import Pilot, first_pilot, rough_design, solved, space_of
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import noise_objective, offset
 from cloakgp.posterior.links import FactoredLinks
 from cloakgp.rows.chunks import one_blas_thread, steps
-from cloakgp.rows.merging import Chunk, Inputs
+from cloakgp.rows.merging import Chunk, Inputs, first_of_equal
 from cloakgp.rows.passes import sweep
 
 if TYPE_CHECKING:
@@ -62,14 +63,16 @@ LARGER = 64
 `posterior` is better off with a matrix of its own choice, and what a custom kernel makes, not everybody can
 make again.
 """
-_PILOT = 2**23  # entries of the pilot's columns
+_PILOT = 2**21  # entries of the pilot's columns
 _LONERS = 2**13  # rows that stand most alone near their inducing input
 _SPREAD = 2**14  # rows that are spread over the space
-_LONGEST = 2**12  # rows whose columns would be longest
-_ALONE = 1 / 8  # of the rows: these are looked at for that
+_LONGEST = 2**14  # rows whose columns would be longest
+_LOOKED_AT = 1 / 16  # of the rows: those that seem to have the longest, going by so many directions
+_DIRECTIONS = 16
 _ROUNDS = 5  # of design and pass
 _DESIGN = 0.6  # share of the gap that the pilot's design may use up
-_PART, _PARTS = 2**16, 8  # least rows of a part of them, and how many parts
+_MANY = 2**17  # rows: of more, those in reserve are looked at before all are
+_RESERVE, _PARTS = 2**17, 8  # rows in reserve, at most, and at most a part of all so large
 _LOOSE = 64  # times that a bound may be too large before it is worth another pass
 _Y_BITS, _MATRIX_BITS = 24, 26  # finest lattice
 
@@ -80,6 +83,8 @@ class Survey:
 
     model: SparseGP
     pilot: Pilot
+    reserve: Inputs
+    """More rows, about evenly over the space: what the pilot lacks shows on them."""
     rough: Solution | None
     """The `mse` design for the pilot's first rows, to start from; None if they are all rows there are."""
     digest: str
@@ -100,19 +105,32 @@ def _surveyed(planner: Planner) -> Survey:
     for rows in steps(len(even)):
         near = np.abs(features.kernel_rows(even.X[rows]))
         crowd += (near / np.maximum(near.sum(axis=1, keepdims=True), 1e-300)).sum(axis=0)
-    share = _share_for(
-        _SPREAD * len(even) / len(inputs),
-        np.concatenate([_alone(features.kernel_rows(even.X[rows]), crowd)[1] for rows in steps(len(even))]),
+    alone = np.concatenate(
+        [_alone(features.kernel_rows(even.X[rows]), crowd)[1] for rows in steps(len(even))]
     )
+    kept = _SPREAD, min(_RESERVE, len(inputs) // _PARTS)
+    shares = [_share_for(n * len(even) / len(inputs), alone) for n in kept]
     # Where they are all rows there are, there is none to look for.
     rough = None if len(even) == len(inputs) else rough_design(planner, features, even)
     measured = np.zeros((1, len(features.W))) if rough is None else rough.measured
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     digests = []
-    function = partial(_survey, features, gp.approximation, crowd, share, measured, planner.widest)
+    # As good as random, and the same everywhere.
+    angles = np.outer(np.sqrt(5) * np.arange(1, _DIRECTIONS + 1), np.arange(1, len(measured) + 1) ** 2)
+    function = partial(
+        _survey,
+        features,
+        gp.approximation,
+        crowd,
+        shares,
+        measured,
+        np.sin(angles) @ measured @ features.factor.A,
+        planner.widest,
+    )
     most, columns = max(4, _LONERS // len(features.Z)), planner.X_star.shape[1]
     width = 3 + columns + (0 if inputs.windows is None else 3)
-    lone, longest, spread = np.empty((0, width)), np.empty((0, width)), [np.empty((0, width))]
+    lone, longest = np.empty((0, width)), np.empty((0, width))
+    spread, reserve = [np.empty((0, width))], [np.empty((0, width))]
     parts = sweep(
         function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="summing over rows"
     )
@@ -124,16 +142,21 @@ def _surveyed(planner: Planner) -> Survey:
         longest = np.vstack([longest, part.longest])
         longest = longest[np.argsort(-longest[:, 1], kind="stable")[:_LONGEST]]
         spread.append(part.spread)
+        reserve.append(part.reserve)
         digests.append(part.digest)
+
+    def rows_in(tables: list[FloatArray]) -> Inputs:
+        table = first_of_equal(np.vstack(tables)[:, 2:])
+        windows = None if inputs.windows is None else table[:, 1 + columns :]
+        return Inputs(np.ascontiguousarray(table[:, 1 : 1 + columns]), table[:, 0].copy(), None, windows)
+
     model = SparseGP(features, gp.approximation, total, planner.X_star)
     digest = combined_digest(digests, inputs.groups)
     if rough is None:
-        return Survey(model, first_pilot(planner, model, shared, even), None, digest)
-    added = np.unique(np.vstack([lone, longest, *spread])[:, 2:], axis=0)
-    windows = None if inputs.windows is None else added[:, 1 + columns :]
-    more = Inputs(np.ascontiguousarray(added[:, 1 : 1 + columns]), added[:, 0].copy(), None, windows)
+        return Survey(model, first_pilot(planner, model, shared, even), rows_in(reserve), None, digest)
+    more = rows_in([lone, longest, *spread])
     pilot = first_pilot(planner, model, shared, even, rough.pilot).joined_by(planner, more)
-    return Survey(model, pilot, rough.solution, digest)
+    return Survey(model, pilot, rows_in(reserve), rough.solution, digest)
 
 
 class _Surveyed(NamedTuple):
@@ -148,6 +171,8 @@ class _Surveyed(NamedTuple):
     """The same of rows whose columns would be longest in a rough design, with how long they are."""
     spread: FloatArray
     """The same of rows that are drawn the likelier the more they stand alone: about evenly over the space."""
+    reserve: FloatArray
+    """More of these."""
     digest: bytes
 
 
@@ -169,56 +194,52 @@ def _survey(
     features: Features,
     approximation: str,
     crowd: FloatArray,
-    share: float,
+    shares: Sequence[float],
     measured: FloatArray,
+    directions: FloatArray,
     widest: float,
     X: FloatArray,
     noise: Any,
     counts: Any,
     windows: Any,
 ) -> _Surveyed:
-    total, alone, nearest = np.zeros((len(features.W),) * 2), np.empty(len(X)), np.empty(len(X))
-    length = np.zeros(len(X))
-    shared = total if windows is None else np.zeros_like(total)
-    chunk = Chunk(X, noise, counts, windows)
+    alone, nearest, length = np.empty(len(X)), np.empty(len(X)), np.zeros(len(X))
+    total, chunk = Gram(len(features.W)), Chunk(X, noise, counts, windows)
+    shared = total if windows is None else Gram(len(features.W))
     for rows in steps(len(chunk)):
         step = chunk[rows]
         K = features.kernel_rows(step.X)
         nearest[rows], alone[rows] = _alone(K, crowd)
         phi = features.factor.times(K)
         D = unexplained(features, approximation, step.X, phi, step.noise)
-        length[rows] = _lengths(measured, phi, D, alone[rows], step.windows, widest)
-        phi *= np.sqrt(step.group_counts / D)
-        total += phi @ phi.T
+        share = 1.0 if step.windows is None else (step.windows[:, 1] - step.windows[:, 0]) / widest
+        length[rows] = _lengths(measured, phi, directions @ K.T, share / D)
+        weights = np.sqrt(step.group_counts / D)
+        total.add(phi, weights)
         if step.windows is not None:
-            phi *= (step.windows[:, 1] - step.windows[:, 0]) / widest
-            shared += phi @ phi.T
+            shared.add(phi, weights * share)
     first = _first_of_each(nearest, alone, 4)
     own = [] if windows is None else [windows]
     table = np.column_stack([nearest, alone, chunk.variances, X, *own])
     long = np.argsort(-length, kind="stable")[: _LONGEST // 8]
     longest = table[long]
     longest[:, 1] = length[long]
-    drawn = np.floor(np.cumsum(np.minimum(1.0, share * alone)))
-    spread = table[np.diff(drawn, prepend=0.0) > 0]
-    return _Surveyed(total, shared, table[first], longest, spread, chunk_digest(X, noise, counts, windows))
+    drawn = [np.floor(np.cumsum(np.minimum(1.0, share * alone))) for share in shares]
+    spread, reserve = (table[np.diff(one, prepend=0.0) > 0] for one in drawn)
+    digest = chunk_digest(X, noise, counts, windows)
+    return _Surveyed(total.sum(), shared.sum(), table[first], longest, spread, reserve, digest)
 
 
 def _lengths(
-    measured: FloatArray,
-    phi: FloatArray,
-    D: Any,
-    alone: FloatArray,
-    windows: FloatArray | None,
-    widest: float,
+    measured: FloatArray, phi: FloatArray, seen: FloatArray, scale: float | FloatArray
 ) -> FloatArray:
-    """(n,) squared length of the columns of rows that stand alone, 0 for others: those, a pilot knows."""
-    some = np.flatnonzero(alone >= np.quantile(alone, 1 - _ALONE))
-    moved = measured @ phi[:, some]
-    lengths = np.zeros(len(alone))
-    lengths[some] = np.einsum("ij,ij->j", moved, moved) / np.broadcast_to(D, lengths.shape)[some] ** 2
-    if windows is not None:
-        lengths *= ((windows[:, 1] - windows[:, 0]) / widest) ** 2
+    """(n,) squared length of the columns that seem longest, going by what is seen of them; 0 for others."""
+    scale = np.broadcast_to(scale, len(phi.T)) ** 2
+    guess = np.einsum("ij,ij->j", seen, seen) * scale
+    n = len(guess) - math.ceil(_LOOKED_AT * len(guess))
+    some = np.sort(np.argpartition(guess, n)[n:])
+    moved, lengths = measured @ phi[:, some], np.zeros(len(guess))
+    lengths[some] = np.einsum("ij,ij->j", moved, moved) * scale[some]
     return lengths
 
 
@@ -270,12 +291,10 @@ def _plan(
         solution = solved(planner, pilot, design, _DESIGN * gap, s, solution)
         lower, iterations = max(lower, solution.lower_bound), iterations + solution.iterations
 
-    n = len(planner.inputs)
-    if n > 2 * _PART:  # most of what the pilot lacks shows on a part of the rows already
-        few = planner.inputs.spread_evenly(max(n // _PARTS, _PART))
+    if len(planner.inputs) > _MANY:  # most of what the pilot lacks shows on some of the rows already
         for _ in range(_ROUNDS):
             made = recipe(model.features, model.approximation, _turned(solution, model)[1], 0, planner.widest)
-            length, worst = lengths(made, few)
+            length, worst = lengths(made, found.reserve)
             if good_enough(reached(solution, length)):
                 break
             joined_by(worst)

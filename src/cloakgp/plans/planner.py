@@ -207,7 +207,8 @@ class Planner:
         Preview
             With `noise_std`, `expected_error` and `gp_std` at the test points.
         """
-        return preview(self, epsilon, delta, design, calibration)
+        with one_blas_thread():  # small matrices: several would wait for each other on a busy machine
+            return preview(self, epsilon, delta, design, calibration)
 
     def _planned(
         self, epsilon: float, delta: float, design: str, calibration: str, gap: float, expected_mu: float

@@ -179,10 +179,10 @@ def _distinct_streamed(X: Any, noise: float | FloatArray, windows: FloatArray | 
     for rows in sweep(_distinct_rows, X, noise, windows, label="looking for equal rows"):
         found.append(rows)
         if sum(map(len, found)) > 2 * MOST_DISTINCT:
-            found = [_first_of_equal(np.vstack(found))]
+            found = [first_of_equal(np.vstack(found))]
             if len(found[0]) > MOST_DISTINCT:
                 return as_they_are
-    known = _first_of_equal(np.vstack(found))
+    known = first_of_equal(np.vstack(found))
     if len(known) > MOST_DISTINCT:
         return as_they_are
     hashes = _hashes(known)
@@ -219,7 +219,7 @@ def _distinct_rows(X: FloatArray, noise: float | FloatArray, windows: FloatArray
     return table if found is None else table[found.first]
 
 
-def _first_of_equal(rows: FloatArray) -> FloatArray:
+def first_of_equal(rows: FloatArray) -> FloatArray:
     """Rows without repetitions, by their hashes."""
     return rows[np.sort(np.unique(_hashes(rows), return_index=True)[1])]
 
@@ -243,19 +243,20 @@ def group(table: FloatArray) -> Groups | None:
     """The groups of equal rows, in the order of their first rows; None if no two rows are equal."""
     hashes = _hashes(table)
     ordered = np.sort(hashes)
-    if (ordered[1:] != ordered[:-1]).all():
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(repeated):
         return None
-    _, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
-    if len(first) == len(table):
+    there = np.minimum(np.searchsorted(repeated, hashes), len(repeated) - 1)
+    some = np.flatnonzero(repeated[there] == hashes)  # the others stand for themselves
+    _, first, inverse = np.unique(hashes[some], return_index=True, return_inverse=True)
+    if not np.array_equal(table[some[first][inverse]], table[some]):  # unequal rows with one hash: never seen
+        _, first, inverse = np.unique(table[some], axis=0, return_index=True, return_inverse=True)
+    own = np.arange(len(table))
+    own[some] = some[first][inverse.reshape(-1)]
+    is_first = own == np.arange(len(table))
+    if is_first.all():
         return None
-    if not np.array_equal(table[first][inverse], table):  # unequal rows with one hash: never seen
-        _, first, inverse = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        if len(first) == len(table):
-            return None
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    labels = rank[inverse.reshape(-1)]
+    labels = (np.cumsum(is_first) - 1)[own]
     return Groups(frozen(labels), frozen(np.bincount(labels).astype(np.int64)))
 
 

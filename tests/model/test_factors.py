@@ -1,0 +1,47 @@
+"""Products with a matrix that begins with a triangle: what the whole matrix gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cloakgp.kernels import EQ
+from cloakgp.model.factors import Factor, turn_to_triangle
+from cloakgp.model.inducing import Features, triangular_whitening
+
+RNG = np.random.default_rng(3)
+
+
+@pytest.mark.parametrize("shape", [(5, 5), (5, 8), (8, 5), (1, 1)], ids=str)
+@pytest.mark.parametrize("cut", [np.tril, np.triu, np.array], ids=["lower", "upper", "full"])
+def test_products_are_those_of_the_whole_matrix(cut, shape):
+    q, m = shape
+    A = RNG.normal(size=shape)
+    A[:, :q] = cut(A[:, :q])
+    K = RNG.normal(size=(20, m))
+    np.testing.assert_allclose(Factor(A).times(K), A @ K.T, atol=1e-13)
+    np.testing.assert_allclose(Factor(A).times(K[::2]), A @ K[::2].T, atol=1e-13)
+
+
+def test_what_is_turned_begins_with_a_triangle_and_keeps_every_length():
+    A = RNG.normal(size=(4, 7))
+    U, turned = turn_to_triangle(A)
+    np.testing.assert_allclose(U @ U.T, np.eye(4), atol=1e-14)
+    np.testing.assert_allclose(turned, U @ A, atol=1e-13)
+    assert not np.tril(turned[:, :4], -1).any()
+
+
+def test_inducing_inputs_that_add_nothing_are_not_asked_for():
+    Z = RNG.uniform(0, 10, size=(6, 2))
+    doubled = np.vstack([Z, Z + 1e-9])
+    asked = []
+
+    def kernel(X, Y):
+        asked.append(len(Y))
+        return np.asarray(EQ(2.0)(X, Y))
+
+    features = Features(kernel, doubled, triangular_whitening(kernel, doubled))
+    assert len(features.W) == len(features.used) == 6
+    phi = features.at(Z)
+    assert asked[-1] == 6
+    np.testing.assert_allclose(phi.T @ phi, EQ(2.0)(Z), atol=1e-6)

@@ -9,9 +9,12 @@ import pytest
 pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
+from cloakgp import GP  # noqa: E402
 from cloakgp.errors import InputError  # noqa: E402
+from cloakgp.kernels import EQ  # noqa: E402
 from cloakgp.private.outcomes import PrivateColumn  # noqa: E402
 from cloakgp.workflow import tables  # noqa: E402
+from cloakgp.workflow.releases import released_table  # noqa: E402
 
 
 def write(path, text, encoding="utf-8"):
@@ -217,3 +220,11 @@ def test_an_input_cell_that_swallowed_a_private_one_is_not_shown(tmp_path):
     with pytest.raises(InputError, match="row 1 does not") as error:
         tables.read_columns(path, ["age"])
     assert "151" not in str(error.value)
+
+
+def test_an_input_keeps_its_column_whatever_it_is_called():
+    X = {"released": np.linspace(0.0, 1.0, 20)}
+    plan = GP(EQ(0.3), 1.0, (0.0, 1.0)).plan(X, X, epsilon=1.0, delta=0.01)
+    table = released_table(plan.release(X["released"]), ["released"], plan.X_star)
+    assert list(table) == ["released", "released_", "noise_std", "denoised", "denoised_std"]
+    np.testing.assert_array_equal(table["released"], plan.X_star[:, 0])

@@ -16,6 +16,7 @@ from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note
 from cloakgp.errors import InputError
 from cloakgp.plans.opening import AnyRelease
+from cloakgp.plans.showing import beside
 from cloakgp.rows.columns import common
 from cloakgp.workflow import boxes, points, releases, tables
 from cloakgp.workflow.inputs import ranges
@@ -61,7 +62,7 @@ def combine(
     mean, std = together.predict(X, return_std=True)
     half_width = NormalDist().inv_cdf(0.5 + level / 2) * std
     found = {"mean": mean, "std": std, "lower": mean - half_width, "upper": mean + half_width}
-    columns: dict[str, Any] = (releases.named_points(files[0], names, X) if shown is None else shown) | found
+    columns = beside(releases.named_points(files[0], names, X) if shown is None else shown, found)
     data: dict[str, Any] = {"files": len(files), "points": len(X), "level": level}
     data["table"] = None if out is None else str(out)
     if out is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
@@ -39,9 +40,12 @@ def frame(columns: Columns | None, X: FloatArray, numbers: dict[str, FloatArray]
         table: dict[str, Any] = dict(zip(names, X.T, strict=True))
     else:
         table = columns.shown(X)
-    for name, values in numbers.items():
-        table[f"{name}_" if name in table else name] = values
-    return framed(table, backend)
+    return framed(beside(table, numbers), backend)
+
+
+def beside(table: Mapping[str, Any], numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs and numbers in one table; a number whose name an input has gets another."""
+    return dict(table) | {f"{name}_" if name in table else name: one for name, one in numbers.items()}
 
 
 def framed(table: dict[str, Any], backend: Any) -> Any:

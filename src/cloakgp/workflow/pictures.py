@@ -25,6 +25,7 @@ from cloakgp.model.outcome import CLASSES, COUNT, YES_NO
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Release
+from cloakgp.plans.showing import beside
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.whole_rows import RowsRelease
 from cloakgp.plots.labels import (
@@ -158,7 +159,7 @@ def _curve(release: Release | StagedRelease, name: str, output: str) -> Picture:
         if not predicts:
             return released_table(release, [name], release.X_star)
         x = np.linspace(release.X_star.min(), release.X_star.max(), 200)[:, None]
-        return named_points(release, [name], x) | predictions(release, x)
+        return beside(named_points(release, [name], x), predictions(release, x))
 
     return Picture("prediction" if predicts else "released", caption, draw, numbers)
 
@@ -186,10 +187,9 @@ def _slices(release: AnyRelease, inputs: list[str], output: str) -> Picture:
         columns = named_points(release, inputs, whole)
         parts = {"prediction": "mean", "lower": "low", "upper": "high"}
         if classes_of(release):
-            return columns | predictions(release, whole)
-        return columns | {
-            name: np.concatenate([getattr(one, at) for one in found]) for name, at in parts.items()
-        }
+            return beside(columns, predictions(release, whole))
+        numbers = {name: np.concatenate([getattr(one, at) for one in found]) for name, at in parts.items()}
+        return beside(columns, numbers)
 
     return Picture("along-each-input" if n_inputs(release) > 1 else "prediction", caption, draw, numbers)
 

@@ -22,7 +22,7 @@ from cloakgp.model.outcome import REAL
 from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
-from cloakgp.plans.showing import by_class
+from cloakgp.plans.showing import beside, by_class
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
 from cloakgp.plots.labels import columns_of as plan_columns
@@ -181,14 +181,14 @@ def released_table(release: AnyRelease, names: list[str], X: FloatArray) -> dict
     columns = named_points(release, names, X)
     if isinstance(release, StagedRelease) and values.ndim > 1:
         noises = {f"{one} noise_std": own for one, own in zip(release.classes, noise.T, strict=True)}
-        return columns | named_predictions(release, predictions(release, X) | noises)
+        return beside(columns, named_predictions(release, predictions(release, X) | noises))
     if outcome_of(release.plan) != REAL:
-        return columns | named_predictions(release, predictions(release, X)) | {"noise_std": noise}
-    columns |= {"released": values, "noise_std": noise}
+        return beside(columns, named_predictions(release, predictions(release, X)) | {"noise_std": noise})
+    numbers = {"released": values, "noise_std": noise}
     if can_denoise(release):
         mean, std = release.predict(X, return_std=True)
-        columns |= {"denoised": mean, "denoised_std": std}
-    return columns
+        numbers |= {"denoised": mean, "denoised_std": std}
+    return beside(columns, numbers)
 
 
 def named_points(release: AnyRelease, names: list[str], X: FloatArray) -> dict[str, Any]:

@@ -322,6 +322,7 @@ def test_the_same_sums_are_made_whatever_the_chunks(monkeypatch, plan_in_passes,
 
 def test_nothing_as_large_as_rows_times_points_is_ever_held(monkeypatch):
     monkeypatch.setattr(out_of_core, "_PILOT", 2**19)
+    monkeypatch.setattr(out_of_core, "_WHOLE", 2**19)
     monkeypatch.setattr(out_of_core, "_SPREAD", 2**10)
     monkeypatch.setattr(out_of_core, "_LONGEST", 2**10)
     rows, points = 300_000, 100
@@ -400,6 +401,7 @@ def test_the_last_pass_counts_every_row_also_what_the_pilot_lacks(
     monkeypatch, plan_in_passes, approximation, rounds
 ):
     """Neither the pilot nor those that stand alone have the outlier here; the pass over all rows finds it."""
+    monkeypatch.setattr(out_of_core, "_WHOLE", 1)
     monkeypatch.setattr(out_of_core, "_PILOT", 1)  # 4,096 rows
     monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
     monkeypatch.setattr(out_of_core, "_LONGEST", 0)
@@ -427,6 +429,7 @@ def test_no_direction_is_lost_that_only_a_row_outside_of_the_pilot_has(
 ):
     """A row that no other is like, with a place and a test point of its own."""
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
+    monkeypatch.setattr(out_of_core, "_WHOLE", 1)
     monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
     monkeypatch.setattr(out_of_core, "_LONGEST", 0)
     monkeypatch.setattr(out_of_core, "_SPREAD", 0)
@@ -445,6 +448,7 @@ def test_no_direction_is_lost_that_only_a_row_outside_of_the_pilot_has(
 def test_rows_that_stand_alone_are_in_the_pilot(monkeypatch, plan_in_passes, approximation, by):
     """Because they are far from others, or because their columns would be long."""
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
+    monkeypatch.setattr(out_of_core, "_WHOLE", 1)
     monkeypatch.setattr(out_of_core, "_ROUNDS", 1)
     if by == "distance":
         monkeypatch.setattr(out_of_core, "_LONGEST", 0)
@@ -460,6 +464,7 @@ def test_rows_that_stand_alone_are_in_the_pilot(monkeypatch, plan_in_passes, app
 
 def test_a_part_of_many_rows_is_looked_at_first_and_all_of_them_last(monkeypatch, plan_in_passes):
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
+    monkeypatch.setattr(out_of_core, "_WHOLE", 1)
     monkeypatch.setattr(out_of_core, "_MANY", 3000)
     monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
     monkeypatch.setattr(out_of_core, "_LONGEST", 0)

@@ -63,7 +63,7 @@ LARGER = 64
 `posterior` is better off with a matrix of its own choice, and what a custom kernel makes, not everybody can
 make again.
 """
-_PILOT = 2**21  # entries of the pilot's columns
+_PILOT, _WHOLE = 2**21, 2**23  # entries of the pilot's columns; so many are all rows', rather than a part's
 _LONERS = 2**13  # rows that stand most alone near their inducing input
 _SPREAD = 2**14  # rows that are spread over the space
 _LONGEST = 2**14  # rows whose columns would be longest
@@ -100,7 +100,9 @@ def _surveyed(planner: Planner) -> Survey:
     gp, inputs = planner.gp, planner.inputs
     assert isinstance(gp.inducing, np.ndarray)
     features = Features(gp.kernel, gp.inducing, triangular_whitening(gp.kernel, gp.inducing))
-    even = inputs.spread_evenly(max(2**12, _PILOT // max(len(planner.X_star), len(features.W))))
+    width = max(len(planner.X_star), len(features.W))
+    whole = len(inputs) <= _WHOLE // width
+    even = inputs.spread_evenly(len(inputs) if whole else max(2**12, _PILOT // width))
     crowd = np.zeros(len(features.used))  # rows near each inducing input, going by the pilot
     for rows in steps(len(even)):
         near = np.abs(features.kernel_rows(even.X[rows]))

@@ -155,7 +155,7 @@ class AskMap(Asked):
 
     coordinates: Annotated[list[Column], Field(min_length=2, max_length=2)] | None = None
     geographic: bool | None = None
-    """Whether these are longitude and latitude."""
+    """Whether these are longitude and latitude; their names say if absent."""
     held: Annotated[dict[Column, Cell], Field(max_length=COLUMNS)] = Field(default_factory=dict)
     of: Class | None = None
     """Of several classes: whose probability is drawn; the first one's if absent."""

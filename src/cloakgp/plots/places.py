@@ -69,7 +69,7 @@ def _given(names: list[str], numeric: Sequence[int], coordinates: Sequence[str])
     if len(pair) != 2 or pair[0] == pair[1] or not set(pair) <= set(known):
         raise ArgumentError(
             "coordinates",
-            "must be the names of two inputs that are numbers, longitude first",
+            "must be the names of two inputs that are numbers, across and up",
             repr(pair),
             f"There are {listed(known)}.",
         )

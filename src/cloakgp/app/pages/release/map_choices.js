@@ -30,8 +30,8 @@ export function mapChoices(inputs, changed) {
     // Who takes the other axis' input wants them swapped.
     const next = name === other ? [pair[1], pair[0]] : which === 0 ? [name, other] : [other, name];
     const held = Object.entries(asked.held).filter(([key]) => !next.includes(key));
-    const isSwapped = name === other;
-    Object.assign(asked, { coordinates: next, geographic: isSwapped && map.geographic, held: Object.fromEntries(held) });
+    // Their names say whether they are longitude and latitude: swapped, they are not.
+    Object.assign(asked, { coordinates: next, geographic: null, held: Object.fromEntries(held) });
     changed({ ...asked });
   }
 

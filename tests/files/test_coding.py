@@ -22,7 +22,7 @@ ARRAYS = {
     "zeros": np.zeros(N, dtype="<i8"),
     "one large": np.eye(1, N, 17, dtype="<i8") << 62,
     "labels": np.minimum(np.arange(70001), 70000 - np.arange(70001) % 3),
-    "columns": RNG.integers(-9, 9, size=(N, 3)),
+    "short rows": RNG.integers(-9, 9, size=(9, coding.SHORTEST)),
     "bell": BELL,
     "decimals": DECIMALS,
     "one column of decimals": np.column_stack([DECIMALS, RNG.normal(size=N)]),
@@ -44,11 +44,26 @@ def test_what_is_coded_is_decoded_to_the_bit(name):
 
 @pytest.mark.parametrize(
     "array",
-    [BELL[:, :2047], RNG.normal(size=N), np.full(N, np.nan), np.full(N, np.inf), np.full(N, 1e16), BELL > 0],
-    ids=["small", "floats", "NaN", "infinite", "too large for decimals", "another dtype"],
+    [
+        BELL[:, :2047],
+        np.resize(BELL, (N, 3)),
+        RNG.normal(size=N),
+        np.full(N, np.nan),
+        np.full(N, np.inf),
+        np.full(N, 1e16),
+        BELL > 0,
+    ],
+    ids=["small", "rows too short", "floats", "NaN", "infinite", "too large for decimals", "another dtype"],
 )
 def test_what_gains_nothing_is_not_coded(array):
     assert coding.encoded(array) is None
+
+
+def test_a_great_many_short_rows_are_refused():
+    """Each costs some microseconds, and a hostile file could have millions in few bytes."""
+    rows = np.zeros((64, coding.SHORTEST - 1), dtype="<i8")
+    with pytest.raises(ValueError, match="no code"):
+        coding.decoded(rows.dtype, rows.shape, coding._code(rows))
 
 
 def test_codes_take_little_more_than_the_entropy():

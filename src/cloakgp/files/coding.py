@@ -8,6 +8,7 @@ noise in their low bits and bell-shaped above, and nothing takes much less room 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,8 @@ Array = np.ndarray[Any, Any]
 Integers = NDArray[np.int64]
 Naturals = NDArray[np.uint64]
 
-LEAST = 4096
-"""Entries of an array that is coded, at least."""
+LEAST, SHORTEST = 4096, 512
+"""Entries of an array that is coded, and of a row of its code, at least: short ones take long to read."""
 _DIFFERENCES = 64  # added to k where differences are coded
 _NO_DECIMALS = 255  # a column of floats that are no decimals: their bits count as integers
 _MOST_DECIMALS = 9
@@ -30,11 +31,18 @@ _FEW = 64  # entries that tell most columns that are no decimals
 
 def is_coded(array: Array) -> bool:
     """Whether an array is held as a code: a large one of integers, or with a column of decimals."""
-    if array.size < LEAST or array.ndim not in (1, 2):
+    if not _is_large(array.dtype, array.shape):
         return False
     return array.dtype.str == "<i8" or (
         array.dtype.str == "<f8" and any(_decimals(column) != _NO_DECIMALS for column in _columns(array))
     )
+
+
+def _is_large(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:
+    """Enough entries, and in rows that are long enough: a float array's columns are its code's rows."""
+    if len(shape) not in (1, 2) or dtype.str not in ("<i8", "<f8"):
+        return False
+    return math.prod(shape) >= LEAST and shape[-1 if dtype.kind == "i" else 0] >= SHORTEST
 
 
 def _columns(array: FloatArray) -> FloatArray:
@@ -58,8 +66,7 @@ def decoded(dtype: np.dtype[Any], shape: tuple[int, ...], code: bytes) -> Array:
 
     An entry has a bit at least, so the array takes at most 64 times as much memory as the code.
     """
-    size = int(np.prod(shape, dtype=object))
-    if dtype.str not in ("<i8", "<f8") or len(shape) not in (1, 2) or not LEAST <= size <= 8 * len(code):
+    if not (_is_large(dtype, shape) and math.prod(shape) <= 8 * len(code)):
         raise ValueError("no code of so many entries.")
     if dtype.kind == "i":
         return _decode(code, (shape[0] if len(shape) == 2 else 1, shape[-1])).reshape(shape)

@@ -26,8 +26,8 @@ Coordinates = Annotated[
 Geographic = Annotated[
     bool | None,
     typer.Option(
-        "--geographic/--no-geographic",
-        help="Whether a map's inputs are longitude and latitude in degrees; their names say if absent.",
+        "--geographic",
+        help="A map's inputs are longitude and latitude in degrees, whatever their names.",
         show_default=False,
     ),
 ]

@@ -81,7 +81,10 @@ def test_killed_during_a_release(tmp_path, moment, paid):
     assert len(spent) == len(made) == 1
 
 
-@pytest.mark.parametrize(("moment", "paid"), [("before", 0), ("paid", 1), ("staged", 1), ("charged", 1)])
+BETWEEN = [pytest.param(moment, 1, marks=pytest.mark.slow) for moment in ("paid", "staged")]
+
+
+@pytest.mark.parametrize(("moment", "paid"), [("before", 0), *BETWEEN, ("charged", 1)])
 def test_killed_during_a_release_in_stages(tmp_path, moment, paid):
     """What was paid for goes on by itself at the next start, and no stage is answered twice."""
     world = make_world(tmp_path / "data")

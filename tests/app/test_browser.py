@@ -113,6 +113,7 @@ def test_a_newcomer_gets_from_a_csv_file_to_a_report(visit: Visit, tmp_path: Pat
     window.check_secrets()
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_what_does_not_fit_into_the_budget_is_refused(visit: Visit, site: Site, tmp_path: Path) -> None:
     window = visit()
     page = window.page
@@ -130,6 +131,7 @@ def test_what_does_not_fit_into_the_budget_is_refused(visit: Visit, site: Site, 
     window.check()
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_ledger_that_was_put_back_is_told_before_anything_else(browser: Browser, tmp_path: Path) -> None:
     with serving(tmp_path / "data") as site:
         ledger, old = tmp_path / "data" / "ledger.db", tmp_path / "old.db"
@@ -404,6 +406,7 @@ def test_a_draft_survives_a_reload(visit: Visit, tmp_path: Path) -> None:
     window.check()
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_kept_plan_can_be_taken_up_and_pays_again_only_if_asked_to(visit: Visit, ready: str) -> None:
     window = visit()
     page = window.page
@@ -446,6 +449,7 @@ def _contrast(window: Watched, colour: str, ground: str) -> float:
     return (one + 0.05) / (other + 0.05)
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_large_table_is_planned_with_inducing_inputs(visit: Visit, site: Site, tmp_path: Path) -> None:
     rows = [f"{3 + place / 90:.3f},{120 + place % 30}" for place in range(6_100)]
     path = tmp_path / "large.csv"
@@ -473,6 +477,7 @@ def test_a_large_table_is_planned_with_inducing_inputs(visit: Visit, site: Site,
     window.check()
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_small_table_starts_without_inducing_inputs(visit: Visit, tmp_path: Path) -> None:
     window = visit()
     window.sign_in()
@@ -501,6 +506,7 @@ def test_experts_describe_the_model_and_change_their_mind(visit: Visit, tmp_path
     window.check()
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_of_too_many_inputs_nothing_is_learned(visit: Visit, tmp_path: Path) -> None:
     names = [f"x{place:02}" for place in range(11)]
     rows = [",".join(f"{(row * (place + 3)) % 17}" for place in range(11)) for row in range(30)]
@@ -518,6 +524,7 @@ def test_of_too_many_inputs_nothing_is_learned(visit: Visit, tmp_path: Path) -> 
     window.check("422")  # a grid over eleven inputs has too many points
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_more_can_be_asked_of_a_learned_release(visit: Visit, site: Site, tmp_path: Path) -> None:
     window = visit()
     page = window.page

@@ -49,6 +49,7 @@ def write_parquet(path: Path, columns: dict[str, Any]) -> Path:
     return path
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_test_points_of_ones_own_come_from_a_file(window: Watched, tmp_path: Path) -> None:
     page = window.page
     to_model(page, write_table(tmp_path / "points.csv"))
@@ -77,6 +78,7 @@ def test_test_points_of_ones_own_come_from_a_file(window: Watched, tmp_path: Pat
     window.check_secrets()
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_parquet_file_may_be_dropped_on_the_box(window: Watched, tmp_path: Path) -> None:
     page = window.page
     path = write_parquet(tmp_path / "dropped.parquet", {"age": AGES, "height": HEIGHTS})
@@ -203,6 +205,7 @@ def test_what_is_too_large_or_unreadable_is_said_in_words(window: Watched, tmp_p
     window.check("422")
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_function_is_released_and_an_analyst_asks_it(
     window: Watched, browser: Browser, site: Site, tmp_path: Path
 ) -> None:
@@ -277,6 +280,7 @@ def test_a_name_is_no_markup_in_pictures(window: Watched, tmp_path: Path) -> Non
     window.check()
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_session_that_ends_in_the_middle_loses_nothing(
     window: Watched, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -295,6 +299,7 @@ def test_a_session_that_ends_in_the_middle_loses_nothing(
     window.check("401")
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_draft_is_not_left_to_an_analyst(
     window: Watched, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -321,6 +326,7 @@ def sign_in_again(page: Page, token: str) -> None:
     page.get_by_role("button", name="Sign in").click()
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_the_button_with_generated_heights_has_room(window: Watched, tmp_path: Path) -> None:
     page = window.page
     upload(page, write_table(tmp_path / "room.csv"))
@@ -332,6 +338,7 @@ def test_the_button_with_generated_heights_has_room(window: Watched, tmp_path: P
     )
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_demo_does_not_offer_generated_heights_twice(browser: Browser, tmp_path: Path) -> None:
     with serving(tmp_path / "demo", demo=True) as demo:
         window = Watched(browser, demo)

@@ -95,6 +95,7 @@ def test_a_person_is_protected_from_the_choice_to_the_report(window: Watched, vi
     window.check()
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_another_unit_is_refused_in_words_and_the_way_out_is_shown(window: Watched, visits: Path) -> None:
     page = window.page
     to_who(page, visits, ["age"])
@@ -143,6 +144,7 @@ def test_private_inputs_are_seen_nowhere(window: Watched, visits: Path) -> None:
     window.check()
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_who_changes_their_mind_leaves_nothing_of_the_inputs_behind(window: Watched, visits: Path) -> None:
     page = window.page
     to_who(page, visits, ["age"])
@@ -160,6 +162,7 @@ def test_who_changes_their_mind_leaves_nothing_of_the_inputs_behind(window: Watc
     window.check()
 
 
+@pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_all_rows_of_a_person_with_a_category(window: Watched, visits: Path, site: Site) -> None:
     page = window.page
     to_who(page, visits, ["age", "sex"])

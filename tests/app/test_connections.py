@@ -135,12 +135,14 @@ def test_a_trickle_of_headers_does_not_move_the_deadline(world):
         assert trickled_to_its_end(slow)
 
 
+@pytest.mark.slow  # waits for a deadline, as others here do
 def test_a_trickle_between_requests_does_not_move_the_deadline(world):
     with server(world, head_seconds=1.0, idle_seconds=1) as running, running.connect() as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + HALF)
         assert trickled_to_its_end(slow)
 
 
+@pytest.mark.slow  # waits for a deadline, as others here do
 def test_a_trickle_of_a_refused_body_ends(world):
     """The refusal does not wait for the body; neither does the end."""
     head = b"POST /api/preview HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\n"
@@ -185,6 +187,7 @@ def test_an_unfinished_handshake_ends(world, tmp_path):
         assert ended(slow)
 
 
+@pytest.mark.slow  # waits for a deadline, as others here do
 def test_an_answer_that_is_not_read_ends(world):
     """plotly.js is larger than what the system keeps for a client, which therefore never gets all of it."""
     with server(world, stalled_seconds=1.0) as running, socket.socket() as slow:

@@ -67,6 +67,7 @@ def test_it_has_the_size_of_what_comes_out(epsilon):
     assert 1 / 3 < ratio < 3
 
 
+@pytest.mark.slow  # many releases; of numbers: above
 def test_so_it_has_of_probabilities(seeded):
     """The median over curves that the hyperprior takes for possible: half of them have less error."""
     rng, made, everywhere = (

@@ -74,6 +74,7 @@ def test_plan_shows_noise_std_in_order_and_the_promise(plan):
     assert np.array_equal(_line(ax, "privacy noise"), np.column_stack([AGES[order], plan.noise_std[order]]))
     uncertainty = np.column_stack([AGES[order], plan.gp_std[order]])
     assert np.array_equal(_line(ax, "GP's own uncertainty"), uncertainty)
+    assert np.array_equal(_line(ax, "expected error")[:, 1], plan.expected_error[order])
     assert "(1, 0.01)-DP, unit: one row" in _words(ax)
     assert plots.INSECURE not in _words(ax)
 

@@ -39,9 +39,10 @@ _STEPS = ((1.0, BLACK, "--", "±1"), (0.25, GREY, ":", "±¼"))  # stds of the p
 
 
 def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
-    """Draw how much privacy noise a release from this plan will have, and where.
+    """Draw what predictions from this plan will be off by, and how much of it privacy noise is.
 
-    The solid line is the noise's std at each test point. The dotted line is the GP's own posterior
+    The solid line is the error to expect of the predictions that a reader uses. The dashed one is the std of
+    the privacy noise at each test point, as it is released. The dotted line is the GP's own posterior
     std, which is there without privacy too: where the noise is below it, privacy is cheap. The
     ticks at the bottom are the training inputs, which are public: some of them, if there are
     thousands, or the inducing inputs, if the file of a release holds no others.
@@ -52,7 +53,7 @@ def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
     ----------
     plan : Plan or StagedPlan
         With inputs of one column; for two see :func:`plot_map` and :func:`plot_noise_map`. Or a release: then
-        the noise that it has.
+        the noise that it has, and no error to expect.
     ax : matplotlib Axes, optional
         Where to draw; a new figure if absent.
 
@@ -63,10 +64,15 @@ def plot_plan(plan: Predicted, ax: Axes | None = None) -> Axes:
     expect_one_curve(plan)
     x, order = in_order(plan)
     ax = new_axes(ax)
-    label = "privacy noise, forecast" if isinstance(plan, StagedPlan) else "privacy noise"
-    ax.plot(x, plan.noise_std[order], color=BLUE, linewidth=2, label=label)
+    forecast = ", forecast" if isinstance(plan, StagedPlan) else ""
+    lines = [plan.noise_std, plan.gp_std]
+    # A plan from a file of a release may be without inputs, which the error hangs on.
+    if isinstance(plan, StagedPlan) or (isinstance(plan, Plan) and plan.X is not None):
+        lines.append(plan.expected_error)
+        ax.plot(x, lines[-1][order], color=BLUE, linewidth=2, label="expected error" + forecast)
+    ax.plot(x, plan.noise_std[order], color=ORANGE, linestyle="--", label="privacy noise" + forecast)
     ax.plot(x, plan.gp_std[order], color=BLACK, linestyle=":", label="GP's own uncertainty")
-    _from_zero(ax, max(plan.noise_std.max(), plan.gp_std.max()))
+    _from_zero(ax, max(line.max() for line in lines))
     _finish_curve(ax, plan_of(plan))
     return ax
 

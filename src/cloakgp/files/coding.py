@@ -33,9 +33,7 @@ def is_coded(array: Array) -> bool:
     """Whether an array is held as a code: a large one of integers, or with a column of decimals."""
     if not _is_large(array.dtype, array.shape):
         return False
-    return array.dtype.str == "<i8" or (
-        array.dtype.str == "<f8" and any(_decimals(column) != _NO_DECIMALS for column in _columns(array))
-    )
+    return array.dtype.kind == "i" or any(_decimals(column) != _NO_DECIMALS for column in _columns(array))
 
 
 def _is_large(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bool:

@@ -14,7 +14,7 @@ from array_api_compat import array_namespace
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import Argument, Message
-from cloakgp.model.arrays import Array, column_dots, like, on_host, r_factor, times_wide
+from cloakgp.model.arrays import Array, like, on_host, r_factor, squared_lengths, times_wide
 from cloakgp.model.smoothers import Rows, Smoother, blocks
 
 RANK_CUT = 1e-6
@@ -63,8 +63,7 @@ class Columns:
         norms = []
         for block in blocks(self.n_rows):
             part = self.smoother.columns(block) if self._kept is None else self._kept[:, block]
-            moved = times_wide(joint, part)
-            norms.append(column_dots(moved, moved))
+            norms.append(squared_lengths(joint, part))
         return on_host(array_namespace(joint).concat(norms))
 
 

@@ -206,21 +206,21 @@ class Gram:
     """The sum of phi phi' over steps of rows; a few steps at once, since small products are slower."""
 
     def __init__(self, r: int) -> None:
-        self._total, self._waiting, self._n = np.zeros((r, r)), np.empty((_ADDED, r)), 0
+        self._total, self._waiting, self._n = np.zeros((r, r)), np.empty((r, _ADDED)), 0
 
     def add(self, phi: FloatArray, weights: float | FloatArray) -> None:
         """phi (r, n), each column times its weight."""
         n = phi.shape[1]
-        if self._n + n > len(self._waiting):
+        if self._n + n > self._waiting.shape[1]:
             self._flush()
-        if n > len(self._waiting):
-            self._waiting = np.empty((n, len(phi)))
-        np.multiply(phi.T, np.reshape(weights, (-1, 1)), out=self._waiting[self._n : self._n + n])
+        if n > self._waiting.shape[1]:
+            self._waiting = np.empty((len(phi), n))
+        np.multiply(phi, weights, out=self._waiting[:, self._n : self._n + n])
         self._n += n
 
     def _flush(self) -> None:
-        some = self._waiting[: self._n]
-        self._total += some.T @ some
+        some = self._waiting[:, : self._n]
+        self._total += some @ some.T
         self._n = 0
 
     def sum(self) -> FloatArray:

@@ -35,9 +35,8 @@ WORKING_SET_ON_GPU = 2**18
 """There a step costs what its r x r matrices cost, however many rows it has."""
 _ROUNDS = 20
 _INNER, _FIRST = 0.7, 0.05  # share of the gap that a working set's search may use up; gap of the first
-_AGAIN = 0.1  # gap of the first where multipliers are known: most rows that matter may still be missing
 _EVALUATIONS = 300  # per round
-_LARGEST = 0.1  # share of the rows to add whose constraints are violated most
+_LARGEST = 0.4  # share of the rows to add whose constraints are violated most
 _SHRINK_EVERY = 8  # evaluations between looks for rows to drop
 _SHRINK_SHARE = 0.2  # least share of the rows worth dropping
 
@@ -113,8 +112,7 @@ def search(
     else:
         rows = np.arange(columns.n_rows) if everything else _first_rows(columns, criterion, at_once)
         v = np.ones(len(rows))
-    first = _FIRST if last is None else _AGAIN
-    lower, inner = 0.0, gap if everything else max(_INNER * gap, first)
+    lower, inner = 0.0, gap if everything else max(_INNER * gap, _FIRST)
     best: Found | None = None
     iterations = 0
     for _ in range(_ROUNDS):
@@ -130,7 +128,7 @@ def search(
         if best.upper <= lower * (1 + gap):
             break
         # While other rows matter more, there is no use in being exact about these.
-        inner = max(_INNER * gap, min(first, (upper / lower - 1) / 2))
+        inner = max(_INNER * gap, min(_FIRST, (upper / lower - 1) / 2))
         rows, v = _next_rows(rows, on_host(point.v), g, at_once)
     assert best is not None
     return replace(best, lower=lower, iterations=iterations, converged=best.upper <= lower * (1 + gap))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from cloakgp.checks import FloatArray
 
 _BLOCKS = 3  # of a triangle: more would leave out more zeros, in products too small to be quick
+_BLOCK = 64  # rows of a root's, at most, where it has more
 
 
 class Factor:
@@ -35,6 +37,35 @@ class Factor:
         for rows, across, block in self._blocks:
             np.matmul(block, K[:, across].T, out=product[rows])
         return product
+
+
+class Root:
+    """A lower triangle A (r, r), for sums of A k (A k)' over many k.
+
+    A is a product, of blocks on its diagonal and of what is below them, B. A sum needs only B k of each k, a
+    third of the work; the blocks can wait until all are added up. (The whole of A cannot: it is large where
+    a sum of k k' has lost what counts. In a block of B k that is left over, where A is large all is small.)
+    """
+
+    def __init__(self, A: FloatArray) -> None:
+        edges = np.linspace(0, len(A), max(_BLOCKS, len(A) // _BLOCK) + 1).astype(int)
+        self._diagonal, self._below = np.zeros_like(A), []
+        for start, stop in pairwise(edges):
+            own = slice(start, stop)
+            self._diagonal[own, own] = A[own, own]
+            if 0 < start < stop:
+                below = solve_triangular(A[own, own], A[own, :start], lower=True, check_finite=False)
+                self._below.append((own, slice(0, start), np.ascontiguousarray(below.T)))
+
+    def begin(self, K: FloatArray) -> None:
+        """Put B k in the place of each row k of K (n, r)."""
+        for own, before, below in reversed(self._below):
+            K[:, own] += K[:, before] @ below
+
+    def end(self, total: FloatArray) -> FloatArray:
+        """The sum of A k (A k)', from that of B k (B k)'."""
+        ended: FloatArray = self._diagonal @ total @ self._diagonal.T
+        return (ended + ended.T) / 2
 
 
 def turn_to_triangle(A: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -26,7 +26,7 @@ from cloakgp.rows.parquet import joined
 
 CHUNK = 2**16
 """Rows of one task."""
-STEP = 2**9
+STEP = 2**10
 """Rows of a task that are worked on at once: what is made of them stays in the processor's cache."""
 
 S = TypeVar("S")

@@ -223,6 +223,17 @@ def _maps(
     return [_view(release, surface, view, name, what, outline) for view, name in names.items()]
 
 
+def release_map(
+    release: AnyRelease, view: str = PREDICTION, *, names: list[str], output: str, of: Any = None, **axes: Any
+) -> Picture:
+    """One map: of these two inputs, with the others held there, as for :func:`cloakgp.plots.surface_of`."""
+    surface = plots.surface_of(
+        release, names=names, output=output, of=of, units=release.labels.units, views=(view,), **axes
+    )
+    what = _what(release, output) if of is None else f"the probability of {of}"
+    return _view(release, surface, view, "map", what, None)
+
+
 def _view(
     release: AnyRelease,
     surface: Surface,

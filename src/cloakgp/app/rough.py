@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.app import models
-from cloakgp.app.asked_model import learned_gp, plan_of_rows, points_of
+from cloakgp.app.asked_model import learned_gp, plan_of_rows, points_of, staged_gp
 from cloakgp.app.protection import grid_of
 from cloakgp.app.public_inputs import PublicInputs
 from cloakgp.calibration import EPSILON_LIMIT, calibrate, delta_of
@@ -33,9 +33,10 @@ def rough_learned(asked: models.Settings, found: PublicInputs, some_rows: SomeRo
         return None
     some, of = some_rows(ROWS)
     share = len(some) / n
-    gp = learned_gp(asked)
+    fewer = None if asked.inducing is None else min(asked.inducing, len(some) // 3)
+    gp = staged_gp(asked.model_copy(update={"inducing": fewer}))
     if asked.outcome == REAL:  # each row stands for several, as their mean would
-        least, most = gp.prior.noise
+        least, most = learned_gp(asked).prior.noise
         gp = learned_gp(asked, prior=Hyperprior(noise=(least * math.sqrt(share), most * math.sqrt(share))))
     assert asked.delta is not None
     epsilon = _epsilon_of(calibrate(asked.epsilon, asked.delta) / share, asked.delta)

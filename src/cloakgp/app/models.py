@@ -236,6 +236,9 @@ class Defaults(BaseModel):
     lengthscale_share: float = defaults.LENGTHSCALE
     spread_share: float = defaults.SPREAD
     scatter_share: float = defaults.SCATTER
+    latent_spread: float = defaults.LATENT_SPREAD
+    latent_level: float = defaults.LATENT_LEVEL
+    """Of f, where outcomes are not real numbers."""
     points_per_axis: tuple[int, ...] = defaults.POINTS_PER_AXIS
     inducing: int = defaults.INDUCING
     cells: int = defaults.CELLS

@@ -41,7 +41,7 @@ export function settingsFacts(settings, certificate) {
       typeof settings.at === "string" ? settings.at : `${settings.at?.points?.length ?? 0} points`,
     ],
     ["kind", settings.kind === "function" ? "the whole function" : "predictions"],
-    ...(certificate?.shares ? [["stages", `at most ${certificate.shares.length}`]] : []),
+    ...(certificate?.shares?.length > 1 ? [["stages", `at most ${certificate.shares.length}`]] : []),
     ...(isForecast(settings) ? [] : [["design", certificate?.design ?? settings.design]]),
     ["promise", `ε = ${number(settings.epsilon)}, δ = ${number(settings.delta)}`],
     [settings.n_people ? "people" : "rows", settings.n_people ?? certificate?.n_rows ?? "–"],

@@ -69,7 +69,6 @@ function kernelText(d) {
 function countVariance(d) {
   return field("Variance of a count", numberInput(d.scatter, set("scatter"), { id: "scatter" }), {
     hint: "How many times its rate? Empty: 1, as if each came by itself.",
-    suffix: "times the rate",
   });
 }
 

@@ -14,7 +14,6 @@ from cloakgp.errors import InputError
 from cloakgp.kernels.words import parse
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.model.outcome import REAL
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.workflow import boxes, points
@@ -30,13 +29,6 @@ def promise_of(asked: models.Settings) -> dict[str, Any]:
     return {"epsilon": asked.epsilon, "delta": asked.delta}
 
 
-def learned_gp(
-    asked: models.Settings, support: FloatArray | None = None, prior: Hyperprior | None = None
-) -> AutoGP:
-    """A model that is learned; `support` are inputs that stand for many rows."""
-    return AutoGP(inducing=support, prior=prior, **_outcomes_of(asked))
-
-
 def described_gp(asked: models.Settings, share: float = 1.0) -> GP:
     """A model that somebody describes; its noise variance times `share`."""
     assert asked.kernel is not None
@@ -45,8 +37,10 @@ def described_gp(asked: models.Settings, share: float = 1.0) -> GP:
 
 
 def staged_gp(asked: models.Settings, support: FloatArray | None = None) -> AutoGP | GP:
-    """The model of a release in stages: learned, unless somebody describes it."""
-    return learned_gp(asked, support) if asked.kernel is None else described_gp(asked)
+    """The model of a release in stages: described, or learned, with inputs that stand for many rows."""
+    if asked.kernel is not None:
+        return described_gp(asked)
+    return AutoGP(inducing=support, **_outcomes_of(asked))
 
 
 def _outcomes_of(asked: models.Settings) -> dict[str, Any]:

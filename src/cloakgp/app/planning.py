@@ -351,7 +351,7 @@ def _some_rows(
     if people is None:
         return spread_evenly(X, rows), {}
     share = min(1.0, rows / len(X))
-    chosen = np.floor(np.arange(people.n_people + 1) * share)
+    chosen = np.ceil(np.arange(people.n_people + 1) * share)  # one at least
     whose = people.labels[~np.isnan(found.X).any(axis=1)]
     kept = (np.diff(chosen) > 0)[whose]
     return X[kept], {"people": whose[kept], "within": asked.within}

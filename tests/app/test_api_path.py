@@ -292,7 +292,8 @@ def pictures_of(client: Client, url: str) -> None:
         "?coordinates=x&coordinates=age",
         "?coordinates=age&coordinates=x",
         "?coordinates=age&coordinates=x&held=" + quote('{"kind": "house", "day": "2024-02-01"}'),
-        "?geographic=true&view=uncertainty",
+        "?coordinates=age&coordinates=x&geographic=true",
+        "?coordinates=age&coordinates=x&view=uncertainty",
     ]
     drawn = [client.get(url + asked) for asked in chosen]
     assert {answer.status_code for answer in drawn} == {200}

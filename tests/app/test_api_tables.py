@@ -170,8 +170,10 @@ def test_a_model_of_what_is_behind_probabilities_and_rates_is_described(clinic, 
     said = {"inputs": ["age"], "kernel": "EQ(20, variance=0.5) + Constant(2)", "at": where, **more}
     if len(said["inputs"]) == 2:
         said |= {"kernel": "EQ([20, 3], variance=0.5) + Constant(2)", "at": "grid:3"}
-    seen = clinic.client().post("/api/preview", json={**SETTINGS, **said, "epsilon": 0.5})
-    assert 0 < max(seen.json()["expected_error"]) < width
+    kernels = [said["kernel"], said["kernel"].replace("0.5", "0.05")]
+    some = [{**SETTINGS, **said, "epsilon": 0.5, "kernel": kernel} for kernel in kernels]
+    seen = [clinic.client().post("/api/preview", json=each).json()["expected_error"] for each in some]
+    assert 0 < max(seen[1]) < max(seen[0]) < width
     found = plan_and_release(clinic, more.get("protect", "described"), **said)
     assert found["settings"]["kernel"] == said["kernel"]
     assert found["learned"] is None

@@ -86,6 +86,18 @@ def test_a_release_that_is_stopped_is_paid_once_and_goes_on(busy, monkeypatch):
     assert spends(busy) == 1
 
 
+def test_a_curve_has_no_step_where_the_whole_is_there(busy):
+    """Of few rows at every epsilon, or of all at every one."""
+    client, n = busy.client(), 900
+    columns = {"age": np.random.default_rng(3).uniform(0, 80, n).round(2), "ill": np.zeros(n)}
+    client.put("/api/data/ill.csv", content=table(columns))
+    of = {"outcome": "yes/no", "bounds": [0, 1], "kernel": "EQ(20, variance=0.5) + Constant(2)"}
+    asked = {**SETTINGS, "data": "ill.csv", "output": "ill", **of}
+    assert client.post("/api/preview", json=asked).json()["rough"] is False
+    curve = client.post("/api/preview/curve", json={"settings": asked, "epsilons": [0.49, 0.5, 0.51]}).json()
+    assert curve[0]["rms"] > curve[1]["rms"] > curve[2]["rms"]
+
+
 def test_a_rough_figure_comes_first_where_the_whole_takes_long(busy):
     client = busy.client()
     rng = np.random.default_rng(3)

@@ -188,9 +188,11 @@ class Planning:
         return preview_of(asked, plan, plan.X_star, expected_of(plan), exact=False, rough=is_rough)
 
     def _rough(self, asked: models.Settings) -> StagedPlan | None:
-        """Some rows that stand for all, or a coarser box; None if the whole is quick, or there already."""
-        if self._learned_plans.has(self._staged_key(asked)):
-            return None
+        """What a rough figure is made with; None if the whole is there already, or quick."""
+        return None if self._learned_plans.has(self._staged_key(asked)) else self._few(asked)
+
+    def _few(self, asked: models.Settings) -> StagedPlan | None:
+        """Of some rows that stand for all, or of a coarser box; None if the whole is quick."""
         with public_work(), one_blas_thread():
             if asked.hides_inputs:
                 return rough_rows(asked, self._size(asked))
@@ -218,7 +220,8 @@ class Planning:
         """One point of the curve; other promises are compared at the one that is asked for."""
         paper = None
         if is_staged(other):
-            found = expected_of(self._rough(other) or self._staged(other))
+            # Of few rows for each promise, or of all for each: a curve of both would have steps.
+            found = expected_of(self._few(other) or self._staged(other))
         elif other.kind == "function":
             found = self._function_preview(other)[2]
         else:

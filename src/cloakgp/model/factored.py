@@ -109,7 +109,7 @@ class Factored:
 def cells(points: FloatArray, n: int) -> tuple[Rows, Rows]:
     """Points halved again and again where they are widest: one near the middle of each cell, and its size."""
     order, first = np.arange(len(points)), np.zeros(1, dtype=np.intp)
-    while 2 * len(first) <= n:
+    while 2 * len(first) <= min(n, len(points)):
         sizes = np.diff(first, append=len(points))
         widths = np.maximum.reduceat(points, first) - np.minimum.reduceat(points, first)
         label = np.repeat(np.arange(len(first)), sizes)

@@ -256,6 +256,15 @@ def seeded() -> Callable[[int], Any]:
 
 
 @pytest.fixture
+def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports' pictures are drawn, but not rendered, which takes most of the time: see test_reports.py."""
+    from cloakgp.workflow import pictures
+
+    drawn = SimpleNamespace(**vars(pictures) | {"png": lambda figure, dpi: b"\x89PNG"})
+    monkeypatch.setattr("cloakgp.workflow.report.pictures", drawn)
+
+
+@pytest.fixture
 def saved(make_plan: Any, setting: Any, tmp_path: Path) -> Callable[..., Path]:
     """The path of a freshly saved release; `sign_with=` signs it, the rest goes to `make_plan`."""
 

@@ -76,9 +76,7 @@ PLANS = {
     "paper": function(bound="paper"),
     "hidden": function(bound="input-free", basis=BASIS),
     "one point": lambda: SETTING.plan(X, X_STAR[1:2], **PROMISE),
-    "staged": lambda: AutoGP((-1.0, 4.0), stages=3, prior=FEW).plan(
-        X, X_STAR, weights=[1, 2, 3, 4], **PROMISE
-    ),
+    "staged": lambda: AutoGP((-1.0, 4.0), stages=3).plan(X, X_STAR, weights=[1, 2, 3, 4], **PROMISE),
     "after another": lambda: SETTING.plan(
         X, X_STAR, given=[design("mse")().release(Y)], windows=2.0, **PROMISE
     ),
@@ -127,7 +125,7 @@ def honest_rows(folder: Path, *, max_rows: int | None = None, known: bool = Fals
     name = f"rows {max_rows} {known}"
     if name not in _made:
         kernel = EQ(2.0, variance=1.5, active_dims=[0]) * Category(0.5, active_dims=[1])
-        gp: Any = GP(kernel, 0.4, (-1.0, 4.0)) if known else AutoGP((-1.0, 4.0), stages=3)
+        gp: Any = GP(kernel, 0.4, (-1.0, 4.0)) if known else AutoGP((-1.0, 4.0), stages=3, prior=FEW)
         points = {"a": [1, 5, 9, 5], "k": ["x", "x", "y", "y"]}
         plan = gp.plan_rows(ROWS_GRID, 12 if max_rows is None else 6, points, max_rows=max_rows, **PROMISE)
         table = {"a": X[:, 0], "k": np.resize(["x", "y", "y"], 12)}

@@ -301,3 +301,12 @@ def test_items_in_threads_keep_their_order_and_numpys_warnings_as_they_were():
         found = streams.in_threads(root, [2, 1, 0])
     assert [number for _, number in found] == [2, 1, 0]
     assert streams.in_threads(root, []) == []
+
+
+def test_a_function_in_threads_may_use_threads_and_may_fail():
+    def squares(n):
+        return sum(streams.in_threads(lambda k: k * k, range(n)))
+
+    assert streams.in_threads(squares, [3] * 40) == [5] * 40
+    with pytest.raises(ZeroDivisionError):
+        streams.in_threads(lambda n: 1 / n, [1, 2, 0, 3])

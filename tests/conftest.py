@@ -6,6 +6,7 @@ import gc
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -256,12 +257,14 @@ def seeded() -> Callable[[int], Any]:
 
 
 @pytest.fixture
-def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports' pictures are drawn, but not rendered, which takes most of the time: see test_reports.py."""
-    from cloakgp.workflow import pictures
+def drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports' pictures are drawn for one window, not rendered: that takes seconds. See test_reports.py."""
 
-    drawn = SimpleNamespace(**vars(pictures) | {"png": lambda figure, dpi: b"\x89PNG"})
-    monkeypatch.setattr("cloakgp.workflow.report.pictures", drawn)
+    def figure(picture: Any) -> str:
+        picture.figure()
+        return f"<figure>{escape(picture.caption)}</figure>"
+
+    monkeypatch.setattr("cloakgp.workflow.report._figure", figure)
 
 
 @pytest.fixture

@@ -93,6 +93,12 @@ class Reader(HTMLParser):
         assert self.open.pop() == tag
 
 
+@pytest.fixture
+def sketched(monkeypatch):
+    """Pictures are drawn, but not rendered, which takes most of the time."""
+    monkeypatch.setattr(pictures, "png", lambda figure, dpi=130: b"\x89PNG")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_report_is_whole_and_asks_for_nothing(name, tmp_path, request):
     path = tmp_path / "a.cloak"

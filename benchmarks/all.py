@@ -133,6 +133,7 @@ def stream(rows, inducing, points, lengthscale, design="mse"):
 
     X, y = _clusters(rows)
     gp = _model(lengthscale, inducing)
+    gp.with_inducing(X[:1000])  # loads what is loaded once
     seconds, plan = timed(lambda: gp.plan(X, _square(points), epsilon=1.0, delta=1e-8, design=design))
     more, _ = timed(lambda: plan.release(y))
     Z = np.asarray(plan.gp.inducing)

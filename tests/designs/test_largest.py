@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from cloakgp.designs import DESIGNS, solve
 from cloakgp.designs.largest import JointClimb, WorstPoint
-from cloakgp.designs.multipliers import weighted_gram
+from cloakgp.model.arrays import weighted_gram
 
 UNBIASED = [name for name in DESIGNS if name != "posterior"]
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from cloakgp.kernels import EQ
-from cloakgp.model.factors import Factor, turn_to_triangle
-from cloakgp.model.inducing import Features, triangular_whitening
+from cloakgp.model.factors import Factor, Root, turn_to_triangle
+from cloakgp.model.inducing import Features, Gram, triangular_whitening
 
 RNG = np.random.default_rng(3)
 
@@ -21,6 +21,24 @@ def test_products_are_those_of_the_whole_matrix(cut, shape):
     K = RNG.normal(size=(20, m))
     np.testing.assert_allclose(Factor(A).times(K), A @ K.T, atol=1e-13)
     np.testing.assert_allclose(Factor(A).times(K[::2]), A @ K[::2].T, atol=1e-13)
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 60, 200])
+def test_sums_of_features_are_the_same_from_kernel_values(m):
+    """Also where inducing inputs are so close that sums of kernel values alone have lost what counts."""
+    Z, X = RNG.uniform(0, 10, size=(m, 2)), RNG.uniform(0, 10, size=(9000, 2))
+    features = Features(EQ(1.5), Z, triangular_whitening(EQ(1.5), Z))
+    phi, K, weights = features.at(X), features.kernel_rows(X), RNG.uniform(1, 3, size=len(X))
+    wanted = (phi * weights**2) @ phi.T
+    A = features.factor.A
+    gram = Gram(len(A), Root(A))
+    for rows in (slice(0, 500), slice(500, 8500), slice(8500, None)):
+        gram.add(K[rows], weights[rows])
+    np.testing.assert_allclose(gram.sum(), wanted, atol=1e-9 * np.abs(wanted).max())
+    np.testing.assert_array_equal(K, features.kernel_rows(X))  # what a kernel returned is its own
+    if m == 200:
+        lost = A @ ((K.T * weights**2) @ K) @ A.T
+        assert np.abs(lost - wanted).max() > 1e-8 * np.abs(wanted).max()
 
 
 def test_what_is_turned_begins_with_a_triangle_and_keeps_every_length():

@@ -33,7 +33,7 @@ from test_no_trace_of_y import (
 
 from cloakgp import GP, Ledger, Release
 from cloakgp.kernels import EQ
-from cloakgp.measurements import recipes
+from cloakgp.measurements import kept_columns, recipes
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.measurements.recipes import MARGIN, FactoredMeasurement, Recipe
 from cloakgp.plans import encoding, out_of_core
@@ -480,7 +480,19 @@ def _longer(recipe, X, noise, windows=None, right=Recipe.columns):
 def test_planted_columns_that_grow_when_they_meet_y_are_caught(monkeypatch):
     """As if the pass that meets y rounded otherwise than the one that planned, by more than the margin."""
     plan = a_plan()
+    kept_columns.forget()
     monkeypatch.setattr(Recipe, "columns", _longer)
+    check_refused(plan, private_outcomes(), AssertionError, "longer than the noise was made for", monkeypatch)
+
+
+def test_planted_columns_that_were_kept_and_grew_are_caught(monkeypatch):
+    """What a plan looked at is looked at again when it meets y."""
+    plan = a_plan()
+
+    def longer(recipe, digest, right=kept_columns.kept):
+        return [(rows, columns + 2 * MARGIN * np.sign(columns)) for rows, columns in right(recipe, digest)]
+
+    monkeypatch.setattr(kept_columns, "kept", longer)
     check_refused(plan, private_outcomes(), AssertionError, "longer than the noise was made for", monkeypatch)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from cloakgp import GP, binning, plan_selection
 from cloakgp.kernels import EQ
+from cloakgp.measurements import kept_columns
 from cloakgp.measurements.recipes import FactoredMeasurement, Recipe
 from cloakgp.plans import out_of_core
 from cloakgp.private import room
@@ -213,7 +214,8 @@ def test_booleans_in_a_parquet_file_are_zeros_and_ones(door, tmp_path):
 
 @pytest.fixture
 def made(monkeypatch):
-    """How many rows columns were made for."""
+    """How many rows columns were made for, if none are kept."""
+    monkeypatch.setattr(kept_columns, "ENTRIES", 0)
     rows, columns = [], Recipe.columns
 
     def counted(recipe, X, *more):

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, device
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import Argument, Message
-from cloakgp.model.arrays import Array, column_dots, like, on_host, r_factor, times_wide
+from cloakgp.model.arrays import Array, like, on_host, r_factor, squared_lengths, times_wide
 from cloakgp.model.smoothers import Rows, Smoother, blocks
 
 RANK_CUT = 1e-6
@@ -48,8 +48,11 @@ class Columns:
         """(r, N) all coordinates, where they are few enough to keep: a search asks again and again."""
         if self.n_rows * self.rank > _KEPT:
             return None
-        parts = [times_wide(self.down, self.smoother.columns(block)) for block in blocks(self.n_rows)]
-        return array_namespace(self.down).concat(parts, axis=1)
+        shape, down = (self.rank, self.n_rows), self.down
+        kept = array_namespace(down).empty(shape, dtype=down.dtype, device=device(down))
+        for block in blocks(self.n_rows):
+            kept[:, block] = times_wide(down, self.smoother.columns(block))
+        return kept
 
     def take(self, rows: Rows) -> Array:
         """Coordinates (r, len(rows)) of the given rows of X."""
@@ -63,8 +66,7 @@ class Columns:
         norms = []
         for block in blocks(self.n_rows):
             part = self.smoother.columns(block) if self._kept is None else self._kept[:, block]
-            moved = times_wide(joint, part)
-            norms.append(column_dots(moved, moved))
+            norms.append(squared_lengths(joint, part))
         return on_host(array_namespace(joint).concat(norms))
 
 

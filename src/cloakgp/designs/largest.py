@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 from array_api_compat import array_namespace
 
-from cloakgp.designs.multipliers import Climb, Point, Shape, weighted_gram
-from cloakgp.model.arrays import Array, column_dots, like, r_factor
+from cloakgp.designs.multipliers import Climb, Point, Shape
+from cloakgp.model.arrays import Array, like, r_factor, squared_lengths, weighted_gram
 from cloakgp.model.smoothers import Rows
 
 _FLOOR = 1e-6  # least weight of a test point, relative to the mean: keeps W invertible
@@ -71,8 +71,7 @@ class JointClimb(Climb):
         n = self.part.shape[1]
         v, weights = theta[:n] ** 2, self.criterion.floored(theta[n:] ** 2)
         shape, variances = self.criterion.shape_for(weighted_gram(self.part, v), weights)
-        moved = shape.transform @ self.part
-        g = column_dots(moved, moved)
+        g = squared_lengths(shape.transform, self.part)
         fidelity = float(v @ g)
         lower = fidelity**2 / float(v.sum() * weights.sum())
         if self.note(Point(v, shape, g), lower):
@@ -96,8 +95,7 @@ class JointClimb(Climb):
         for share in _SHARES:
             weights = self.best_weights + share * self.best_weights.mean()
             shape = self.criterion.shape_for(Q, weights)[0]
-            moved = shape.transform @ self.part
-            kinder = Point(point.v, shape, column_dots(moved, moved))
+            kinder = Point(point.v, shape, squared_lengths(shape.transform, self.part))
             if kinder.upper <= allowed:
                 return kinder
         return point

@@ -15,6 +15,7 @@ for all rows. ``docs/proofs.md`` (lemmas 3 to 5) has the derivations.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -24,8 +25,9 @@ from array_api_compat import array_namespace
 from cloakgp.checks import FloatArray
 from cloakgp.designs.columns import Columns
 from cloakgp.designs.lbfgs import minimise
-from cloakgp.model.arrays import Array, column_dots, is_on_host, like, on_host
+from cloakgp.model.arrays import Array, is_on_host, like, on_host, squared_lengths, weighted_gram
 from cloakgp.model.smoothers import Rows
+from cloakgp.rows.chunks import evenly
 
 WORKING_SET = 3000
 """Up to this many rows are searched at once."""
@@ -33,8 +35,8 @@ WORKING_SET_ON_GPU = 2**18
 """There a step costs what its r x r matrices cost, however many rows it has."""
 _ROUNDS = 20
 _INNER, _FIRST = 0.7, 0.05  # share of the gap that a working set's search may use up; gap of the first
-_AGAIN = 0.1  # gap of the first where multipliers are known: most rows that matter may still be missing
 _EVALUATIONS = 300  # per round
+_LARGEST = 0.4  # share of the rows to add whose constraints are violated most
 _SHRINK_EVERY = 8  # evaluations between looks for rows to drop
 _SHRINK_SHARE = 0.2  # least share of the rows worth dropping
 
@@ -110,8 +112,7 @@ def search(
     else:
         rows = np.arange(columns.n_rows) if everything else _first_rows(columns, criterion, at_once)
         v = np.ones(len(rows))
-    first = _FIRST if last is None else _AGAIN
-    lower, inner = 0.0, gap if everything else max(_INNER * gap, first)
+    lower, inner = 0.0, gap if everything else max(_INNER * gap, _FIRST)
     best: Found | None = None
     iterations = 0
     for _ in range(_ROUNDS):
@@ -127,7 +128,7 @@ def search(
         if best.upper <= lower * (1 + gap):
             break
         # While other rows matter more, there is no use in being exact about these.
-        inner = max(_INNER * gap, min(first, (upper / lower - 1) / 4))
+        inner = max(_INNER * gap, min(_FIRST, (upper / lower - 1) / 2))
         rows, v = _next_rows(rows, on_host(point.v), g, at_once)
     assert best is not None
     return replace(best, lower=lower, iterations=iterations, converged=best.upper <= lower * (1 + gap))
@@ -176,8 +177,7 @@ class Climb:
 
     def _at(self, v: Array) -> Point:
         shape = self.criterion.shape(weighted_gram(self.part, v))
-        moved = shape.transform @ self.part
-        point = Point(v, shape, column_dots(moved, moved))
+        point = Point(v, shape, squared_lengths(shape.transform, self.part))
         self.note(point, point.lower)
         return point
 
@@ -192,11 +192,6 @@ class Climb:
         kept_here = like(self.part, np.flatnonzero(keep))
         self.part = array_namespace(self.part).take(self.part, kept_here, axis=1)
         return kept_here
-
-
-def weighted_gram(part: Array, v: Array) -> Array:
-    scaled = part * array_namespace(v).sqrt(v)
-    return scaled @ scaled.T
 
 
 def _first_rows(columns: Columns, criterion: Criterion, at_once: int) -> Rows:
@@ -218,8 +213,7 @@ def _rows_again(
     g = columns.squared_norms(criterion.shape(weighted_gram(columns.take(counted), v)).transform)
     bar = np.quantile(g[counted], 0.9)  # these hardly exceed it
     g[counted] = 0.0
-    worst = np.argsort(-g)[: at_once // 3]
-    worst = worst[g[worst] > bar]
+    worst = _worst(np.flatnonzero(g > bar), g, at_once // 3)
     return np.concatenate([counted, worst]), np.concatenate([v, np.full(len(worst), 0.03)])
 
 
@@ -231,6 +225,15 @@ def _next_rows(rows: Rows, v: FloatArray, g: FloatArray, at_once: int) -> tuple[
     rows, v = rows[keep], v[keep]
     outside = np.ones(len(g), dtype=bool)
     outside[rows] = False
-    candidates = np.flatnonzero(outside & (g > 0.98 * bar))
-    worst = candidates[np.argsort(-g[candidates])[: at_once // 3]]
+    worst = _worst(np.flatnonzero(outside & (g > 0.98 * bar)), g, at_once // 3)
     return np.concatenate([rows, worst]), np.concatenate([np.maximum(v, 1e-3), np.full(len(worst), 0.03)])
+
+
+def _worst(rows: Rows, g: FloatArray, n: int) -> Rows:
+    """Up to `n` of the rows: a few whose g is largest, and an even sample of the others.
+
+    The largest stand close together, and once one of them counts, its neighbours' are no longer large.
+    """
+    order = rows[np.argsort(-g[rows])]
+    first, others = np.split(order, [math.ceil(_LARGEST * n)])
+    return np.concatenate([first, others[evenly(len(others), n - len(first))]])

@@ -13,7 +13,7 @@ from cloakgp.designs.largest import JointClimb, WorstPoint
 from cloakgp.designs.multipliers import Found, Point, Shape, search
 from cloakgp.designs.posterior import Aim, posterior
 from cloakgp.designs.solution import Solution
-from cloakgp.model.arrays import Array, column_dots, like, on_host
+from cloakgp.model.arrays import Array, like, on_host, squared_lengths
 from cloakgp.model.smoothers import Smoother
 
 ROUGH = 0.05
@@ -109,8 +109,8 @@ class _Trace:
         """Lemma 4: (1 - g)^2 > (upper - lower) c' Q^-1 c, g < 1, with v scaled to sum to tr M."""
         scale = float(point.v.sum()) / point.shape.size
         g = point.g * scale
-        spread = point.shape.transform.T @ (point.shape.transform @ part)  # M^-1 c, and M^2 = Q
-        leverage = column_dots(spread, spread) * scale**2
+        inverse = point.shape.transform.T @ point.shape.transform  # M^-1, and M^2 = Q
+        leverage = squared_lengths(inverse, part) * scale**2
         return (g < 1) & ((1 - g) ** 2 > (upper - point.lower) * leverage)
 
 

@@ -7,8 +7,8 @@ With inducing inputs, the column of a row needs that row alone,
 with R an integer matrix over a power of two, and D as in :mod:`cloakgp.model.inducing`; times the width of
 the row's bounds over the widest, where they differ. One pass over X, when the plan is made, finds the longest
 column, exactly; and, where the promise is to people, whose columns are longest together. The pass that meets
-y makes the columns again, and refuses if they are longer, so that the promise rests on the very integers that
-are multiplied with y.
+y has the columns again, kept or made anew, and refuses if they are longer, so that the promise rests on the
+very integers that are multiplied with y.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.checks import FloatArray, frozen
+from cloakgp.measurements import kept_columns
 from cloakgp.measurements.columns import Seen
+from cloakgp.measurements.kept_columns import Steps
 from cloakgp.measurements.lattice import (
     HEADROOM,
     NOISE_SCALES,
@@ -39,7 +41,7 @@ from cloakgp.model.factors import Factor
 from cloakgp.model.inducing import Features, SparseGP, unexplained
 from cloakgp.model.smoothers import Rows, kernel_matrix
 from cloakgp.model.windows import distances
-from cloakgp.rows.chunks import steps
+from cloakgp.rows.chunks import is_dask, steps
 from cloakgp.rows.merging import Chunk, Groups, Inputs, stacked
 from cloakgp.rows.passes import sweep
 from cloakgp.rows.people import People
@@ -115,14 +117,19 @@ class Recipe:
         return self._made(X, noise, windows)[0]
 
     def evaluated(
-        self, X: FloatArray, noise: float | FloatArray, windows: FloatArray | None = None
+        self,
+        X: FloatArray,
+        noise: float | FloatArray,
+        windows: FloatArray | None = None,
+        known: float = 0.0,
     ) -> tuple[FloatArray, float]:
         """(q, n) columns before rounding, in units; and at least the error of any of their entries.
 
-        See :class:`Rounding`. Narrower bounds make a column shorter, and its error with it.
+        See :class:`Rounding`. Narrower bounds make a column shorter, and its error with it. Other rows' error
+        may be `known`: it is that, then, if it is larger.
         """
         columns, K, phi, D = self._made(X, noise, windows)
-        return columns, self._rounding.largest(K, phi, D)
+        return columns, self._rounding.largest(K, phi, D, known)
 
     def _made(
         self, X: FloatArray, noise: float | FloatArray, windows: FloatArray | None
@@ -158,20 +165,28 @@ class Recipe:
     def over(
         self, X: FloatArray, noise: Any, counts: Any, windows: Any, seen: Seen
     ) -> Iterator[tuple[slice, IntArray]]:
-        """The columns of a chunk of rows, made step by step; what they were like is noted in `seen`."""
+        """The columns of a chunk of rows, step by step; what they were like is noted in `seen`."""
         chunk = Chunk(X, noise, counts, windows)
         seen.digest = chunk_digest(X, noise, counts, windows)
         seen.absolute_sums = np.zeros(self.n_measurements)
-        for rows in steps(len(chunk)):
-            step = chunk[rows]
-            columns = self.columns(step.X, step.noise, step.windows)
+        for rows, columns in self._steps(chunk, seen.digest):
             real = columns.astype(np.float64)
             seen.longest = max(seen.longest, largest_squared_norm(columns, real))
             if self.added_up:
                 seen.norms.append(whole_norms(real))
-            seen.absolute_sums += np.abs(real, out=real) @ step.counts
+            seen.absolute_sums += np.abs(real, out=real) @ chunk[rows].counts
             columns.setflags(write=False)  # what was looked at is what is multiplied
             yield rows, columns
+
+    def _steps(self, chunk: Chunk, digest: bytes) -> Iterator[tuple[slice, IntArray]]:
+        """The columns that were kept, or made anew."""
+        known = kept_columns.kept(self, digest)
+        if known is not None:
+            yield from ((rows, columns.astype(np.int64)) for rows, columns in known)
+            return
+        for rows in steps(len(chunk)):
+            step = chunk[rows]
+            yield rows, self.columns(step.X, step.noise, step.windows)
 
 
 def recipe(
@@ -207,48 +222,57 @@ class Scan(NamedTuple):
     """(q,) in units: what would be measured of how far the middle of a row's bounds is from its mean."""
     norms: IntArray
     """At least the norm of each column with its margin, in whole units; empty if none are added up."""
+    kept: tuple[bytes, Steps] | None
+    """A chunk's digest and columns, on their way to :mod:`cloakgp.measurements.kept_columns`."""
 
 
 def scan(recipe: Recipe, inputs: Inputs, margin: int = MARGIN) -> Scan:
-    """Look at every column once."""
-    function = partial(_scan, recipe, margin)
-    parts = sweep(
-        function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="measuring columns"
-    )
-    total = next(parts)
-    worst, norms = [total.worst], [total.norms]
-    for part in parts:
-        total = Scan(
-            max(total.longest, part.longest),
-            total.column_sum + part.column_sum,
-            total.absolute_sums + part.absolute_sums,
-            total.rounding + part.rounding,
-            total.worst,
-            max(total.error, part.error),
-            total.moved + part.moved,
-            total.norms,
+    """Look at every column once, and keep them all for the release if they are few enough."""
+    kept_columns.forget()  # to make room
+    few = len(inputs) * recipe.n_measurements <= kept_columns.ENTRIES and not is_dask(inputs.X)
+    function = partial(_scan, recipe, margin, few)
+    parts = list(
+        sweep(
+            function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="measuring columns"
         )
-        worst.append(part.worst)
-        norms.append(part.norms)
-    return total._replace(worst=stacked(worst), norms=np.concatenate(norms))
+    )
+    chunks = dict(part.kept for part in parts if part.kept is not None)
+    if len(chunks) == len(parts):
+        kept_columns.keep(recipe, chunks)
+    return Scan(
+        longest=max(part.longest for part in parts),
+        column_sum=np.sum([part.column_sum for part in parts], axis=0),
+        absolute_sums=np.sum([part.absolute_sums for part in parts], axis=0),
+        rounding=np.sum([part.rounding for part in parts], axis=0),
+        worst=stacked([part.worst for part in parts]),
+        error=float(np.max([part.error for part in parts])),  # NaN stays NaN
+        moved=np.sum([part.moved for part in parts], axis=0),
+        norms=np.concatenate([part.norms for part in parts]),
+        kept=None,
+    )
 
 
-def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any, windows: Any) -> Scan:
+def _scan(
+    recipe: Recipe, margin: int, keep: bool, X: FloatArray, noise: Any, counts: Any, windows: Any
+) -> Scan:
     q, chunk = len(recipe.factors), Chunk(X, noise, counts, windows)
     longest, norms, most, error = 0, np.empty(len(X)), 0.0, 0.0  # exact; about; at least any sum; any error
     whole = np.empty(len(X) if recipe.added_up else 0, np.int64)
     column_sum, absolute_sums = np.zeros(q, np.int64), np.zeros(q, np.int64)
     rounding, moved = np.zeros((q, q), np.float32), np.zeros(q)
+    kept: list[tuple[slice, NDArray[np.int32]]] = []
     for rows in steps(len(chunk)):
         step = chunk[rows]
-        real, off = recipe.evaluated(step.X, step.noise, step.windows)
-        error = max(error, off)
+        real, error = recipe.evaluated(step.X, step.noise, step.windows, error)
         norms[rows] = length = np.sqrt(np.einsum("ij,ij->j", real, real))
         weights = step.counts.astype(np.int64)
         most += length.max() * float(weights.sum())
         if not most < 2**62:
             raise ValueError("X: a row's column is out of range; is its noise variance far below others'?")
         rounded = np.rint(real)
+        keep = keep and length.max() < kept_columns.LARGEST - 1
+        if keep:
+            kept.append((rows, rounded.astype(np.int32)))
         # An entry's rounding and margin change a length by at most this; the rest cannot be the longest.
         near = length >= length.max() - 2 * (margin + 1) * np.sqrt(q)
         longest = max(longest, largest_squared_norm(np.abs(rounded[:, near]).astype(np.int64) + margin))
@@ -266,9 +290,16 @@ def _scan(recipe: Recipe, margin: int, X: FloatArray, noise: Any, counts: Any, w
         entries, each = (rounded, step.counts) if exact else (rounded.astype(np.int64), weights)
         column_sum += (entries @ each).astype(np.int64)
         absolute_sums += (np.abs(entries, out=entries) @ each).astype(np.int64)
-    found = _longest_rows(chunk, norms, _WORST)
     return Scan(
-        longest, column_sum, absolute_sums.astype(object), rounding.astype(float), found, error, moved, whole
+        longest,
+        column_sum,
+        absolute_sums.astype(object),
+        rounding.astype(np.float64),
+        _longest_rows(chunk, norms, _WORST),
+        error,
+        moved,
+        whole,
+        (chunk_digest(X, noise, counts, windows), kept) if keep else None,
     )
 
 
@@ -426,25 +457,28 @@ class Rounding:
         order = np.argsort(-sizes, kind="stable")
         self._sizes, self._longest_first = sizes[order], np.abs(scaled[order])
 
-    def largest(self, K: FloatArray, phi: FloatArray, D: Any) -> float:
-        """At least the error of any entry, however a machine adds."""
+    def largest(self, K: FloatArray, phi: FloatArray, D: Any, known: float = 0.0) -> float:
+        """At least the error of any entry, however a machine adds, and at least what is known of others."""
         length = np.sqrt(np.einsum("ij,ij->i", K, K))
-        known = np.einsum("ij,ij->j", phi, phi)
-        off = 0.0 if self._W is None else known + 2 * np.sqrt(known) * self._W_norm * length
-        scale = self._unit * (1 + off / D) / D
+        scale = self._unit / D
+        if self._W is not None:
+            squared = np.einsum("ij,ij->j", phi, phi)
+            scale = scale * (1 + (squared + 2 * np.sqrt(squared) * self._W_norm * length) / D)
         coarse = float((scale * length).max() * self._sizes[0])
-        if coarse < 0.5:  # not so for NaN
-            return coarse
+        if coarse < 0.5 or coarse <= known:  # not so for NaN
+            return float(np.maximum(coarse, known))
         K = np.abs(K)
         if self._W is not None:
-            off = known + 2 * np.einsum("ij,ij->j", np.abs(phi), self._W @ K.T)
+            off = squared + 2 * np.einsum("ij,ij->j", np.abs(phi), self._W @ K.T)
             scale = self._unit * (1 + off / D) / D
         # A few rows of the recipe at a time, the longest first, until the others are too short for more.
-        reach, largest = (1 + 1e-9) * float((scale * length).max()), 0.0
+        reach, largest = (1 + 1e-9) * float((scale * length).max()), known
         for start in range(0, len(self._sizes), _LONGEST_AT_ONCE):
-            if self._sizes[start] * reach <= largest:
+            some = slice(start, start + _LONGEST_AT_ONCE)
+            longer = ~(self._sizes[some] * reach <= largest)  # so for NaN
+            if not longer.any():
                 break
-            sums = self._longest_first[start : start + _LONGEST_AT_ONCE] @ K.T
+            sums = self._longest_first[some][longer] @ K.T
             largest = float(np.maximum(largest, (sums.max(axis=0) * scale).max()))  # NaN stays NaN
         return largest
 

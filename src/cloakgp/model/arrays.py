@@ -6,6 +6,7 @@ torch say differently.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,17 +41,17 @@ def column_dots(a: Array, b: Array) -> Array:
     return array_namespace(a).sum(a * b, axis=0)
 
 
-_COLUMNS = 2048  # of a wide matrix that are worked on at once
+_COLUMNS = 1024  # of a wide matrix that are worked on at once, at most
 
 
 def times_wide(a: Array, wide: Array) -> Array:
     """a (p, q) times a matrix with many columns: here in threads, the same to the last bit for any number."""
-    if not is_numpy_array(wide) or wide.shape[1] <= _COLUMNS:
+    if _at_once(wide):
         return a @ wide
     product = np.empty((len(a), wide.shape[1]))
 
     def work(columns: slice) -> None:
-        product[:, columns] = a @ wide[:, columns]
+        np.matmul(a, wide[:, columns], out=product[:, columns])
 
     in_threads(work, _pieces(wide))
     return product
@@ -58,13 +59,41 @@ def times_wide(a: Array, wide: Array) -> Array:
 
 def wide_dots(a: Array, b: Array) -> Array:
     """a b' of two matrices with many columns, in threads likewise."""
-    if not is_numpy_array(a) or a.shape[1] <= _COLUMNS:
+    if _at_once(a):
         return a @ b.T
     return sum(in_threads(lambda columns: a[:, columns] @ b[:, columns].T, _pieces(a)))
 
 
+def weighted_gram(wide: Array, weights: Array) -> Array:
+    """The sum of c c' over columns c, each times its weight, in threads likewise."""
+    root = array_namespace(weights).sqrt(weights)
+
+    def gram(columns: slice) -> Array:
+        scaled = wide[:, columns] * root[columns]
+        return scaled @ scaled.T
+
+    return gram(slice(None)) if _at_once(wide) else sum(in_threads(gram, _pieces(wide)))
+
+
+def squared_lengths(a: Array, wide: Array) -> Array:
+    """|a c|^2 for every column c, in threads likewise."""
+
+    def lengths(columns: slice) -> Array:
+        moved = a @ wide[:, columns]
+        return column_dots(moved, moved)
+
+    return lengths(slice(None)) if _at_once(wide) else np.concatenate(in_threads(lengths, _pieces(wide)))
+
+
+def _at_once(wide: Array) -> bool:
+    return not is_numpy_array(wide) or wide.shape[1] <= _COLUMNS
+
+
 def _pieces(wide: Array) -> list[slice]:
-    return [slice(start, start + _COLUMNS) for start in range(0, wide.shape[1], _COLUMNS)]
+    """As even as can be."""
+    n = wide.shape[1]
+    edges = np.linspace(0, n, -(-n // _COLUMNS) + 1).astype(int).tolist()
+    return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 def r_factor(matrix: Array) -> Array:

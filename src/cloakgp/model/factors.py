@@ -1,37 +1,70 @@
-"""A small matrix that many rows are multiplied with: in half the time where it begins with a triangle."""
+"""A small matrix that many rows are multiplied with: in less time where it begins with a triangle."""
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
-from scipy.linalg.blas import dtrmm
+from scipy.linalg import solve_triangular
 
 from cloakgp.checks import FloatArray
+
+_BLOCKS = 3  # of a triangle: more would leave out more zeros, in products too small to be quick
 
 
 class Factor:
     """A (q, m), for products A K' with many K (n, m).
 
-    What has a triangle in its first q columns, as a Cholesky factor's inverse has, or what was turned by
-    :func:`turn_to_triangle`, is multiplied without the triangle's zeros.
+    What is a triangle, as a Cholesky factor's inverse is, or begins with one, as what was turned by
+    :func:`turn_to_triangle` does, is multiplied without most of its zeros. (In blocks, by numpy: SciPy's
+    product with a triangle keeps Python's lock, and with it all other threads from their work.)
     """
 
     def __init__(self, A: FloatArray) -> None:
-        q, m = A.shape
-        lead = A[:, :q]
         self.A = np.ascontiguousarray(A)
-        self._lower = not np.triu(lead, 1).any()
-        self._triangular = 1 < q <= m and (self._lower or not np.tril(lead, -1).any())
-        self._lead, self._rest = np.asfortranarray(lead), np.ascontiguousarray(A[:, q:].T)
+        self._blocks = []
+        edges = np.linspace(0, len(A), _BLOCKS + 1).astype(int)
+        for start, stop in pairwise(edges):
+            rows = slice(start, stop)
+            counted = np.flatnonzero(A[rows].any(axis=0))
+            across = slice(counted[0], counted[-1] + 1) if len(counted) else slice(0)
+            self._blocks.append((rows, across, np.ascontiguousarray(A[rows, across])))
 
     def times(self, K: FloatArray) -> FloatArray:
         """(q, n) A K'."""
-        if not self._triangular:
-            return np.asarray(self.A @ K.T)
-        q = len(self.A)
-        product: FloatArray = dtrmm(1.0, self._lead, K[:, :q].T, lower=self._lower)
-        if len(self._rest):
-            product += (K[:, q:] @ self._rest).T
+        product = np.empty((len(self.A), len(K)))
+        for rows, across, block in self._blocks:
+            np.matmul(block, K[:, across].T, out=product[rows])
         return product
+
+
+class Root:
+    """A lower triangle A (r, r), for sums of A k (A k)' over many k.
+
+    A is a product, of blocks on its diagonal and of what is below them, B. A sum needs only B k of each k, a
+    third of the work; the blocks can wait until all are added up. (The whole of A cannot: it is large where
+    a sum of k k' has lost what counts. In a block of B k that is left over, where A is large all is small.)
+    """
+
+    def __init__(self, A: FloatArray) -> None:
+        edges = np.linspace(0, len(A), _BLOCKS + 1).astype(int)
+        self._diagonal, self._below = np.zeros_like(A), []
+        for start, stop in pairwise(edges):
+            own = slice(start, stop)
+            self._diagonal[own, own] = A[own, own]
+            if 0 < start < stop:
+                below = solve_triangular(A[own, own], A[own, :start], lower=True, check_finite=False)
+                self._below.append((own, slice(0, start), np.ascontiguousarray(below.T)))
+
+    def begin(self, K: FloatArray) -> None:
+        """Put B k in the place of each row k of K (n, r)."""
+        for own, before, below in reversed(self._below):
+            K[:, own] += K[:, before] @ below
+
+    def end(self, total: FloatArray) -> FloatArray:
+        """The sum of A k (A k)', from that of B k (B k)'."""
+        ended: FloatArray = self._diagonal @ total @ self._diagonal.T
+        return (ended + ended.T) / 2
 
 
 def turn_to_triangle(A: FloatArray) -> tuple[FloatArray, FloatArray]:

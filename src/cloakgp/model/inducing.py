@@ -23,7 +23,7 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.factored import Factored
-from cloakgp.model.factors import Factor
+from cloakgp.model.factors import Factor, Root
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
 from cloakgp.rows.chunks import spread_evenly, steps
 from cloakgp.rows.merging import Chunk, Inputs, group
@@ -198,34 +198,39 @@ def _information(
         step = chunk[rows]
         phi = features.at(step.X)
         D = unexplained(features, approximation, step.X, phi, step.noise)
-        total.add(phi, np.sqrt(step.group_counts / D))
+        total.add(phi.T, np.sqrt(step.group_counts / D))
     return total.sum()
 
 
 class Gram:
-    """The sum of phi phi' over steps of rows; a few steps at once, since small products are slower."""
+    """The sum of phi phi' over many rows; a few steps of them at once, since small products are slower.
 
-    def __init__(self, r: int) -> None:
-        self._total, self._waiting, self._n = np.zeros((r, r)), np.empty((_ADDED, r)), 0
+    Of features phi (n, r), or, with a `root`, of kernel values from which it makes them.
+    """
 
-    def add(self, phi: FloatArray, weights: float | FloatArray) -> None:
-        """phi (r, n), each column times its weight."""
-        n = phi.shape[1]
+    def __init__(self, r: int, root: Root | None = None) -> None:
+        self._total, self._waiting, self._n, self._root = np.zeros((r, r)), np.empty((_ADDED, r)), 0, root
+
+    def add(self, rows: FloatArray, weights: float | FloatArray) -> None:
+        """Rows (n, r), each times its weight."""
+        n = len(rows)
         if self._n + n > len(self._waiting):
             self._flush()
         if n > len(self._waiting):
-            self._waiting = np.empty((n, len(phi)))
-        np.multiply(phi.T, np.reshape(weights, (-1, 1)), out=self._waiting[self._n : self._n + n])
+            self._waiting = np.empty_like(rows)
+        np.multiply(rows, np.reshape(weights, (-1, 1)), out=self._waiting[self._n : self._n + n])
         self._n += n
 
     def _flush(self) -> None:
         some = self._waiting[: self._n]
+        if self._root is not None:
+            self._root.begin(some)
         self._total += some.T @ some
         self._n = 0
 
     def sum(self) -> FloatArray:
         self._flush()
-        return self._total
+        return self._total if self._root is None else self._root.end(self._total)
 
 
 class SparseRows:

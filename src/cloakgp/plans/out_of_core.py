@@ -40,7 +40,7 @@ from cloakgp.measurements.recipes import (
     scan,
     summed,
 )
-from cloakgp.model.factors import turn_to_triangle
+from cloakgp.model.factors import Root, turn_to_triangle
 from cloakgp.model.inducing import Features, Gram, SparseGP, triangular_whitening, unexplained
 from cloakgp.model.smoothers import Rows
 from cloakgp.plans.pilot import Pilot, first_pilot, rough_design, solved, space_of
@@ -67,8 +67,7 @@ _PILOT, _WHOLE = 2**21, 2**23  # entries of the pilot's columns; so many are all
 _LONERS = 2**13  # rows that stand most alone near their inducing input
 _SPREAD = 2**14  # rows that are spread over the space
 _LONGEST = 2**14  # rows whose columns would be longest
-_LOOKED_AT = 1 / 16  # of the rows: those that seem to have the longest, going by so many directions
-_DIRECTIONS = 16
+_DIRECTIONS = 16  # by which a row seems to be one of them
 _ROUNDS = 5  # of design and pass
 _DESIGN = 0.6  # share of the gap that the pilot's design may use up
 _MANY = 2**17  # rows: of more, those in reserve are looked at before all are
@@ -122,10 +121,11 @@ def _surveyed(planner: Planner) -> Survey:
     function = partial(
         _survey,
         features,
+        Root(features.factor.A),
         gp.approximation,
         crowd,
         shares,
-        measured,
+        measured @ features.factor.A,
         np.sin(angles) @ measured @ features.factor.A,
         planner.widest,
     )
@@ -194,6 +194,7 @@ def _share_for(n: float, alone: FloatArray) -> float:
 
 def _survey(
     features: Features,
+    root: Root,
     approximation: str,
     crowd: FloatArray,
     shares: Sequence[float],
@@ -205,44 +206,37 @@ def _survey(
     counts: Any,
     windows: Any,
 ) -> _Surveyed:
-    alone, nearest, length = np.empty(len(X)), np.empty(len(X)), np.zeros(len(X))
-    total, chunk = Gram(len(features.W)), Chunk(X, noise, counts, windows)
-    shared = total if windows is None else Gram(len(features.W))
+    alone, nearest, length, scale = np.empty((4, len(X)))
+    total, chunk = Gram(len(features.W), root), Chunk(X, noise, counts, windows)
+    shared = total if windows is None else Gram(len(features.W), root)
     for rows in steps(len(chunk)):
         step = chunk[rows]
         K = features.kernel_rows(step.X)
         nearest[rows], alone[rows] = _alone(K, crowd)
-        phi = features.factor.times(K)
+        phi = features.factor.times(K) if approximation == "fitc" else np.empty((0, len(K)))
         D = unexplained(features, approximation, step.X, phi, step.noise)
         share = 1.0 if step.windows is None else (step.windows[:, 1] - step.windows[:, 0]) / widest
-        length[rows] = _lengths(measured, phi, directions @ K.T, share / D)
+        scale[rows] = share / D
+        seen = directions @ K.T
+        length[rows] = np.einsum("ij,ij->j", seen, seen) * scale[rows] ** 2
         weights = np.sqrt(step.group_counts / D)
-        total.add(phi, weights)
+        total.add(K, weights)
         if step.windows is not None:
-            shared.add(phi, weights * share)
+            shared.add(K, weights * share)
     first = _first_of_each(nearest, alone, 4)
     own = [] if windows is None else [windows]
     table = np.column_stack([nearest, alone, chunk.variances, X, *own])
-    long = np.argsort(-length, kind="stable")[: _LONGEST // 8]
-    longest = table[long]
-    longest[:, 1] = length[long]
+    # Those that seem to have the longest columns, going by some directions, are looked at in all.
+    n = min(len(X), max(1, _LONGEST // 4))
+    some = np.sort(np.argpartition(-length, n - 1)[:n])
+    moved = measured @ features.kernel_rows(X[some]).T
+    longest = table[some]
+    longest[:, 1] = np.einsum("ij,ij->j", moved, moved) * scale[some] ** 2
+    longest = longest[np.argsort(-longest[:, 1], kind="stable")[: _LONGEST // 8]]
     drawn = [np.floor(np.cumsum(np.minimum(1.0, share * alone))) for share in shares]
     spread, reserve = (table[np.diff(one, prepend=0.0) > 0] for one in drawn)
     digest = chunk_digest(X, noise, counts, windows)
     return _Surveyed(total.sum(), shared.sum(), table[first], longest, spread, reserve, digest)
-
-
-def _lengths(
-    measured: FloatArray, phi: FloatArray, seen: FloatArray, scale: float | FloatArray
-) -> FloatArray:
-    """(n,) squared length of the columns that seem longest, going by what is seen of them; 0 for others."""
-    scale = np.broadcast_to(scale, len(phi.T)) ** 2
-    guess = np.einsum("ij,ij->j", seen, seen) * scale
-    n = len(guess) - math.ceil(_LOOKED_AT * len(guess))
-    some = np.sort(np.argpartition(guess, n)[n:])
-    moved, lengths = measured @ phi[:, some], np.zeros(len(guess))
-    lengths[some] = np.einsum("ij,ij->j", moved, moved) * scale[some]
-    return lengths
 
 
 def _first_of_each(kind: FloatArray, score: FloatArray, n: int) -> Rows:

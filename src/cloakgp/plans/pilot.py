@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -18,11 +17,11 @@ from cloakgp import designs
 from cloakgp.checks import FloatArray
 from cloakgp.designs.features import Space, posterior_recipe
 from cloakgp.designs.solution import Solution
+from cloakgp.model.arrays import times_wide
 from cloakgp.model.inducing import Features, SparseGP, unexplained
 from cloakgp.model.smoothers import Rows, Smoother, diagonal
-from cloakgp.rows.chunks import steps
-from cloakgp.rows.merging import Chunk, Inputs
-from cloakgp.rows.passes import sweep
+from cloakgp.rows.chunks import in_threads, steps
+from cloakgp.rows.merging import Inputs
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -48,13 +47,9 @@ class Pilot:
     def n_outputs(self) -> int:
         return len(self.model.T)
 
-    @cached_property
-    def _C(self) -> FloatArray:
-        return self.model.T @ self.features
-
     def columns(self, rows: slice | Rows) -> FloatArray:
         """Columns of C."""
-        columns: FloatArray = self._C[:, rows]
+        columns: FloatArray = times_wide(self.model.T, self.features[:, rows])
         return columns
 
     def joined_by(self, planner: Planner, rows: Inputs) -> Pilot:
@@ -65,8 +60,8 @@ class Pilot:
         digest = hashlib.sha256(self.digest.encode())
         for array in (rows.X, rows.variances, *windows):
             digest.update(array.tobytes())
-        own, _ = _columns(planner, self.model.features, rows)
-        return Pilot(self.model, np.hstack([self.features, own]), digest.hexdigest())
+        joined, _ = _columns(planner, self.model.features, rows, self.features)
+        return Pilot(self.model, joined, digest.hexdigest())
 
 
 class Rough(NamedTuple):
@@ -83,7 +78,7 @@ def rough_design(planner: Planner, features: Features, rows: Inputs) -> Rough:
     gp, times = planner.gp, len(planner.X) / len(rows)
     own, gram = _columns(planner, features, rows)
     model = SparseGP(features, gp.approximation, gram * times, planner.X_star)
-    pilot = _with_common(planner, model, model.information, rows, own)
+    pilot = Pilot(model, np.hstack([_common(planner, model.information, rows), own]), "")
     solution = designs.solve("mse", cast("Smoother", pilot), planner.weights, _ROUGH)
     assert solution.reduce is not None
     return Rough(pilot, solution, solution.reduce @ model.T)
@@ -93,17 +88,17 @@ def first_pilot(
     planner: Planner, model: SparseGP, shared: FloatArray, rows: Inputs, known: Pilot | None = None
 ) -> Pilot:
     """These rows, whose columns may be known, and what all rows have in common: `shared` is a survey's."""
-    own = _columns(planner, model.features, rows)[0] if known is None else known.features[:, len(shared) :]
-    return _with_common(planner, model, shared, rows, own)
+    common = _common(planner, shared, rows)
+    if known is None:
+        return Pilot(model, _columns(planner, model.features, rows, common)[0], "")
+    return Pilot(model, np.hstack([common, known.features[:, len(shared) :]]), "")
 
 
-def _with_common(
-    planner: Planner, model: SparseGP, shared: FloatArray, rows: Inputs, own: FloatArray
-) -> Pilot:
+def _common(planner: Planner, shared: FloatArray, rows: Inputs) -> FloatArray:
     values, vectors = np.linalg.eigh(shared)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    common = root / np.sqrt(_largest_rest(planner.gp, rows) * len(planner.X))
-    return Pilot(model, np.hstack([common, own]), "")
+    common: FloatArray = root / np.sqrt(_largest_rest(planner.gp, rows) * len(planner.X))
+    return common
 
 
 def _largest_rest(gp: GP, pilot: Inputs) -> float:
@@ -115,30 +110,28 @@ def _largest_rest(gp: GP, pilot: Inputs) -> float:
     return largest
 
 
-def _columns(planner: Planner, features: Features, inputs: Inputs) -> tuple[FloatArray, FloatArray]:
-    """phi / D of some rows, for outcomes in units as in :attr:`Planner.scaled`; and their information."""
-    function = partial(_features, features, planner.gp.approximation)
-    parts = list(sweep(function, inputs.X, inputs.noise))
-    own, gram = np.hstack([part[0] for part in parts]), np.sum([part[1] for part in parts], axis=0)
-    if inputs.windows is not None:
-        own *= (inputs.windows[:, 1] - inputs.windows[:, 0]) / planner.widest
-    own *= planner.rows_by_noise(inputs.variances)
-    return own, gram
-
-
-def _features(
-    features: Features, approximation: str, X: FloatArray, noise: Any
+def _columns(
+    planner: Planner, features: Features, inputs: Inputs, before: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    parts, chunk, gram = [], Chunk(X, noise, 1.0), np.zeros((len(features.W),) * 2)
-    for rows in steps(len(chunk)):
-        step = chunk[rows]
-        phi = features.at(step.X)
-        root = np.sqrt(unexplained(features, approximation, step.X, phi, step.noise))
+    """phi / D of some rows, in units as in :attr:`Planner.scaled`, after others'; and their information."""
+    done = 0 if before is None else before.shape[1]
+    columns = np.empty((len(features.W), done + len(inputs)))
+    if before is not None:
+        columns[:, :done] = before
+
+    def work(rows: slice) -> FloatArray:
+        some = inputs[rows]
+        phi = features.at(some.X)
+        root = np.sqrt(unexplained(features, planner.gp.approximation, some.X, phi, some.noise))
         phi /= root
-        gram += phi @ phi.T
-        phi /= root
-        parts.append(phi)
-    return np.hstack(parts), gram
+        gram: FloatArray = phi @ phi.T
+        scale = planner.rows_by_noise(some.variances) / root
+        if some.windows is not None:
+            scale = scale * (some.windows[:, 1] - some.windows[:, 0]) / planner.widest
+        np.multiply(phi, scale, out=columns[:, done + rows.start : done + rows.stop])
+        return gram
+
+    return columns, np.sum(in_threads(work, list(steps(len(inputs)))), axis=0)
 
 
 def solved(

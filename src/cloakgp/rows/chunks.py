@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -25,7 +26,7 @@ from cloakgp.rows.parquet import joined
 
 CHUNK = 2**16
 """Rows of one task."""
-STEP = 2**9
+STEP = 2**10
 """Rows of a task that are worked on at once: what is made of them stays in the processor's cache."""
 
 S = TypeVar("S")
@@ -68,12 +69,41 @@ def _cores() -> int:
 
 
 def in_threads(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
-    """function(item) for every item, in order: the same to the last bit, as each has one BLAS thread."""
-    return list(one_by_one(function, items))
+    """function(item) for every item, in order: the same to the last bit, as each has one BLAS thread.
+
+    The caller works too, and waits for no thread that has not begun: a function may call this again.
+    """
+    results: dict[int, T] = {}
+    todo = iter(range(len(items)))  # next() of it is one step of the interpreter: no two get the same
+
+    def work() -> None:
+        for i in todo:
+            results[i] = function(items[i])
+
+    with one_blas_thread():
+        # Each in a copy of this context, or numpy's warnings would be on again.
+        others = [_pool().submit(copy_context().run, work) for _ in range(min(_cores(), len(items)) - 1)]
+        try:
+            work()
+        finally:
+            begun = [other for other in others if not other.cancel()]
+        for other in begun:
+            other.result()
+    return [results[i] for i in range(len(items))]
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that are kept, since starting some takes longer than many a product."""
+    return ThreadPoolExecutor(_cores())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a copy of this process has no threads
 
 
 def one_by_one(function: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
-    """The same, handed over as they come; nothing is done before the first is asked for."""
+    """The same, each handed over as soon as it is there; nothing is done before the first is asked for."""
     pool = ThreadPoolExecutor(max(1, min(_cores(), len(items))))
     try:
         with one_blas_thread():

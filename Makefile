@@ -8,8 +8,9 @@ PIP := $(VENV)/bin/$(INSTALL)
 # One file, one process: what its tests share is made once. In the order of names, so that long files come first.
 # One process more than cores: some tests wait, for a browser or a server.
 PYTEST_ARGS ?= -n $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --dist loadfile --no-loadscope-reorder
-# One BLAS thread for each test process: the processes fill the cores already.
-PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest
+# One BLAS thread for each test process: the processes fill the cores already. What they compile is kept: each would
+# compile it again, and each program that a test starts.
+PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VENV)/bin/python -m pytest
 PAPER := figure1 figure2 figure3 histogram kung_comparison table1
 
 .DEFAULT_GOAL := help

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +22,7 @@ from cloakgp.kernels import EQ, as_kernel
 from cloakgp.private import noise, room
 from cloakgp.testing import InsecureWarning, insecure_generator, insecure_seed
 
+gc.disable()  # until all tests are collected: till then hardly anything is let go
 settings.register_profile("cloakgp", deadline=None, derandomize=True, database=None, max_examples=50)
 settings.load_profile("cloakgp")
 
@@ -73,6 +76,12 @@ luck = Luck()
 def pytest_configure() -> None:
     for name in ("add_noise", "add_laplace", "noisy_minimum"):
         setattr(room, name, getattr(luck, name))
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests stay to the end: nobody need look through them for what can be let go."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -245,6 +254,17 @@ def seeded() -> Callable[[int], Any]:
             yield
 
     return block
+
+
+@pytest.fixture
+def drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports' pictures are drawn for one window, not rendered: that takes seconds. See test_reports.py."""
+
+    def figure(picture: Any) -> str:
+        picture.figure()
+        return f"<figure>{escape(picture.caption)}</figure>"
+
+    monkeypatch.setattr("cloakgp.workflow.report._figure", figure)
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """The demo: runs from an empty folder, and what it writes is what it says."""
 
+import contextlib
+import io
 from pathlib import Path
 
 import matplotlib as mpl
@@ -9,20 +11,27 @@ import pytest
 import cloakgp
 from cloakgp import demo
 from cloakgp.datasets import make_kung_like
+from test_docs import BY_DEMO, _blocks, _same
 
 mpl.use("Agg")
 PNG = b"\x89PNG"
 NAMES = ("heights.cloak", "learned.png", "plan.png", "release.png", "stages.png")
 
 
-def test_writes_release_and_pictures_and_says_where(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    demo.main([])
-    said = capsys.readouterr().out
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """What the demo printed, in an empty folder, where its files are."""
+    with contextlib.chdir(tmp_path_factory.mktemp("demo")):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            demo.main([])
+        yield out.getvalue()
+
+
+def test_writes_release_and_pictures_and_says_where(said):
     written = sorted(path.as_posix() for path in Path("demo-output").iterdir())
     assert written == [f"demo-output/{name}" for name in NAMES]
     assert all(path in said for path in written)
-    assert str(tmp_path) not in said
+    assert str(Path.cwd()) not in said
     assert cloakgp.verify("demo-output/heights.cloak").epsilon == demo.EPSILON
     for name in ("plan", "release", "stages", "learned"):
         picture = Path(f"demo-output/{name}.png").read_bytes()
@@ -35,12 +44,17 @@ def test_writes_release_and_pictures_and_says_where(tmp_path, monkeypatch, capsy
     assert demo.prediction_table(release) in said
 
 
-def test_the_demo_knows_bounds_and_nothing_else(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    demo.main([])
+def test_the_demo_knows_bounds_and_nothing_else(said):
     rule = cloakgp.load("demo-output/heights.cloak").plan.rule
     assert rule.prior == cloakgp.Hyperprior()
     assert rule.bounds == demo.BOUNDS == (0.0, 250.0)
+
+
+def test_readme_shows_what_the_demo_prints(said):
+    page = Path(__file__).parents[1] / "README.md"
+    (shown,) = [body for kind, body, before in _blocks(page) if kind == "text" and BY_DEMO in before]
+    start = said.index("   noise std, cm:")
+    _same(shown, said[start : said.index("This library's default")])
 
 
 def test_custodian_gets_one_more_picture_and_elsewhere(tmp_path, monkeypatch):

@@ -100,14 +100,6 @@ def test_a_wrong_number_or_a_failing_example_is_found(tmp_path):
     run(page)
 
 
-def test_readme_shows_what_the_demo_prints(capsys):
-    (shown,) = [body for kind, body, before in _blocks(PAGES[0]) if kind == "text" and BY_DEMO in before]
-    demo.main([])
-    printed = capsys.readouterr().out
-    start = printed.index("   noise std, cm:")
-    _same(shown, printed[start : printed.index("This library's default")])
-
-
 def test_guarantee_by_hand_is_what_verify_finds():
     page = ROOT / "docs" / "release-file.md"
     by_hand = [body for kind, body, _ in _blocks(page) if kind == "python"][1:]

@@ -22,10 +22,11 @@ pytest.importorskip(
     "playwright", reason="!!! NO PLAYWRIGHT: the pages are NOT TESTED !!! pip install playwright"
 )
 
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, Response
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, Response, expect
 
 from cloakgp.app import State, create_app, open_state
 
+expect.set_options(timeout=20_000)  # as long as pages wait: others may keep the processor busy
 AGES = np.random.default_rng(5).uniform(0.0, 75.0, 60).round(1).tolist()
 SECRETS = [f"{height:.7f}" for height in np.random.default_rng(11).uniform(100.0, 160.0, 60)]
 """Outcomes that nobody could come by: each with digits that are searched for later."""

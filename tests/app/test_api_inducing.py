@@ -40,6 +40,7 @@ def test_a_large_table_needs_inducing_inputs(many):
     assert "inducing inputs" in client.get("/api/terms").json()
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_from_a_large_table_to_a_prediction(many, tmp_path):
     client = many.client()
     preview = client.post("/api/preview", json=MANY).json()

@@ -123,6 +123,7 @@ def test_a_release_says_what_was_learned_and_how(learned: tuple[World, str, dict
     assert len(spends(world.client())) == 1
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_downloads_of_a_learned_release(learned: tuple[World, str, dict[str, Any]], tmp_path: Path) -> None:
     world, _, answer = learned
     client, url = world.client(), f"/api/releases/{answer['release']['id']}"

@@ -27,6 +27,7 @@ def spends(world: World) -> int:
     return sum(entry.kind == "spent" for entry in Ledger(world.state.ledger_url).entries())
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
     """Upload, look at inputs, preview, plan, quote, release, predict, download, verify."""
     client = world.client()

@@ -86,6 +86,7 @@ def test_a_model_that_is_learned_knows_people_too(visits):
     assert apart["error_summary"]["rms"] < rms[1]
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_the_release_names_the_person_everywhere(visits):
     world, _, made = visits
     client = world.client("analyst")

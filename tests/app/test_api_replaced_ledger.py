@@ -65,7 +65,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(world: World) -> Scene:
+def scene(world: World, drawn_once: None) -> Scene:
     return Scene(world)
 
 

@@ -169,6 +169,7 @@ def test_how_many_rows_people_have_is_not_told_once_it_is_private(visits):
     assert rows() is None
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_the_release_names_the_unit_and_has_a_density_but_no_inputs(released):
     world, _, made = released
     units = {"kung": "one whole row", "clan": "one person's whole rows"}

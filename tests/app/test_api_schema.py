@@ -14,7 +14,7 @@ from cloakgp.app import create_app, open_state
 
 schemathesis = pytest.importorskip("schemathesis")
 
-EXAMPLES = 25
+EXAMPLES = 12
 
 
 @pytest.fixture(scope="module")

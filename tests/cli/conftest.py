@@ -7,7 +7,7 @@ from cli_helpers import write_people
 
 
 @pytest.fixture(autouse=True)
-def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def people(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn_once: None) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CLOAKGP_LEDGER", raising=False)
     write_people()

@@ -1,11 +1,13 @@
 """Whatever the library refuses, the message names the option that was typed, in every command that has it."""
 
+import contextlib
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import typer
-from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run
+from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run, write_people
 
 import cloakgp
 from cloakgp.cli.app import app
@@ -149,17 +151,26 @@ def test_no_option_is_left_out():
         assert takes - own == set(REFUSED.get(name, {})), name
 
 
-@pytest.mark.parametrize("command", REFUSED)
-def test_a_refusal_begins_with_the_option(command):
-    budget()
-    Path("far.csv").write_text("age\n100000\n")
-    good(f"{PLAN} -o plan.json")
-    good(f"{RELEASE} --yes")
-    if command in ("plot", "export"):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with everything that commands ask for."""
+    folder = tmp_path_factory.mktemp("made")
+    with contextlib.chdir(folder):
+        write_people()
+        budget()
+        Path("far.csv").write_text("age\n100000\n")
+        good(f"{PLAN} -o plan.json")
+        good(f"{RELEASE} --yes")
         X = np.random.default_rng(0).uniform(size=(12, 2))
         model = cloakgp.GP(EQ(1.0), noise=1.0, bounds=(0, 1))
         plan = model.plan({"lon": X[:, 0], "lat": X[:, 1]}, X[:2], epsilon=1.0, delta=1e-3)
         plan.release(X[:, 0]).save("homes.cloak")
+    return folder
+
+
+@pytest.mark.parametrize("command", REFUSED)
+def test_a_refusal_begins_with_the_option(command, made):
+    shutil.copytree(made, ".", dirs_exist_ok=True)
     options = options_of(commands()[command].callback)
     for parameter, line in REFUSED[command].items():
         result = run(line)

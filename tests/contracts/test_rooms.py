@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +48,7 @@ def rooms():
     return re.findall(r"^\| `([a-z_]+)/?` \|", text, re.MULTILINE)
 
 
+@cache
 def sources():
     """Every module's source, by its dotted name; a package's own with a mark."""
     found = {}
@@ -89,6 +91,11 @@ def imports_of(module, source, modules):
 
 def graph(files):
     return [found for module, source in files.items() for found in imports_of(module, source, files)]
+
+
+@cache
+def library():
+    return graph(sources())
 
 
 def room_of(module):
@@ -137,18 +144,17 @@ def check_private_room(imports):
 
 
 def test_no_room_calls_back():
-    files = sources()
-    assert len(files) > 100
-    assert sum(bool(found.function) for found in graph(files)) > 5  # those inside functions were seen
-    check_order(graph(files), rooms())
+    assert len(sources()) > 100
+    assert sum(bool(found.function) for found in library()) > 5  # those inside functions were seen
+    check_order(library(), rooms())
 
 
 def test_no_imports_in_a_ring():
-    check_no_cycle(graph(sources()))
+    check_no_cycle(library())
 
 
 def test_every_door_is_used_and_every_room_is_there():
-    imports = graph(sources())
+    imports = library()
     assert {(found.importer, found.imported) for found in imports if is_door(found)} == DOORS.keys()
     assert {room_of(module) for module in sources()} == set(rooms())
     assert len(rooms()) == len(set(rooms()))
@@ -162,7 +168,7 @@ def test_how_y_is_read_stays_in_the_private_room():
         "outcomes.py",
         "noise.py",
     }
-    check_private_room(graph(sources()))
+    check_private_room(library())
 
 
 def test_what_downloaded_scripts_import_is_public():

@@ -6,6 +6,7 @@ start together, each in its own process; what they print and how they ended is a
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
@@ -276,6 +277,7 @@ def warm_up():
 
 if __name__ == "__main__":
     warm_up()
+    gc.freeze()  # or each child would copy the memory that it looks through
     out = os.fdopen(os.dup(1), "w")
     for line in sys.stdin:
         out.write(json.dumps(serve(**json.loads(line))) + "\n")

@@ -37,7 +37,7 @@ def test_the_covariance_is_the_kernels(case, monkeypatch):
     """Over seeds the covariance is the kernel's exactly, with however few waves."""
     kernel, X = CASES[case]
     monkeypatch.setattr(prior_draws, "_WAVES", 64)
-    n = 6000
+    n = 2000
     values = np.array([draw_prior(kernel, X.shape[1], seed)(X) for seed in range(n)])
     size = kernel.diag(X)[0]
     # The fourth moment of 64 waves is a little above a normal's: 5 standard errors, with room for it.

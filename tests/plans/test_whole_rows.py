@@ -55,6 +55,13 @@ def test_what_is_learned_is_near_the_curve_and_knows_how_near(learned):
     assert learned.uncertainty(TEST).total.shape == (8,)
 
 
+def test_no_stage_is_lost_to_numpys_settings(learned):
+    """Under strict ones tiny numbers would end it, and all stages are paid for."""
+    with np.errstate(all="raise"):
+        again = seeded(learned.plan, *data())
+    np.testing.assert_array_equal(again.mean, learned.mean)
+
+
 def test_a_density_comes_along(learned):
     X, _ = data()
     cell = np.minimum((X["x"] * 2).astype(int), 19) * 2 + (X["k"] == "b")

@@ -279,7 +279,7 @@ def test_far_away_only_the_prior_is_known(release):
 def test_intervals_hold_what_they_promise(seeded, design):
     """Data from the prior itself: 95 % intervals hold 95 % of f, and of new outcomes."""
     rng = np.random.default_rng(0)
-    kernel, noise, sets = EQ(1.5), 0.3, 800
+    kernel, noise, sets = EQ(1.5), 0.3, 300
     gp = GP(kernel, noise, bounds=(-6.0, 6.0))  # five stds of y: clipping is as good as absent
     held: dict[str, list[Any]] = {"f": [], "outcome": []}
     with seeded(11):
@@ -299,8 +299,8 @@ def test_intervals_hold_what_they_promise(seeded, design):
                 held["outcome"].append(np.abs(outcome - mean) < 1.959964 * wide)
             # Privacy noise is a real part of what is tested.
             assert np.mean(release.uncertainty(X_new).gp / std) < 0.8
-    assert np.mean(held["f"]) == pytest.approx(0.95, abs=0.015)
-    assert np.mean(held["outcome"]) == pytest.approx(0.95, abs=0.015)
+    assert np.mean(held["f"]) == pytest.approx(0.95, abs=0.02)
+    assert np.mean(held["outcome"]) == pytest.approx(0.95, abs=0.02)
 
 
 def test_samples_have_the_posteriors_mean_and_covariance(release):

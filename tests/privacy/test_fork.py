@@ -11,6 +11,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,12 +27,18 @@ KINDS = [
 ]
 
 
-def check_fresh_noise_everywhere(kind, mode):
-    """No number is drawn twice, in any process or thread; by chance that has probability below 1e-12."""
-    command = [sys.executable, "-W", "ignore", str(SCRIPT), kind, mode]
+@cache
+def drawn(kind):
+    """What the program printed, by mode."""
+    command = [sys.executable, "-W", "ignore", str(SCRIPT), kind]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     require(done.returncode == 0, done.stderr)
-    results = json.loads(done.stdout)
+    return json.loads(done.stdout)
+
+
+def check_fresh_noise_everywhere(kind, mode):
+    """No number is drawn twice, in any process or thread; by chance that has probability below 1e-12."""
+    results = drawn(kind)[mode]
     numbers = [number for batch in results for z in batch for number in z]
     require(len(results) >= 4 and len(numbers) >= 24, "too few draws")
     assert len(set(numbers)) == len(numbers), "two processes or threads drew the same noise"

@@ -21,6 +21,7 @@ import warnings
 import weakref
 import zipfile
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -68,6 +69,13 @@ def without_noise(plan, z):
     return Release(plan, z).mean if isinstance(plan, Plan) else FunctionRelease(plan, z).query(GRID)
 
 
+@cache
+def any_of(texts):
+    """A pattern that finds any of them: faster than one after another."""
+    require(texts and all(texts), "there is nothing to look for")
+    return re.compile("|".join(map(re.escape, texts)))
+
+
 class Secrets:
     """Every number that y passes through before noise hides it."""
 
@@ -106,7 +114,7 @@ class Secrets:
         if isinstance(thing, np.ndarray):
             return thing.dtype != object and self.found_in(thing.tobytes())
         if isinstance(thing, str):
-            return any(text in thing for text in self.texts)
+            return any_of(tuple(self.texts)).search(thing) is not None
         if isinstance(thing, (bytes, bytearray, memoryview)):
             raw = bytes(thing)
             return any(pattern in raw for pattern in self.patterns) or self.found_in(raw.decode("latin-1"))

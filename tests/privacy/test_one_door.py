@@ -244,7 +244,8 @@ def random_numbers_are_drawn_where_listed(files, allowed=RANDOM_ALLOWED):
             drawn = parts[0] in ("random", "secrets") or parts[:2] == ["numpy", "random"]
             assert not drawn, f"{path} imports random numbers"
         if not any((path, name) in allowed for name in around):
-            names = {*names_in(node), *([ast.unparse(node)] if isinstance(node, ast.Attribute) else [])}
+            module = isinstance(node, ast.Attribute) and node.attr == "random"
+            names = {*names_in(node), *([ast.unparse(node)] if module else [])}
             assert not RANDOM & names, f"{path} draws random numbers"
 
 

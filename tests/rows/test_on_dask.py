@@ -33,7 +33,7 @@ from distributed.sizeof import sizeof  # noqa: E402
 from cloakgp.rows import on_dask  # noqa: E402
 
 SECRET = 3.14159265  # an outcome that shows wherever y is printed
-ROWS = 200_000
+ROWS, CHUNK = 40_000, 10_000
 
 
 @contextmanager
@@ -367,6 +367,7 @@ def many():
 @pytest.fixture
 def make(monkeypatch):
     monkeypatch.setattr(out_of_core, "DENSE", 1)
+    monkeypatch.setattr(rows_chunks, "CHUNK", CHUNK)
     gp = cloakgp.GP(EQ(2.0), noise=0.1, bounds=(-1.0, 1.0), inducing=30)
     X_star = np.random.default_rng(0).uniform(0, 10, size=(5, 2))
     return partial(gp.plan, X_star=X_star, epsilon=1.0, delta=1e-6)
@@ -388,7 +389,7 @@ def test_rows_that_stand_alone_get_the_same_noise(client, many, monkeypatch):
     monkeypatch.setattr(out_of_core, "DENSE", 1000)
     X, _ = many
     gp = cloakgp.GP(EQ(2.0), noise=0.1, bounds=(-1.0, 1.0), inducing=30, downweight="leverage")
-    far, near = (gp.planner(rows, X[:5]).gp.noise for rows in (da.from_array(X, chunks=(30_000, 2)), X))
+    far, near = (gp.planner(rows, X[:5]).gp.noise for rows in (da.from_array(X, chunks=(6_000, 2)), X))
     np.testing.assert_array_equal(far, near)
     assert near.max() > 0.15
 
@@ -398,7 +399,7 @@ def test_a_plan_and_a_release_are_those_of_threads(client, many, make, seeded, g
     plan = make(X)
     with seeded(1):
         release = plan.release(y)
-    far = da.from_array(X, chunks=(30_000, 2)), da.from_array(y, chunks=50_000, name=False).persist()
+    far = da.from_array(X, chunks=(6_000, 2)), da.from_array(y, chunks=CHUNK, name=False).persist()
     far_plan = make(far[0])
     assert_same_plan(far_plan, plan)
     gathered.clear()
@@ -426,7 +427,7 @@ def test_the_posterior_design_has_the_same_bits(client, many, make, small_chunks
 
 
 GROUPS = 40
-ALONE = 123_456  # the row that is alone in its group
+ALONE = 12_345  # the row that is alone in its group
 
 
 @pytest.fixture(scope="module")
@@ -469,6 +470,7 @@ def numbers_in(value):
 def test_a_group_of_one_does_not_send_its_outcome(client, grouped, kind, monkeypatch):
     """What comes from the workers is sums, as many as are released; no sum over a group of rows."""
     X, y = grouped
+    monkeypatch.setattr(rows_chunks, "CHUNK", CHUNK)
     q, release, lattice = released_sums(X, kind)
     seen, gather = [], Client._gather
 
@@ -481,7 +483,7 @@ def test_a_group_of_one_does_not_send_its_outcome(client, grouped, kind, monkeyp
     monkeypatch.setattr(room, "add_laplace", lambda exact, sigma: exact)
     wanted = release(y, "error")
     monkeypatch.setattr(Client, "_gather", spy)
-    far = da.from_array(y, chunks=50_000, name=False).persist()
+    far = da.from_array(y, chunks=CHUNK, name=False).persist()
     np.testing.assert_array_equal(release(far, "error"), wanted)
     came = [array for found in seen for array in numbers_in(found)]
     assert len(seen) == len(rows_chunks.chunks(ROWS)) == 4
@@ -500,7 +502,7 @@ def test_a_release_survives_a_lost_worker(mortal, many, make, seeded, monkeypatc
     plan = make(X)
     with seeded(1):
         wanted = plan.release(y).z
-    far = da.from_array(y, chunks=50_000, name=False).persist()
+    far = da.from_array(y, chunks=CHUNK, name=False).persist()
     distributed.wait(far)
     send, sent = on_dask._Tasks.send, []
 
@@ -520,21 +522,21 @@ def test_a_release_that_is_refused_quotes_nothing(client, many, make, capfd):
     X, _ = many
     plan = make(X)
     y = np.full(ROWS, SECRET)
-    y[77_777] = np.nan
+    y[7_777] = np.nan
     with pytest.raises(ValueError, match=INCOMPLETE[:40]):
-        plan.release(da.from_array(y, chunks=50_000, name=False).persist())
-    words = da.from_array(np.full(ROWS, str(SECRET), dtype=object), chunks=50_000, name=False)
+        plan.release(da.from_array(y, chunks=CHUNK, name=False).persist())
+    words = da.from_array(np.full(ROWS, str(SECRET), dtype=object), chunks=CHUNK, name=False)
     with pytest.raises(TypeError, match="vector of real numbers"):
         plan.release(words)
     with pytest.raises(ValueError, match="y must have shape"):
-        plan.release(da.from_array(y[:-1], chunks=50_000, name=False))
+        plan.release(da.from_array(y[:-1], chunks=CHUNK, name=False))
     assert str(SECRET)[:6] not in everything_logged(client) + "".join(capfd.readouterr())
 
 
 def test_a_changed_dask_array_is_refused(client, many, make):
     X, y = many
-    plan = make(da.from_array(X, chunks=(50_000, 2)))
-    other = da.from_array(X[::-1].copy(), chunks=(50_000, 2))
+    plan = make(da.from_array(X, chunks=(CHUNK, 2)))
+    other = da.from_array(X[::-1].copy(), chunks=(CHUNK, 2))
     object.__setattr__(plan.measurement.inputs, "X", other)
     with pytest.raises(ValueError, match="X has changed"):
         plan.release(y)

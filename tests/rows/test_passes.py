@@ -310,3 +310,13 @@ def test_a_function_in_threads_may_use_threads_and_may_fail():
     assert streams.in_threads(squares, [3] * 40) == [5] * 40
     with pytest.raises(ZeroDivisionError):
         streams.in_threads(lambda n: 1 / n, [1, 2, 0, 3])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_copy_of_the_process_has_threads_of_its_own():
+    before = streams._pool()
+    child = os.fork()
+    if not child:
+        os._exit(0 if streams._pool() is not before else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

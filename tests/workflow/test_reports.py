@@ -2,6 +2,7 @@
 
 import base64
 import re
+from functools import cache
 from html.parser import HTMLParser
 from types import SimpleNamespace
 
@@ -27,6 +28,25 @@ def inputs(columns):
     return np.random.default_rng(columns).uniform(0, 9, size=(25, columns))
 
 
+NAMES = (
+    "curve",
+    "map",
+    "map on a line",
+    "four inputs",
+    "eight inputs",
+    "custom kernel",
+    "function",
+    "function of two",
+    "hidden",
+    "hidden, two",
+    "learned",
+    "learned, two",
+    "learned, four",
+    "after another",
+)
+
+
+@cache
 def releases():
     """One of each kind, by name."""
     line = np.column_stack([np.arange(5.0), np.arange(5.0)])
@@ -49,10 +69,9 @@ def releases():
     }
     found = {name: plan.release(np.ones(25)) for name, plan in made.items()}
     after = GP.plan(inputs(1), inputs(1)[:6], given=[found["curve"]], **PROMISE)
-    return found | {"after another": after.release(np.ones(25))}
-
-
-RELEASES = releases()
+    found["after another"] = after.release(np.ones(25))
+    assert tuple(found) == NAMES
+    return found
 
 
 class Reader(HTMLParser):
@@ -80,12 +99,12 @@ def sketched(monkeypatch):
     monkeypatch.setattr(pictures, "png", lambda figure, dpi=130: b"\x89PNG")
 
 
-@pytest.mark.parametrize("name", RELEASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_report_is_whole_and_asks_for_nothing(name, tmp_path, request):
     path = tmp_path / "a.cloak"
     if name not in ("map", "learned"):
         request.getfixturevalue("sketched")
-    RELEASES[name].save(path)
+    releases()[name].save(path)
     text = report.html(path)
     reader = Reader()
     reader.feed(text)
@@ -99,7 +118,7 @@ def test_a_report_is_whole_and_asks_for_nothing(name, tmp_path, request):
     assert not re.search(r"url\(|@import|https?:", text)
     assert "default-src &#x27;none&#x27;" in text
     assert "prefers-color-scheme: dark" in text
-    for sentence in words.promise(RELEASES[name].certificate):
+    for sentence in words.promise(releases()[name].certificate):
         assert sentence.replace("'", "&#x27;") in text
     assert "cloakgp verify a.cloak" in text
     if name == "learned":
@@ -115,7 +134,7 @@ def test_every_window_has_its_picture_and_the_map_comes_first(tmp_path, monkeypa
         return b"\x89PNG"
 
     monkeypatch.setattr(pictures, "png", png)
-    RELEASES["map"].save(tmp_path / "a.cloak")
+    releases()["map"].save(tmp_path / "a.cloak")
     text = report.html(tmp_path / "a.cloak", ["lat", "lon"], "price")
     widths = [width for width, dark in drawn]
     assert [dark for width, dark in drawn] == [False, True] * (len(drawn) // 2)
@@ -130,7 +149,7 @@ def test_every_window_has_its_picture_and_the_map_comes_first(tmp_path, monkeypa
 def test_words_of_the_custodian_the_budget_and_how_to_cite(tmp_path):
     ledger = cloakgp.Ledger(f"sqlite:///{tmp_path}/a.db")
     ledger.create("kung", epsilon=2.0, delta=0.1)
-    release = RELEASES["curve"].plan.release(np.ones(25), ledger=ledger, dataset="kung")
+    release = releases()["curve"].plan.release(np.ones(25), ledger=ledger, dataset="kung")
     path = tmp_path / "a.cloak"
     release.labelled(title="Heights", units="cm", source="Howell", date="1967").save(path)
     text = report.html(path, ledger=ledger)
@@ -169,7 +188,7 @@ def test_probabilities_are_told_as_such_and_stay_between_0_and_1(tmp_path):
 
 @pytest.mark.parametrize("kind", ["svg", "pdf", "csv"])
 def test_pictures_are_written_as_any_kind(kind):
-    (picture, *_) = pictures.release_pictures(RELEASES["curve"], ["age"], "height")
+    (picture, *_) = pictures.release_pictures(releases()["curve"], ["age"], "height")
     written = picture.encoded(kind)
     start = {"svg": b"<?xml", "pdf": b"%PDF", "csv": b"age,mean,std,lower,upper"}[kind]
     assert written.startswith(start)
@@ -179,7 +198,7 @@ def test_pictures_are_written_as_any_kind(kind):
 @pytest.mark.parametrize(("name", "figures"), [("learned", 3), ("learned, two", 5), ("learned, four", 2)])
 @pytest.mark.usefixtures("sketched")
 def test_what_was_learned_is_told_and_drawn(name, figures, tmp_path):
-    release = RELEASES[name]
+    release = releases()[name]
     release.save(tmp_path / "a.cloak")
     names = [f"<{i}>" for i in range(release.plan.X.shape[1])]
     text = report.html(tmp_path / "a.cloak", names, "height")
@@ -196,7 +215,7 @@ def test_what_was_learned_is_told_and_drawn(name, figures, tmp_path):
 
 @pytest.mark.usefixtures("sketched")
 def test_nothing_is_said_to_be_learned_of_a_model_that_was_known(tmp_path):
-    RELEASES["after another"].save(tmp_path / "a.cloak")
+    releases()["after another"].save(tmp_path / "a.cloak")
     text = report.html(tmp_path / "a.cloak")
     assert "What was learned" not in text
     assert "1 earlier release(s) of the same outcomes" in text
@@ -206,7 +225,7 @@ def test_nothing_is_said_to_be_learned_of_a_model_that_was_known(tmp_path):
 @pytest.mark.usefixtures("sketched")
 def test_names_and_titles_are_escaped(tmp_path):
     path = tmp_path / "<a>.cloak"
-    RELEASES["curve"].save(path)
+    releases()["curve"].save(path)
     text = report.html(path, ["<script>x"], "<b>&", "<i>")
     assert "<script>" not in text
     assert "&lt;script&gt;x" in text
@@ -217,7 +236,7 @@ def test_names_and_titles_are_escaped(tmp_path):
 
 @pytest.mark.usefixtures("sketched")
 def test_a_receipt_and_a_failed_check_are_told(tmp_path, tamper):
-    release = RELEASES["curve"]
+    release = releases()["curve"]
     path = tmp_path / "a.cloak"
     cloakgp.Release(release.plan, release.z, Receipt("kung", 3, "ab" * 32)).save(path)
     assert "entry 3" in report.html(path)
@@ -234,14 +253,14 @@ def test_a_receipt_and_a_failed_check_are_told(tmp_path, tamper):
 @pytest.mark.usefixtures("sketched")
 def test_a_part_is_not_shown_as_the_whole(tmp_path):
     """Amber, never green, and with what was not checked."""
-    plan = RELEASES["curve"].plan
+    plan = releases()["curve"].plan
     hidden = plan.gp.plan_function(plan.X, epsilon=1.0, delta=0.01, bound="input-free", basis=plan.X_star)
     hidden.release(np.ones(len(plan.X))).save(tmp_path / "hidden.cloak")
     text = report.html(tmp_path / "hidden.cloak")
     assert '<li class="part"><b>verified in part</b>' in text
     assert "Not checked: the sensitivity: the matrix is withheld" in text
     assert '<li class="good">' not in text
-    RELEASES["curve"].save(tmp_path / "whole.cloak")
+    releases()["curve"].save(tmp_path / "whole.cloak")
     text = report.html(tmp_path / "whole.cloak")
     assert '<li class="good"><b>verified</b>' in text
     assert "Not checked" not in text
@@ -251,20 +270,20 @@ def test_a_part_is_not_shown_as_the_whole(tmp_path):
 def test_an_insecure_release_is_marked(tmp_path, seeded):
     with seeded(1):
         for name in ("curve", "four inputs", "learned"):
-            release = RELEASES[name].plan.release(np.ones(25))
+            release = releases()[name].plan.release(np.ones(25))
             release.save(tmp_path / "a.cloak")
             assert "INSECURE" in report.html(tmp_path / "a.cloak")
 
 
 @pytest.mark.parametrize("name", ["curve", "map", "map on a line", "four inputs", "learned", "learned, two"])
 def test_plans_are_drawn_whatever_their_inputs(name):
-    plan = RELEASES[name].plan
+    plan = releases()[name].plan
     figure = pictures.noise_picture(plan, [f"x{i}" for i in range(plan.X.shape[1])], "height")
     assert pictures.png(figure).startswith(b"\x89PNG")
 
 
 def test_the_chance_of_a_right_guess_is_that_of_the_noise():
-    certificate = RELEASES["curve"].certificate
+    certificate = releases()["curve"].certificate
     said = float(re.search(r"at most ([0-9.]+) %", words.promise(certificate)[1])[1])
     rng = np.random.default_rng(0)
     z = rng.normal(size=200_000)

@@ -69,7 +69,7 @@ def create_app(state: State) -> FastAPI:
         routes_people,
         routes_work,
     ):
-        app.include_router(part.router)
+        app.router.routes += part.router.routes  # not include_router, which makes every route a second time
     add_pages(app)
     add_handlers(app)
     app.add_middleware(Guard, state=state)

@@ -7,20 +7,26 @@ one that is depends on the noise alone, so a design does not depend on those tha
 from __future__ import annotations
 
 import math
+from typing import cast
 
 from cloakgp.checks import FloatArray
 from cloakgp.designs.posterior import Aim, Anchor, anchor, posterior
 from cloakgp.designs.solution import Solution
+from cloakgp.designs.solve import ROUGH, mse
 from cloakgp.model.smoothers import Smoother
 from cloakgp.rows.chunks import one_blas_thread
 
 _LEAST = 0.6  # of an anchor's variance: more noise is easier to go on to than less
 _KEPT = 2  # anchors: each is as large as two solutions
 _LOOSER = 1.5  # times the gap, of an anchor
+_CELL = 8  # rows
+_CELLS = 2**11  # at least; where rows are fewer than twice as many, each is searched for by itself
+_FIRST = 2**10  # cells that a search starts from
+_ROUGH = 0.2  # gap of the `mse` design of these
 
 
 class AnyNoise:
-    """Designs from the measurements of `start`, the mse design.
+    """Designs from the measurements of the mse design.
 
     Parameters
     ----------
@@ -28,10 +34,17 @@ class AnyNoise:
         The noise variance of a level; others are powers of 4 of it.
     """
 
-    def __init__(self, smoother: Smoother, weights: FloatArray, start: Solution, unit: float) -> None:
-        self._start, self._unit = start.reduce, unit
+    def __init__(self, smoother: Smoother, weights: FloatArray, unit: float) -> None:
+        self._unit = unit
         with one_blas_thread():
-            self._aim = Aim(smoother, weights)
+            self._aim = aim = Aim(smoother, weights)
+            self._cells: Aim | None = None
+            if aim.factored is None or smoother.n_rows < 2 * _CELLS:
+                start = mse(smoother, weights, ROUGH, 1.0)
+            else:
+                self._cells = aim.on(aim.factored.in_cells(max(_CELLS, smoother.n_rows // _CELL)))
+                start = mse(cast("Smoother", aim.factored.in_cells(_FIRST)), weights, _ROUGH, 1.0)
+            self._start = start.reduce
         self._anchors: dict[tuple[float, int], Anchor] = {}
 
     def solve(self, gap: float, noise_variance: float) -> Solution:
@@ -43,7 +56,8 @@ class AnyNoise:
         level = 2 * math.floor(math.log2(noise_variance / self._unit / _LEAST) / 2)
         found = self._anchors.get((gap, level))
         if found is None:
-            found = anchor(self._aim, self._start, _LOOSER * gap, math.ldexp(self._unit, level))
+            variance = math.ldexp(self._unit, level)
+            found = anchor(self._aim, self._start, _LOOSER * gap, variance, self._cells)
             self._anchors[gap, level] = found
             for old in list(self._anchors)[:-_KEPT]:
                 self._anchors.pop(old, None)  # others, in threads of their own, may have done so

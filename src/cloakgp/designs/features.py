@@ -14,6 +14,7 @@ constraints' shares in that norm are multipliers w, and :func:`bound` turns them
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from cloakgp.checks import FloatArray
@@ -22,14 +23,23 @@ from cloakgp.designs.posterior import best_bound
 from cloakgp.designs.solution import Solution
 from cloakgp.model.arrays import column_dots, r_factor
 from cloakgp.model.smoothers import Rows
+from cloakgp.rows.chunks import in_threads
 
-_POWERS = (8, 16, 32, 64, 128, 256, 512)
-_EVALUATIONS = 60  # for one power
+_FIRST, _AGAIN = 8, 256  # powers: of a search, of one that starts again
+_MOST, _AT_MOST = 512, 2048  # enough for most; if it has converged before the gap is reached
+_EVALUATIONS = 100  # for one power
+_MEMORY = 60  # steps: measurements are few numbers beside the columns
 _STALL_AFTER = 10  # evaluations without progress worth a five-hundredth of the gap end it
-_WORKING_SET = 6000
-_ROUNDS = 10  # more for the last power, with columns that were lacking
+_WORKING_SET = 3000
+_AT_ONCE = 2**10  # columns
+_NEGLIGIBLE = 1e-10  # share of the longest column's weight
+_COUNTS = 1e-3  # share of it from which a column joins
+_FEW = 100  # columns that join: then all that count are there
+_SURE = 2  # times as small a power, for a column to be left out of a round
+_ROUNDS = 17  # of a search, each with columns that were lacking
 _FORGET = 0.5  # share of the last multipliers: a mean over rounds bounds better than those of any one
 _FLOOR, _IN_BOUND = 1e-3, 4e-3  # of the mean multiplier: no direction is without one
+_NEW = 3e-3  # of the largest: how much measurements that are new to a start count at first
 _IDLE = 1e-13  # of the largest measurement's variance: it will not come back
 _IDLE_AT_LAST = 1e-6  # of the noise's
 
@@ -69,12 +79,14 @@ def posterior_recipe(
     gap: float,
     noise_variance: float,
     fresh: bool = True,
+    lower_bound: float = 0.0,
 ) -> Solution:
     """Measurements for these columns phi / D (r, n), starting from `start` (q, r).
 
-    A start that is not `fresh` is a design's for most of these columns: small powers are left out.
+    A start that is not `fresh` is a design's for most of these columns: small powers are left out. Its
+    `lower_bound` still holds.
     """
-    search = _Search(space, space.down @ columns, gap, noise_variance)
+    search = _Search(space, space.down @ columns, gap, noise_variance, lower_bound * noise_variance)
     R, value, lower = search.run(start @ space.up, fresh)
     R = _without_idle(R, _IDLE_AT_LAST * noise_variance)
     return Solution(
@@ -90,17 +102,21 @@ def posterior_recipe(
 
 
 class _Search:
-    def __init__(self, space: Space, columns: FloatArray, gap: float, s: float) -> None:
+    def __init__(self, space: Space, columns: FloatArray, gap: float, s: float, lower: float) -> None:
         self.space, self.columns, self.gap, self.s, self.evaluations = space, columns, gap, s, 0
+        self.lower = max(lower, float(np.finfo(float).tiny))
 
     def run(self, R: FloatArray, fresh: bool) -> tuple[FloatArray, float, float]:
         """The best measurements found, what they leave unknown, and a bound on that of all."""
-        powers = _POWERS if fresh else _POWERS[-2:]
-        R, g = self._scaled(_full(R) if fresh else R)
-        rows = self._first_rows(g) if fresh else np.argsort(-g)[:_WORKING_SET]
-        best, lower = (R, self.space.left(R, self.s)), float(np.finfo(float).tiny)
+        p = _FIRST if fresh else _AGAIN
+        R, g = self._scaled(R)
+        always = self._spread_evenly()
+        rows = self._first_rows(g) if fresh else np.union1d(always, np.argsort(-g)[: 3 * _WORKING_SET])
+        if fresh:
+            R, g = self._scaled(_full(R, self.columns[:, rows], g[rows]))
+        best, lower = (R, self.space.left(R, self.s)), self.lower
         multipliers = np.zeros(len(g))
-        for p in (*powers, *[powers[-1]] * _ROUNDS):
+        for _ in range(_ROUNDS):
             climb = _Climb(self.space, self.columns[:, rows], R, p, self.s, self.gap)
             R, w = climb.run()
             self.evaluations += climb.evaluations
@@ -115,9 +131,15 @@ class _Search:
                 best = R, value
             if best[1] <= lower * (1 + self.gap):
                 break
-            rows = _with_worst(rows, g)
-            if value > best[1] * (1 + self.gap) and p == powers[-1]:
-                R = best[0]  # without rows that matter it went astray: with them, from there
+            astray = value > best[1] * (1 + self.gap) and p >= _MOST  # without rows that matter
+            if not astray:
+                rows = np.union1d(always, rows[g[rows] > _NEGLIGIBLE ** (_SURE / p)])
+            lacking = _lacking(rows, g, _COUNTS ** (1 / p))
+            rows = np.concatenate([rows, lacking])
+            if astray:
+                R = best[0]  # with them, from there
+            elif p < _MOST or (p < _AT_MOST and climb.converged and len(lacking) < _FEW):
+                p *= 2
         return *best, lower
 
     def _scaled(self, R: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -128,16 +150,21 @@ class _Search:
 
     def _first_rows(self, g: FloatArray) -> Rows:
         """The longest columns, an even sample, and the longest before any measurement."""
-        n, third = len(g), _WORKING_SET // 3
-        if n <= _WORKING_SET:
-            return np.arange(n)
+        third = _WORKING_SET // 3
         own = column_dots(self.columns, self.columns)
-        evenly = np.linspace(0, n - 1, third).astype(np.intp)
-        return np.unique(np.concatenate([evenly, np.argsort(-g)[:third], np.argsort(-own)[:third]]))
+        longest = np.argsort(-g)[:third], np.argsort(-own)[:third]
+        return np.unique(np.concatenate([self._spread_evenly(), *longest]))
+
+    def _spread_evenly(self) -> Rows:
+        n = self.columns.shape[1]
+        return np.unique(np.linspace(0, n - 1, min(n, _WORKING_SET // 3)).astype(np.intp))
 
 
 class _Climb:
-    """L-BFGS on R for one p-norm of the squared lengths g, in coordinates where multipliers are even."""
+    """L-BFGS on R for one p-norm of the squared lengths g, in coordinates where multipliers are even.
+
+    Lengths are in single precision: what is returned is looked at anew.
+    """
 
     def __init__(self, space: Space, part: FloatArray, R: FloatArray, p: int, s: float, gap: float) -> None:
         self.space, self.p, self.s, self.gap = space, p, s, gap
@@ -145,11 +172,18 @@ class _Climb:
         g: FloatArray = column_dots(moved, moved)
         w = _floored((g / g.max()) ** (p - 1))
         self.lower = np.linalg.cholesky(_ridged((part * w) @ part.T))
-        self.part = solve_triangular(self.lower, part, lower=True)
+        self.order = np.argsort(-g, kind="stable")  # those that hardly count are in pieces of their own
+        white = solve_triangular(self.lower, part[:, self.order], lower=True)
+        pieces = range(0, white.shape[1], _AT_ONCE)
+        self.parts = [np.ascontiguousarray(white[:, i : i + _AT_ONCE], dtype=np.float32) for i in pieces]
         self.signal = solve_triangular(self.lower, space.signal, lower=True)
         self.prior_root = solve_triangular(self.lower, np.eye(len(part)), lower=True)
         self.start, self.evaluations = R @ self.lower, 0
         self.best, self.looked, self.progress = np.inf, 0, np.inf
+
+    @property
+    def converged(self) -> bool:
+        return self.evaluations < _EVALUATIONS
 
     def run(self) -> tuple[FloatArray, FloatArray]:
         """Measurements scaled to p-norm 1, and a multiplier for each column."""
@@ -160,17 +194,35 @@ class _Climb:
             done=self._done,
             shrink=lambda: None,
             evaluations=_EVALUATIONS,
+            memory=_MEMORY,
         )
-        R, w = self.found
+        R, shares = self.found
+        w = np.empty(len(shares))
+        w[self.order] = shares
         return R @ self.prior_root, w
 
     def _value_and_gradient(self, x: FloatArray) -> tuple[float, FloatArray]:
         R = x.reshape(self.start.shape)  # times what makes the multipliers' gram 1
-        moved = R @ self.part
-        g = column_dots(moved, moved)
-        largest = g.max()
+        short = R.astype(np.float32)
+
+        def lengths(part: NDArray[np.float32]) -> tuple[NDArray[np.float32], FloatArray]:
+            moved = short @ part
+            return moved, np.square(moved).sum(axis=0).astype(np.float64)
+
+        moved, g_of = zip(*in_threads(lengths, self.parts), strict=True)
+        g = np.concatenate(g_of)
+        largest = float(g.max())
         share = (g / largest) ** (self.p - 1)
         total = float(share @ g) / largest
+
+        def slopes(i: int) -> FloatArray | float:
+            its = share[i * _AT_ONCE : (i + 1) * _AT_ONCE]
+            if its.max() < _NEGLIGIBLE:
+                return 0.0
+            part: FloatArray = ((moved[i] * its.astype(np.float32)) @ self.parts[i].T).astype(np.float64)
+            return part
+
+        along = sum(in_threads(slopes, range(len(moved))))
         norm = largest * total ** (1 / self.p)  # squared length that counts as 1
         flat = R @ self.prior_root
         H = flat @ self.space.signal
@@ -180,12 +232,12 @@ class _Climb:
         # R times minus the slope of f in X is Y E', as for every column in :mod:`posterior`.
         pull = Y @ (self.prior_root @ E).T
         slack = float((pull * R).sum())
-        slope = 2 * (slack / (largest * total) * ((moved * share) @ self.part.T) - pull)
+        slope = 2 * (slack / (largest * total) * along - pull)
         self.evaluations += 1
         if value < self.best:
             self.best = value
             self.found = R / np.sqrt(norm), share * (slack / total)
-        n = len(self.part)
+        n = len(self.start.T)
         return float(np.log(value)) * n, (slope * (n / value)).ravel()
 
     def _done(self) -> bool:
@@ -225,10 +277,15 @@ def _ridged(gram: FloatArray) -> FloatArray:
     return result
 
 
-def _full(R: FloatArray) -> FloatArray:
-    """As many measurements as there are directions: none that a search may want is left out."""
-    values, vectors = np.linalg.eigh(R.T @ R)
-    result: FloatArray = (vectors * np.sqrt(np.maximum(values, 1e-3 * values[-1]))).T
+def _full(R: FloatArray, columns: FloatArray, g: FloatArray) -> FloatArray:
+    """As many measurements as there are directions: none that a search may want is left out.
+
+    New ones are short where columns are long, so that columns of squared length `g` grow little.
+    """
+    root = np.linalg.cholesky(_ridged((columns * _floored(g)) @ columns.T))
+    values, vectors = np.linalg.eigh(root.T @ (R.T @ R) @ root)
+    full = (vectors * np.sqrt(np.maximum(values, _NEW * values[-1]))).T
+    result: FloatArray = solve_triangular(root, full.T, lower=True, trans="T").T
     return result
 
 
@@ -240,9 +297,9 @@ def _without_idle(R: FloatArray, least: float = 0.0) -> FloatArray:
     return result
 
 
-def _with_worst(rows: Rows, g: FloatArray) -> Rows:
-    """The rows, and the longest columns that are not among them: any may count once these are shorter."""
+def _lacking(rows: Rows, g: FloatArray, least: float) -> Rows:
+    """The longest columns that are not among the rows: any may count once these are shorter."""
     outside = np.ones(len(g), dtype=bool)
     outside[rows] = False
-    candidates = np.flatnonzero(outside & (g > 0.9 * g[rows].max()))
-    return np.concatenate([rows, candidates[np.argsort(-g[candidates])[: _WORKING_SET // 3]]])
+    candidates = np.flatnonzero(outside & (g > least * g[rows].max()))
+    return candidates[np.argsort(-g[candidates])[: _WORKING_SET // 3]]

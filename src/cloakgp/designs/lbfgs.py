@@ -25,6 +25,7 @@ def minimise(
     done: Callable[[], bool],
     shrink: Callable[[], Array | None],
     evaluations: int,
+    memory: int = _MEMORY,
 ) -> None:
     """Walk downhill from `x` until `done()`, no progress, or so many evaluations.
 
@@ -32,7 +33,7 @@ def minimise(
     `shrink()` may return which variables to keep (an index); `function` then takes only those.
     """
     value, gradient = function(x)
-    pairs: Pairs = deque(maxlen=_MEMORY)
+    pairs: Pairs = deque(maxlen=memory)
     evaluations -= 1
     while evaluations > 0 and not done():
         direction = -_apply_inverse_hessian(gradient, pairs, first_step)
@@ -56,7 +57,7 @@ def minimise(
         keep = shrink()
         if keep is not None:
             x = x[keep]
-            pairs = deque(((m[keep], b[keep]) for m, b in pairs if m[keep] @ b[keep] > 0), maxlen=_MEMORY)
+            pairs = deque(((m[keep], b[keep]) for m, b in pairs if m[keep] @ b[keep] > 0), maxlen=memory)
             value, gradient = function(x)
             evaluations -= 1
 

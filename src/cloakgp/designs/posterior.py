@@ -17,6 +17,7 @@ is certified: :func:`lower_bound` turns E into a bound on any design.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -25,8 +26,10 @@ from array_api_compat import array_namespace, device
 
 from cloakgp.checks import FloatArray
 from cloakgp.designs.lbfgs import minimise
+from cloakgp.designs.seen import ByFactors, BySmoother, Seen, carried_over
 from cloakgp.designs.solution import Solution
 from cloakgp.model.arrays import Array, column_dots, like, on_host, times_wide, wide_dots
+from cloakgp.model.factored import Factored
 from cloakgp.model.smoothers import Smoother, blocks
 
 _EVALUATIONS = 400
@@ -35,6 +38,11 @@ _STALL_AFTER = 10  # evaluations without progress worth a hundredth of the gap e
 _IDLE = 1e-2  # share of the noise variance below which a start direction carries no signal
 _HALVINGS = 1.5  # of the excess over the lower bound, in a step that goes well
 _SEARCHED = 0.95  # share of the gap that a search may use up; the rest is for what it leaves out
+_IN_CELLS = 0.3  # share of the gap to search over cells to
+_ROUGH_EVALUATIONS = 20  # at most, over cells: beyond, rows differ by more from these
+_APART = 2  # evaluations between looks if it went less well since the last
+_SHORT = 0.125  # first step from about the best
+_UNUSED = 1e-4  # share of the gap: of the measurements that predictions use most
 _TAIL = 1e-2  # share of the gap that predictions' idle directions may make up
 _ROUNDING = 1e-14  # of quantities that are 1 at most
 
@@ -48,19 +56,33 @@ class Aim:
 
     def __init__(self, smoother: Smoother, weights: FloatArray) -> None:
         self.smoother, self.weights = smoother, weights
-        xp = array_namespace(smoother.cross)
-        self.C = xp.concat([smoother.columns(block) for block in blocks(smoother.n_rows)], axis=1)
-        self.spread = _symmetric(wide_dots(self.C, smoother.cross.T))  # C K C'
-        root = like(smoother.cross, np.sqrt(weights))
+        self.factored = factored = getattr(smoother, "factored", None)
+        xp = array_namespace(smoother.cross if factored is None else factored.star)
+        self.explained = on_host(smoother.explained_variance)
+        if factored is None:
+            C = xp.concat([smoother.columns(block) for block in blocks(smoother.n_rows)], axis=1)
+            self.spread = _symmetric(wide_dots(C, smoother.cross.T))  # C K C'
+            self.reach = on_host(xp.abs(smoother.cross).sum(axis=0)) ** 2
+        else:
+            self.spread = _symmetric(factored.T @ factored.information @ factored.star)
+            self.reach = factored.reach
+        root = like(self.spread, np.sqrt(weights))
         eigenvalues, U = xp.linalg.eigh(root[:, None] * self.spread * root)
         eigenvalues, U = xp.flip(eigenvalues), xp.flip(U, axis=1)
         keep = eigenvalues > _ROUNDING * eigenvalues[0]  # what is left out only lowers the bound
         self.unit = float(eigenvalues[keep].sum())
         self.prior = eigenvalues[keep] / self.unit
         self.turn = root[:, None] * U[:, keep] / np.sqrt(self.unit)
-        self.cross = times_wide(self.turn.T, smoother.cross.T)  # (r, N)
-        self.explained = on_host(smoother.explained_variance)
-        self.reach = on_host(xp.abs(smoother.cross).sum(axis=0)) ** 2
+        self.rows: Seen = (
+            BySmoother(C, smoother, self.turn) if factored is None else ByFactors(factored, self.turn)
+        )
+        self.all_rows = self.rows
+
+    def on(self, rows: Factored) -> Aim:
+        """The same predictions, from measurements of other sums of y."""
+        other = copy(self)
+        other.rows = ByFactors(rows, self.turn)
+        return other
 
     def left(self, start: Array, s: float) -> float:
         """What measurements `start` C leave unknown under noise of variance s, as a share of the prior's."""
@@ -84,24 +106,31 @@ class Anchor(NamedTuple):
     evaluations: int
 
 
-def anchor(aim: Aim, start: Array, gap: float, noise_variance: float) -> Anchor:
-    """From the measurements `start` C, such as the mse design's."""
-    search = _Search(aim, noise_variance, gap, aim.left(start, noise_variance))
+def anchor(aim: Aim, start: Array, gap: float, noise_variance: float, cells: Aim | None = None) -> Anchor:
+    """From the measurements `start` C, such as the mse design's.
+
+    With the same aim for cells of rows, they are sought for these first, until little is left to do.
+    """
+    first, its = (aim, gap) if cells is None else (cells, _IN_CELLS * gap)
+    search = _Search(first, noise_variance, its, aim.left(start, noise_variance))
     search.run(search.signal(start))
-    return Anchor(search.best.B, search.scale, search.best.value, search.evaluations)
+    before = 0
+    if cells is not None:
+        before, search = search.evaluations, search.carried_on(aim, gap)
+    return Anchor(search.best.B, search.scale, search.best.value, before + search.evaluations)
 
 
 def posterior(aim: Aim, start: Array | Anchor, gap: float, noise_variance: float) -> Solution:
     """Search from an anchor, or from the measurements `start` C."""
     if isinstance(start, Anchor):
         search = _Search(aim, noise_variance, _SEARCHED * gap, start.left)
-        search.go_on(start)
+        search.go_on(start.B, start.scale)
     else:
         search = _Search(aim, noise_variance, _SEARCHED * gap, aim.left(start, noise_variance))
         search.run(search.signal(start))
     smoother, weights = aim.smoother, aim.weights
     B, covariance = _without_idle_rows(search.best)
-    H = B @ smoother.cross
+    H = _joint(smoother, B)[1]
     gain = _gain(covariance, H, noise_variance)
     left = smoother.explained_variance - array_namespace(H).einsum("ij,ji->i", gain, H)
     total = float(weights.sum())
@@ -121,14 +150,23 @@ def posterior(aim: Aim, start: Array | Anchor, gap: float, noise_variance: float
 
 def denoising_gain(smoother: Smoother, B: FloatArray, noise_variance: float) -> Array:
     """(P, q): how the posterior mean at X* moves with the measurements."""
-    B = like(smoother.cross, B)
-    return _gain(smoother.times_covariance(B) @ B.T, B @ smoother.cross, noise_variance)
+    return _gain(*_joint(smoother, B), noise_variance)
 
 
 def denoised_error(smoother: Smoother, weights: FloatArray, B: FloatArray, gain: FloatArray) -> float:
     """The weighted mean squared error of denoised predictions, beside what y itself leaves unknown."""
-    left = smoother.explained_variance - np.einsum("ij,ji->i", gain, B @ smoother.cross)
+    left = smoother.explained_variance - np.einsum("ij,ji->i", gain, _joint(smoother, B)[1])
     return float(weights @ left / weights.sum())
+
+
+def _joint(smoother: Smoother, B: Array) -> tuple[Array, Array]:
+    """The covariance of measurements B y (q, q), and with f(X*) (q, P)."""
+    factored = getattr(smoother, "factored", None)
+    if factored is None:
+        B = like(smoother.cross, B)
+        return smoother.times_covariance(B) @ B.T, B @ smoother.cross
+    BF, own = factored.measured(B)
+    return BF @ BF.T + own, BF @ factored.star
 
 
 def _gain(covariance: Array, H: Array, noise_variance: float) -> Array:
@@ -142,7 +180,7 @@ class _Point:
     """Measurements with unit columns, and what they leave unknown, as a share of the prior's."""
 
     B: Array  # (q, N)
-    BK: Array  # (q, N)
+    BK: Array  # (q, N), or what stands for it
     covariance: Array  # (q, q): B K B'
     H: Array  # (q, r)
     Y: Array  # (q, r)
@@ -167,11 +205,11 @@ class _Search:
     """In the aim's coordinates, without those that hardly matter beside `left`: about what will be."""
 
     def __init__(self, aim: Aim, s: float, gap: float, left: float) -> None:
+        self.rough = aim.rows is not aim.all_rows
         self.aim, self.s, self.gap, self.unit = aim, s, gap, aim.unit
-        self.times_covariance = aim.smoother.times_covariance
-        self.xp = xp = array_namespace(aim.cross)
+        self.xp = xp = array_namespace(aim.spread)
         n = aim.first(_TAIL * gap * left)
-        self.cross, self.prior = aim.cross[:n], xp.diag(aim.prior[:n])
+        self.rows, self.prior = aim.rows.first(n), xp.diag(aim.prior[:n])
         self.known_share = float(aim.prior[:n].sum())
         self.evaluations, self.looked, self.look_at = 0, 0, 0
         self.progress = self.seen = self.excess = np.inf
@@ -184,7 +222,7 @@ class _Search:
         """The start's directions that carry signal, in unit columns."""
         values, vectors = self.xp.linalg.eigh(_symmetric(start @ self.aim.spread @ start.T))  # B K B'
         signal = vectors[:, values > min(_IDLE * self.s, 0.1 * float(values[-1]))]
-        return _filled((signal.T @ start) @ self.aim.C)
+        return _filled((signal.T @ start) @ self.rows.C)
 
     def run(self, start: Array) -> None:
         """From measurements with unit columns."""
@@ -198,17 +236,29 @@ class _Search:
         self.best, self.scale = _preconditioned(self.best, self.s)
         self._climb()
 
-    def go_on(self, start: Anchor) -> None:
+    def go_on(self, B: Array, scale: Array) -> None:
         """From where another search ended, with its steps."""
-        self.best, self.scale = self._at(start.B), start.scale
+        self.best, self.scale = self._at(B), scale
         self._climb()
 
-    def _climb(self) -> None:
+    def carried_on(self, aim: Aim, gap: float) -> _Search:
+        """A search over all rows, from where this one over cells of them ended."""
+        search, best = _Search(aim, self.s, gap, self.best.value), self.best
+        assert isinstance(self.rows, ByFactors)
+        assert isinstance(search.rows, ByFactors)
+        used, turn = np.linalg.eigh(best.Y @ best.Y.T)
+        best = best.turned(turn[:, used > _UNUSED * gap * used[-1]])
+        B = carried_over(best.B, best.pull, best.Y, self.rows.factored, search.rows.factored)
+        search.best, search.scale = _preconditioned(search._at(B), self.s)
+        search._climb(_SHORT)
+        return search
+
+    def _climb(self, first_step: float = 0.5) -> None:
         self.known = self.best
         minimise(
             self._value_and_gradient,
             (self.best.B / self.scale).ravel(),
-            first_step=0.5,
+            first_step=first_step,
             done=self._done,
             shrink=lambda: None,
             evaluations=_EVALUATIONS - self.evaluations,
@@ -217,12 +267,10 @@ class _Search:
 
     def _at(self, raw: Array) -> _Point:
         B = raw / self.xp.sqrt(column_dots(raw, raw))
-        BK = self.times_covariance(B)
-        covariance = _symmetric(wide_dots(BK, B))
-        H = wide_dots(B, self.cross)
+        BK, covariance, H = self.rows.of(B)
+        covariance = _symmetric(covariance)
         Y = _gain(covariance, H, self.s).T
-        pull = times_wide(Y, self.cross)  # Y E, without making E
-        pull -= times_wide(Y @ Y.T, BK)
+        pull = self.rows.pull(Y, B, BK)
         value = self.known_share - float((H * Y).sum())
         point = _Point(B, BK, covariance, H, Y, pull, value)
         self.evaluations += 1
@@ -242,6 +290,8 @@ class _Search:
             self._look()
         if self.excess <= self.gap:
             return True
+        if self.rough and self.evaluations >= _ROUGH_EVALUATIONS:
+            return True
         if self.evaluations < self.looked + _STALL_AFTER:
             return False
         self.looked, before, self.progress = self.evaluations, self.progress, self.best.value
@@ -249,16 +299,17 @@ class _Search:
 
     def _look(self) -> None:
         """Find out how far above the lower bound the best point is at most."""
-        best = self.best
+        best, before = self.best, self.excess
         if best.value < self.seen:
             v = self.xp.sqrt(column_dots(best.pull, best.pull))
             left = self.prior - best.Y.T @ best.H
-            E = self.cross - times_wide(best.Y.T, best.BK)
+            E = self.rows.rest(best.Y, best.B, best.BK)
             bound = lower_bound(E, v, left, left - self.s * best.Y.T @ best.Y, self.s)
             self.lower, self.seen = max(self.lower, bound * self.unit), best.value
             self.excess = best.value * self.unit / self.lower - 1
         # A look costs about as much as a step, and few steps halve the excess twice.
-        self.look_at = self.evaluations + max(1, int(np.log2(max(self.excess / self.gap, 1)) / _HALVINGS))
+        well = int(np.log2(max(self.excess / self.gap, 1)) / _HALVINGS)
+        self.look_at = self.evaluations + max(1 if 2 * self.excess < before else _APART, well)
 
 
 def lower_bound(E: Array, v: Array, EC: Array, EKE: Array, s: float) -> float:
@@ -284,7 +335,7 @@ def lower_bound(E: Array, v: Array, EC: Array, EKE: Array, s: float) -> float:
     v = _at_least(max(1e-6 * float(v.mean()), 1e-300), v)
     scaled = E / array_namespace(v).sqrt(v * s)
     return best_bound(
-        on_host(scaled @ scaled.T), float(v.sum()), on_host(EC), on_host(EKE)
+        on_host(wide_dots(scaled, scaled)), float(v.sum()), on_host(EC), on_host(EKE)
     )  # small from here on
 
 

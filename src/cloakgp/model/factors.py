@@ -10,7 +10,6 @@ from scipy.linalg import solve_triangular
 from cloakgp.checks import FloatArray
 
 _BLOCKS = 3  # of a triangle: more would leave out more zeros, in products too small to be quick
-_BLOCK = 64  # rows of a root's, at most, where it has more
 
 
 class Factor:
@@ -48,7 +47,7 @@ class Root:
     """
 
     def __init__(self, A: FloatArray) -> None:
-        edges = np.linspace(0, len(A), max(_BLOCKS, len(A) // _BLOCK) + 1).astype(int)
+        edges = np.linspace(0, len(A), _BLOCKS + 1).astype(int)
         self._diagonal, self._below = np.zeros_like(A), []
         for start, stop in pairwise(edges):
             own = slice(start, stop)

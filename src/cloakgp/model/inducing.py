@@ -22,9 +22,10 @@ from scipy.linalg.lapack import dpstrf, dtrtri
 from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.model.factored import Factored
 from cloakgp.model.factors import Factor, Root
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
-from cloakgp.rows.chunks import in_threads, spread_evenly, steps
+from cloakgp.rows.chunks import spread_evenly, steps
 from cloakgp.rows.merging import Chunk, Inputs, group
 from cloakgp.rows.passes import sweep
 
@@ -34,7 +35,6 @@ MOST_INDUCING = 10_000
 _CUT = 1e-10
 """Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
-_AT_ONCE = 2**11  # rows that a thread multiplies with
 _ADDED = 2**12  # rows whose products are added up in one go
 _KEPT = 2**24  # numbers of features that are kept
 _SEED = 0  # public: the same X gives the same inducing inputs
@@ -253,32 +253,20 @@ class SparseRows:
 
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B times the prior covariance of the sums."""
-        product = np.empty_like(B)
+        seen, _ = self.factored.measured(B)
+        return self.factored.back(seen, -np.eye(len(B)), B)
+
+    @cached_property
+    def factored(self) -> Factored:
+        """The covariance of the sums in factors."""
         if self._keeps_features:
             _ = self._features  # made once, not by each thread
-        pieces = [slice(start, start + _AT_ONCE) for start in range(0, self.n_rows, _AT_ONCE)]
 
-        def measured(rows: slice) -> FloatArray:
-            phi, _, n = self._at(rows)
-            return np.asarray((B[:, rows] * n) @ phi.T)
-
-        H = sum(in_threads(measured, pieces))
-
-        def work(rows: slice) -> None:
+        def at(rows: slice | Rows) -> tuple[FloatArray, FloatArray]:
             phi, D, n = self._at(rows)
-            product[:, rows] = (H @ phi + B[:, rows] * D) * n
+            return phi if np.ndim(n) == 0 else phi * n, np.broadcast_to(D * n, len(phi.T))
 
-        in_threads(work, pieces)
-        return product
-
-    def measured(self, B: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """(q, r) the features that B y measures, B phi'; (q, q) the covariance of what else it measures."""
-        H, own = np.zeros((len(B), len(self.model.information))), np.zeros((len(B), len(B)))
-        for rows, phi, D, n in self._blocks():
-            part = B[:, rows] * n
-            H += part @ phi.T
-            own += (part * D) @ B[:, rows].T
-        return H, own
+        return Factored(self.n_rows, at, self.model.star, self.model.information)
 
     def columns(self, rows: slice | Rows) -> FloatArray:
         """Columns of C, each of any one row of a group."""

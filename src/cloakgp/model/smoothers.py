@@ -152,6 +152,12 @@ class Rescaled:
         self.posterior_variance, self.explained_variance = inner.posterior_variance, inner.explained_variance
         self.cross: FloatArray = inner.cross / self._here[:, None]
 
+    @property
+    def factored(self) -> Any:
+        """That covariance in factors, if it is a GP's with inducing inputs."""
+        inner = getattr(self._inner, "factored", None)
+        return None if inner is None else inner.in_units(self._units)
+
     def times_covariance(self, B: FloatArray) -> FloatArray:
         """B times the covariance of the outcomes in their units."""
         product: FloatArray = self._inner.times_covariance(B / self._here) / self._here

@@ -159,7 +159,8 @@ def _posterior(
     """From the last solution, or from `mse`'s."""
     space = space_of(planner, pilot.model)
     if last is not None and last.features is not None:
-        return posterior_recipe(space, pilot.features, last.features, gap, noise_variance, fresh=False)
+        lower = last.lower_bound  # more rows only forbid more
+        return posterior_recipe(space, pilot.features, last.features, gap, noise_variance, False, lower)
     start = solved(planner, pilot, "mse", _ROUGH, noise_variance, last)
     assert start.reduce is not None
     return posterior_recipe(space, pilot.features, start.reduce @ pilot.model.T, gap, noise_variance)

@@ -330,8 +330,7 @@ class Planner:
 
     @cached_property
     def _posteriors(self) -> AnyNoise:
-        start = self._solution("mse", designs.ROUGH, 1.0)
-        return AnyNoise(self.scaled, self.weights, start, self.widest**2)
+        return AnyNoise(self.scaled, self.weights, self.widest**2)
 
     def __repr__(self) -> str:
         return f"<Planner: {self.gp!r}, {len(self.X)} rows, {len(self.X_star)} test points>"

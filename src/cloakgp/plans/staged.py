@@ -310,7 +310,8 @@ class StagedPlan:
         stages: list[Stage] = []
         known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
         # One thread: matrices are small, and stages are planned the same again whatever the machine's cores.
-        with one_blas_thread(), Progress("stages", self.stages) as progress:
+        # And whatever numpy is told to do about underflow: a stage that is left out is paid for, too.
+        with one_blas_thread(), np.errstate(all="ignore"), Progress("stages", self.stages) as progress:
             for number in range(self.stages):
                 record = known.get(number)
                 try:

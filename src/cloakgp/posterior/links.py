@@ -114,7 +114,7 @@ class SparseLinks:
         model = SparseGP(self._features, self._approximation, untold, inputs.X[:1])
         rows = SparseRows(model, inputs)
         rows.keep = False  # each is looked at once
-        H, own = rows.measured(B)
+        H, own = rows.factored.measured(B)
         self._weights: FloatArray = (H @ self._features.factor.A).T  # phi(x)' H' is k(x, Z) times this
         self.covariance: FloatArray = H @ H.T + own
 

@@ -98,6 +98,10 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_cores())
 
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # a copy of this process has no threads
+
+
 def one_by_one(function: Callable[[S], T], items: Sequence[S]) -> Iterator[T]:
     """The same, each handed over as soon as it is there; nothing is done before the first is asked for."""
     pool = ThreadPoolExecutor(max(1, min(_cores(), len(items))))

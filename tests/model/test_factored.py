@@ -1,0 +1,66 @@
+"""The covariance of a sparse GP's outcomes in factors, and cells of rows that are much alike."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import cloakgp
+from cloakgp.designs import any_noise
+from cloakgp.designs.any_noise import AnyNoise
+from cloakgp.kernels import EQ
+from cloakgp.model.factored import cells
+from cloakgp.model.smoothers import Rescaled
+from cloakgp.rows import chunks
+
+RNG = np.random.default_rng(5)
+X = RNG.uniform(0, 10, size=(600, 2)) ** [[1.0, 1.3]]
+X_STAR = RNG.uniform(0, 10, size=(12, 2))
+GP = cloakgp.GP(EQ(3.0), noise=0.2, bounds=(-1.0, 1.0), inducing=30).with_inducing(X)
+UNITS = RNG.uniform(0.5, 2.0, size=600)
+
+
+@pytest.fixture(scope="module")
+def smoother():
+    return Rescaled(GP.planner(X, X_STAR).smoother, UNITS)
+
+
+def test_in_units_it_is_the_same_covariance_and_the_same_columns(smoother):
+    B = RNG.normal(size=(4, 600))
+    seen, own = smoother.factored.measured(B)
+    np.testing.assert_allclose(seen @ seen.T + own, smoother.times_covariance(B) @ B.T, rtol=1e-9)
+    np.testing.assert_allclose(seen @ smoother.factored.star, B @ smoother.cross, rtol=1e-8, atol=1e-10)
+    every = slice(None)
+    np.testing.assert_allclose(
+        smoother.factored.columns(every), smoother.columns(every), rtol=1e-6, atol=1e-10
+    )
+    assert (smoother.factored.reach >= np.abs(smoother.cross).sum(axis=0) ** 2).all()
+
+
+def test_a_cell_has_points_that_are_near_each_other():
+    """Four heaps far apart: no cell has points of two, and one in its middle stands for each."""
+    points = np.repeat(np.array([[0.0, 0], [0, 9], [9, 0], [9, 9]]), 25, axis=0)
+    points = (points + RNG.uniform(-1, 1, size=points.shape))[RNG.permutation(100)]
+    one, times = cells(points, 4)
+    np.testing.assert_array_equal(times, 25)
+    assert len(np.unique(np.rint(points[one] / 9), axis=0)) == 4
+    one, times = cells(points, 1000)  # more than there are
+    assert len(np.unique(one)) == len(one) == 64
+    assert times.sum() == 100
+
+
+@pytest.mark.parametrize("s", [20.0, 100.0])
+def test_a_design_that_was_sought_for_cells_first_is_as_good_as_any(smoother, s, monkeypatch):
+    weights = np.ones(12)
+    plain = AnyNoise(smoother, weights, 1.0).solve(0.01, s)
+    monkeypatch.setattr(any_noise, "_CELLS", 64)
+    designs = []
+    for cores in (1, 3):
+        monkeypatch.setattr(chunks, "_cores", lambda cores=cores: cores)
+        designs.append(AnyNoise(smoother, weights, 1.0).solve(0.01, s))
+    one, other = designs
+    np.testing.assert_array_equal(one.matrix, other.matrix)  # whatever the number of threads
+    assert one.status == "converged"
+    assert one.lower_bound <= plain.objective
+    assert plain.lower_bound <= one.objective
+    assert np.linalg.norm(one.matrix, axis=0).max() == pytest.approx(1.0)

@@ -21,6 +21,7 @@ from cloakgp.plans import out_of_core
 from cloakgp.plans.planner import Planner
 from cloakgp.plots import NEAR_PRIOR, surface_of
 from cloakgp.workflow import report
+from cloakgp.workflow.pictures import release_map
 
 
 def spends(world: World) -> int:
@@ -278,6 +279,8 @@ def test_a_map_is_over_the_inputs_and_at_the_levels_that_one_chooses(world):
     file = world.state.releases.load(made)
     held = {"kind": "house", "day": 8797.0}
     expected = surface_of(file, coordinates=["age", "x"], geographic=False, held=held, points=16)
+    drawn = release_map(file, names=inputs, output="price", coordinates=["age", "x"], held=held)
+    assert "kind held at house, day held at 2024-02-01" in drawn.figure().axes[0].get_title("left")
     assert np.allclose(found["views"]["prediction"]["values"], expected.prediction)
     assert not client.post(url, json={"coordinates": ["age", "x"], "coarse": True}).json()["geographic"]
     for wrong in ({"kind": "castle"}, {"garden": 1.0}, {"day": "soon"}, {"x": 0.5, "day": 3.0}):

@@ -32,6 +32,7 @@ from cloakgp.plots.labels import (
     NAMELESS,
     classes_of,
     columns_of,
+    held_words,
     levels_of,
     numeric_inputs,
     outcome_of,
@@ -242,7 +243,7 @@ def _view(
     what: str,
     outline: str | os.PathLike[str] | None,
 ) -> Picture:
-    held = "".join(f", {name} held at {_held_words(value)}" for name, value in surface.held.items())
+    held = "".join(f", {words}" for words in held_words(release.plan, surface.held))
     hidden = ""
     if surface.unknown.any():
         hidden = (
@@ -297,10 +298,6 @@ def surface_table(surface: Surface) -> dict[str, Any]:
         "known": (~surface.unknown).ravel().astype(int),
         "privacy_share": surface.privacy_share.ravel(),
     }
-
-
-def _held_words(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def has_map(release: AnyRelease, inputs: list[str], coordinates: Sequence[str] | None = None) -> bool:

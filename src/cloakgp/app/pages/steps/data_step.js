@@ -34,9 +34,10 @@ export const dataStep = {
       clear(trouble);
       box.setAttribute("aria-busy", "true");
       try {
-        choose(await api.upload(name, contents));
+        take(await api.upload(name, contents));
         announce(`${name} was uploaded.`);
         await list();
+        card.show(); // last: the list above it pushes it down, and a click would miss
       } catch (error) {
         fail(error);
       }
@@ -49,11 +50,14 @@ export const dataStep = {
       else await store(EXAMPLE_NAME, exampleFile());
     }
 
+    function take(file) {
+      if (draft.get().data === file.name) return;
+      startAgain();
+      draft.set({ data: file.name, shown: file.shown, columns: file.columns, rows: file.rows, whoNames: file.who });
+    }
+
     function choose(file) {
-      if (draft.get().data !== file.name) {
-        startAgain();
-        draft.set({ data: file.name, shown: file.shown, columns: file.columns, rows: file.rows, whoNames: file.who });
-      }
+      take(file);
       card.show();
     }
 

@@ -49,6 +49,17 @@ def test_a_cell_has_points_that_are_near_each_other():
     assert times.sum() == 100
 
 
+def test_rows_that_are_far_from_all_inducing_inputs_have_columns_too(monkeypatch):
+    """Their features are 0, or so small that their squares are."""
+    monkeypatch.setattr(any_noise, "_CELLS", 64)
+    far = X.copy()
+    far[::100] += np.geomspace(30.0, 1e6, 6)[:, None]
+    smoother = GP.planner(far, X_STAR).smoother
+    found = AnyNoise(smoother, np.ones(12), 1.0).solve(0.01, 20.0)
+    assert found.status == "converged"
+    np.testing.assert_allclose(np.linalg.norm(found.matrix, axis=0), 1.0, atol=0.2)
+
+
 @pytest.mark.parametrize("s", [20.0, 100.0])
 def test_a_design_that_was_sought_for_cells_first_is_as_good_as_any(smoother, s, monkeypatch):
     weights = np.ones(12)

@@ -299,7 +299,8 @@ def _without_idle(R: FloatArray, least: float = 0.0) -> FloatArray:
 
 def _that_count(rows: Rows, g: FloatArray, p: float) -> Rows:
     """Rows whose columns count beside the longest of these: any that is lacking may be longer still."""
-    return rows[g[rows] > _NEGLIGIBLE ** (1 / p) * g[rows].max()]
+    counted: Rows = rows[g[rows] > _NEGLIGIBLE ** (1 / p) * g[rows].max()]
+    return counted
 
 
 def _lacking(rows: Rows, g: FloatArray, least: float) -> Rows:

@@ -156,6 +156,18 @@ def make_map(site: Site, token: str) -> str:
     return str(site.ask("POST", f"/api/plans/{plan['id']}/release", request, token)["release"]["id"])
 
 
+def make_classes(site: Site, token: str) -> str:
+    """A release of three classes over two inputs."""
+    rows = [f"{row % 7},{row % 5},{('car', 'bus', 'train')[row * row % 3]}" for row in range(60)]
+    site.ask("PUT", "/api/data/modes.csv", "\n".join(["x,y,by", *rows]).encode(), token)
+    site.ask("POST", "/api/ledger/datasets", {"name": "modes", "epsilon": 3.0, "delta": 0.01}, token)
+    of = {"outcome": "classes", "classes": ["car", "bus", "train"], "kernel": "EQ([3, 3]) + Constant(2)"}
+    asked = {"data": "modes.csv", "inputs": ["x", "y"], "output": "by", **of, "at": "grid:4", "epsilon": 2.0}
+    plan = site.ask("POST", "/api/plans", {"settings": asked, "name": "modes"}, token)
+    request = {"dataset": "modes", "confirm": "modes"}
+    return str(site.ask("POST", f"/api/plans/{plan['id']}/release", request, token)["release"]["id"])
+
+
 class Watched:
     """A page, and everything suspicious that happened on it."""
 

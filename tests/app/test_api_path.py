@@ -7,10 +7,12 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 import pytest
 from app_helpers import LOOSE, SETTINGS, World, ages, make_plan, make_world, opened, release, table
+from asgi_client import Client
 
 import cloakgp
 from cloakgp.app import Limits, create_app, open_state, planning
@@ -19,6 +21,7 @@ from cloakgp.plans import out_of_core
 from cloakgp.plans.planner import Planner
 from cloakgp.plots import NEAR_PRIOR, surface_of
 from cloakgp.workflow import report
+from cloakgp.workflow.pictures import release_map
 
 
 def spends(world: World) -> int:
@@ -276,11 +279,42 @@ def test_a_map_is_over_the_inputs_and_at_the_levels_that_one_chooses(world):
     file = world.state.releases.load(made)
     held = {"kind": "house", "day": 8797.0}
     expected = surface_of(file, coordinates=["age", "x"], geographic=False, held=held, points=16)
+    drawn = release_map(file, names=inputs, output="price", coordinates=["age", "x"], held=held)
+    assert "kind held at house, day held at 2024-02-01" in drawn.figure().axes[0].get_title("left")
     assert np.allclose(found["views"]["prediction"]["values"], expected.prediction)
     assert not client.post(url, json={"coordinates": ["age", "x"], "coarse": True}).json()["geographic"]
     for wrong in ({"kind": "castle"}, {"garden": 1.0}, {"day": "soon"}, {"x": 0.5, "day": 3.0}):
         refused = client.post(url, json={**chosen, "coordinates": ["x", "age"], "held": wrong})
         assert (refused.status_code, "held" in refused.json()["error"]) == (422, True), wrong
+    pictures_of(client, f"/api/releases/{made}/picture/svg")
+
+
+def pictures_of(client: Client, url: str) -> None:
+    """A picture is of what one chooses; and as ever if one chooses nothing."""
+    chosen = [
+        "",
+        "?coordinates=x&coordinates=age",
+        "?coordinates=age&coordinates=x",
+        "?coordinates=age&coordinates=x&held=" + quote('{"kind": "house", "day": "2024-02-01"}'),
+        "?coordinates=age&coordinates=x&geographic=true",
+        "?coordinates=age&coordinates=x&view=uncertainty",
+    ]
+    drawn = [client.get(url + asked) for asked in chosen]
+    assert {answer.status_code for answer in drawn} == {200}
+    assert len({answer.content for answer in drawn}) == len(chosen)
+    for wrong, named in (
+        ("coordinates=x", "coordinates"),
+        ("coordinates=x&coordinates=kind", "coordinates"),
+        ("coordinates=x&coordinates=garden", "coordinates"),
+        ("held=kind", "held"),
+        ("held=" + quote('{"kind": "castle"}'), "held"),
+        ("of=flat", "of"),
+        ("view=house", "view"),
+        ("geographic=perhaps", "geographic"),
+        ("axes=x", "axes"),
+    ):
+        refused = client.get(f"{url}?{wrong}")
+        assert (refused.status_code, refused.json()["error"].startswith(named)) == (422, True), refused.text
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_spent(world):

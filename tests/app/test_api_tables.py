@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from app_helpers import World, make_world, redone
+from asgi_client import Client
 
 import cloakgp
 
@@ -33,6 +34,8 @@ SETTINGS: dict[str, Any] = {
     "delta": 1e-4,
 }
 
+BOX = {"age": {"low": 0, "high": 90, "cells": 9}}
+
 
 def written(rows: list[dict[str, str]], encoding: str = "latin-1") -> bytes:
     lines = [";".join(rows[0]), *(";".join(row.values()) for row in rows)]
@@ -46,7 +49,8 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> World:
     client = made.client()
     assert client.put("/api/data/visits.csv", content=written(ROWS)).status_code == 201
     client.put("/api/data/modes.csv", content=written(ROWS[:24], "utf-8"))
-    for name in ("ill", "visits", "clinics"):
+    client.put("/api/data/private.csv", content=written(ROWS))
+    for name in ("ill", "visits", "clinics", "described", "rows"):
         client.post("/api/ledger/datasets", json={"name": name, "epsilon": 9.0, "delta": 0.01})
     return made
 
@@ -150,6 +154,48 @@ def test_classes_have_a_probability_each(clinic):
     assert "probability_west,std_west,lower_west" in client.get(f"{path}/csv").text
 
 
+@pytest.mark.parametrize(
+    ("more", "width"),
+    [
+        ({}, 1),
+        ({"outcome": "count", "classes": None, "output": "visits", "bounds": [0, 20], "noise": 2.0}, 20),
+        ({"outcome": "classes", "classes": ["no", "ja", "maybe"], "inputs": ["age", "ward"]}, 1),
+        ({"data": "private.csv", "decimal": ",", "encoding": "latin-1", "protect": "rows", "box": BOX}, 1),
+    ],
+    ids=["yes/no", "count", "classes", "rows"],
+)
+def test_a_model_of_what_is_behind_probabilities_and_rates_is_described(clinic, tmp_path, more, width):
+    """From a preview to a release, a picture of a class, and the script that redoes it."""
+    where = {"points": [[30.0], [60.0]]}
+    said = {"inputs": ["age"], "kernel": "EQ(20, variance=0.5) + Constant(2)", "at": where, **more}
+    if len(said["inputs"]) == 2:
+        said |= {"kernel": "EQ([20, 3], variance=0.5) + Constant(2)", "at": "grid:3"}
+    kernels = [said["kernel"], said["kernel"].replace("0.5", "0.05")]
+    some = [{**SETTINGS, **said, "epsilon": 0.5, "kernel": kernel} for kernel in kernels]
+    seen = [clinic.client().post("/api/preview", json=each).json()["expected_error"] for each in some]
+    assert 0 < max(seen[1]) < max(seen[0]) < width
+    found = plan_and_release(clinic, more.get("protect", "described"), **said)
+    assert found["settings"]["kernel"] == said["kernel"]
+    assert found["learned"] is None
+    for one in found["by_class"] or [{**found, "probability": found["denoised"]}]:
+        low, middle, high = (np.array(one[part]) for part in ("lower", "probability", "upper"))
+        assert ((low > 0) & (low < middle) & (middle < high) & (high < width)).all()
+    assert redone(clinic, found["id"], tmp_path) == clinic.state.folder.release(found["id"]).read_bytes()
+    if found["by_class"]:
+        class_pictures(clinic.client("analyst"), f"/api/releases/{found['id']}")
+
+
+def class_pictures(client: Client, path: str) -> None:
+    """Another class has another map."""
+    drawn = [client.get(f"{path}/picture/svg?of={one}") for one in ("no", "ja")]
+    assert drawn[0].status_code == drawn[1].status_code == 200
+    assert drawn[0].content != drawn[1].content
+    refused = client.get(f"{path}/picture/svg?of=perhaps")
+    assert (refused.status_code, "classes" in refused.json()["error"]) == (422, True)
+    maps = [client.post(f"{path}/map", json={"of": one, "coarse": True}).json() for one in ("no", "ja")]
+    assert maps[0]["views"]["prediction"]["values"] != maps[1]["views"]["prediction"]["values"]
+
+
 def test_a_described_model_has_categories_and_whole_rows_a_way_of_writing(clinic):
     client = clinic.client()
     kernel = "EQ(10, variance=0.1, active_dims=[0]) * Category(0.5, active_dims=[1])"
@@ -163,9 +209,8 @@ def test_a_described_model_has_categories_and_whole_rows_a_way_of_writing(clinic
     }
     seen = client.post("/api/preview", json={**SETTINGS, **described, "at": "grid:4"})
     assert len(seen.json()["points"]) == 12
-    whole = {"protect": "rows", "inputs": ["age"], "box": {"age": {"low": 0, "high": 90, "cells": 9}}}
+    whole = {"protect": "rows", "inputs": ["age"], "box": BOX}
     written_so = {"decimal": ",", "encoding": "latin-1"}
-    client.put("/api/data/private.csv", content=written(ROWS))
     asked = {"data": "private.csv", "at": "grid:5", "epsilon": 0.5}
     made = plan_and_release(clinic, "kung", **whole, **written_so, **asked)
     assert made["settings"]["decimal"] == ","
@@ -183,7 +228,11 @@ def test_a_described_model_has_categories_and_whole_rows_a_way_of_writing(clinic
         ({"classes": ["no", "ja", "maybe"]}, "three or more of an outcome that is one of several classes"),
         ({"outcome": "classes"}, "three or more"),
         ({"outcome": "classes", "classes": ["a", "b", "a"]}, "different"),
-        ({"kernel": "EQ(1)", "noise": 1.0}, "kernel"),
+        ({"kernel": "EQ(1)", "noise": 1.0}, "noise: must be left out where outcomes are yes or no"),
+        ({"kernel": "EQ(1)", "design": "max"}, "design"),
+        ({"kernel": "EQ(1)", "kind": "function"}, "kind"),
+        ({"kernel": "EQ(1)", "outcome": "real", "classes": None, "bounds": [0, 1]}, "kernel and noise"),
+        ({"noise": 1.0}, "noise"),
         ({"categories": ["ward"]}, "not among the inputs"),
         ({"outcome": "maybe"}, "outcome"),
     ],

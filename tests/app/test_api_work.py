@@ -86,6 +86,18 @@ def test_a_release_that_is_stopped_is_paid_once_and_goes_on(busy, monkeypatch):
     assert spends(busy) == 1
 
 
+def test_a_curve_has_no_step_where_the_whole_is_there(busy):
+    """Of few rows at every epsilon, or of all at every one."""
+    client, n = busy.client(), 900
+    columns = {"age": np.random.default_rng(3).uniform(0, 80, n).round(2), "ill": np.zeros(n)}
+    client.put("/api/data/ill.csv", content=table(columns))
+    of = {"outcome": "yes/no", "bounds": [0, 1], "kernel": "EQ(20, variance=0.5) + Constant(2)"}
+    asked = {**SETTINGS, "data": "ill.csv", "output": "ill", **of}
+    assert client.post("/api/preview", json=asked).json()["rough"] is False
+    curve = client.post("/api/preview/curve", json={"settings": asked, "epsilons": [0.49, 0.5, 0.51]}).json()
+    assert curve[0]["rms"] > curve[1]["rms"] > curve[2]["rms"]
+
+
 def test_a_rough_figure_comes_first_where_the_whole_takes_long(busy):
     client = busy.client()
     rng = np.random.default_rng(3)
@@ -98,12 +110,15 @@ def test_a_rough_figure_comes_first_where_the_whole_takes_long(busy):
     assert client.post("/api/preview?rough=true", json=SETTINGS).json()["rough"] is False  # it is quick
     kernel = {"kernel": "EQ(20, variance=625)", "noise": 196.0}
     box = {"age": {"low": 0, "high": 80, "cells": 200}}
-    for changes in ({}, kernel, {"protect": "rows", "box": box}):
+    link = {"outcome": "yes/no", "bounds": [0, 1], "kernel": "EQ(20, variance=0.5) + Constant(2)"}
+    people = {"protect": "people", "people": "sex", "within": 0.1}
+    for changes in ({}, people, kernel, link, {"protect": "rows", "box": box}):
         asked = {**SETTINGS, "data": "many.csv", **changes}
         rough, whole = (
             client.post(f"/api/preview?rough={word}", json=asked).json() for word in ("true", "false")
         )
         assert (rough["rough"], whole["rough"]) == (True, False)
         assert rough["certificate"] is None
-        assert 0.5 < rough["summary"]["median"] / whole["summary"]["median"] < 2
+        for what in ("summary", "error_summary"):
+            assert 0.7 < rough[what]["median"] / whole[what]["median"] < 1.4, (changes, what)
         assert client.post("/api/preview?rough=true", json=asked).json()["rough"] is False  # it is there

@@ -332,12 +332,14 @@ def test_no_page_is_wider_than_a_phone(visit: Visit, site: Site, ready: str, tmp
         "aria-label", re.compile(r"Map of price by lon and lat, from .+ to .+ where something is known")
     )
     expect(page.locator(".map > .hint")).to_contain_text("Hatched: not known")
-    page.get_by_text("Axes, and where the others are held").click()
+    page.get_by_text("Axes", exact=True).click()
     page.get_by_label("Across").select_option("lat")  # which swaps them
     expect(surface).to_have_attribute("aria-label", re.compile("Map of price by lat and lon"))
     expect(page.get_by_label("Up", exact=True)).to_have_value("lon")
     page.get_by_label("privacy's part", exact=True).check()
     expect(surface).to_have_attribute("aria-label", re.compile("Map of privacy's share of the variance"))
+    picture = page.locator("[data-what='picture/svg']")
+    expect(picture).to_have_attribute("href", re.compile(r"view=privacy&coordinates=lat&coordinates=lon$"))
     expect(surface.locator(".cbaxis text")).to_have_text(["0 %", "25 %", "50 %", "75 %", "100 %"])
     assert window.scroll_width() <= 0
     window.check(NOT_SIGNED_IN)

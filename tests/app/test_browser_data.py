@@ -18,6 +18,7 @@ from browser_helpers import (
     describe,
     drop,
     keep_plan,
+    make_classes,
     next_step,
     pay,
     serving,
@@ -121,13 +122,16 @@ def test_a_table_as_it_is_gives_answers_by_name(window: Watched, tmp_path: Path)
     next_step(page, "Bounds of the outcome")
     page.get_by_text("There is nothing to type here").wait_for()
     next_step(page, "Model and test points")
-    expect(page.get_by_label("I describe it")).to_be_disabled()
-    page.get_by_text("Expert settings").click()
+    page.get_by_label("I describe it").check()
+    page.get_by_text("a curve behind the probability of yes").wait_for()
+    expect(page.locator(".written")).to_contain_text(re.compile(r"Category\(.+ \+ Constant\(2\)"))
+    page.get_by_label("Prior mean of f").fill("-0,5")
     page.get_by_label("Points along each input").fill("6")
     expect(page.get_by_text("12 points in all")).to_be_visible()
     keep_plan(page)
     pay(page, "clinics")
     page.get_by_role("heading", name="probability of krank: ja by alter and klinik").wait_for()
+    expect(page.locator(".facts").last).to_contain_text("Constant(2)")
     page.locator(".plot .main-svg").first.wait_for()
     expect(page.locator(".key").first).to_have_text("SüdWest")
     page.get_by_label("alter, klinik on each line").fill("30,5; West\n30; Nord")
@@ -178,6 +182,25 @@ def test_classes_by_private_dates_have_a_curve_each(window: Watched, tmp_path: P
     expect(answers.locator("tbody tr")).to_contain_text("2024-05-310.")
     page.get_by_label("bus", exact=True).check()
     expect(page.locator(".key").first).to_contain_text("your questions")
+    window.check()
+
+
+@pytest.mark.slow  # the narrow page's test swaps axes, and tests of the API draw classes
+def test_a_class_has_a_map_and_its_picture_is_as_it_was_chosen(window: Watched, site: Site) -> None:
+    page, made = window.page, make_classes(site, site.token("a program", "custodian"))
+    window.open(f"/releases/{made}", ".map .plot .main-svg")
+    surface, picture = page.locator(".map .plot"), page.locator("[data-what='picture/png']")
+    expect(surface).to_have_attribute("aria-label", re.compile("Map of probability of car by x and y"))
+    expect(picture).to_have_attribute("href", f"/api/releases/{made}/picture/png")
+    page.get_by_label("train", exact=True).check()
+    expect(surface).to_have_attribute("aria-label", re.compile("Map of probability of train by x and y"))
+    page.get_by_text("Axes", exact=True).click()
+    page.get_by_label("The first is longitude, the second latitude").check()
+    chosen = re.compile(r"\?geographic=true&of=train&view=prediction&coordinates=x&coordinates=y$")
+    expect(picture).to_have_attribute("href", chosen)
+    with page.expect_download() as downloading:
+        picture.click()
+    assert downloading.value.path().read_bytes().startswith(b"\x89PNG")
     window.check()
 
 

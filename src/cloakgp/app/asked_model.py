@@ -14,14 +14,14 @@ from cloakgp.errors import InputError
 from cloakgp.kernels.words import parse
 from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
-from cloakgp.model.hyperprior import Hyperprior
+from cloakgp.model.outcome import REAL
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.workflow import boxes, points
 
 
 def is_staged(asked: models.Settings) -> bool:
-    """Whether the release is made in stages, so that its error can be forecast and not more."""
-    return asked.model == "learn" or asked.hides_inputs
+    """Whether the release is made in stages, be it one, so that its error can be forecast and not more."""
+    return asked.model == "learn" or asked.hides_inputs or asked.outcome != REAL
 
 
 def promise_of(asked: models.Settings) -> dict[str, Any]:
@@ -29,21 +29,24 @@ def promise_of(asked: models.Settings) -> dict[str, Any]:
     return {"epsilon": asked.epsilon, "delta": asked.delta}
 
 
-def learned_gp(
-    asked: models.Settings, support: FloatArray | None = None, prior: Hyperprior | None = None
-) -> AutoGP:
-    """A model that is learned; `support` are inputs that stand for many rows."""
-    bounds = (asked.bounds[0], asked.bounds[1])
-    classes = None if asked.classes is None else tuple(asked.classes)
-    return AutoGP(bounds, outcome=asked.outcome, classes=classes, inducing=support, prior=prior)
-
-
 def described_gp(asked: models.Settings, share: float = 1.0) -> GP:
     """A model that somebody describes; its noise variance times `share`."""
     assert asked.kernel is not None
-    assert asked.noise is not None
-    bounds = (asked.bounds[0], asked.bounds[1])
-    return GP(parse(asked.kernel), asked.noise * share, bounds, asked.mean, asked.inducing)
+    noise = None if asked.noise is None else asked.noise * share
+    return GP(parse(asked.kernel), noise, mean=asked.mean, inducing=asked.inducing, **_outcomes_of(asked))
+
+
+def staged_gp(asked: models.Settings, support: FloatArray | None = None) -> AutoGP | GP:
+    """The model of a release in stages: described, or learned, with inputs that stand for many rows."""
+    if asked.kernel is not None:
+        return described_gp(asked)
+    return AutoGP(inducing=support, **_outcomes_of(asked))
+
+
+def _outcomes_of(asked: models.Settings) -> dict[str, Any]:
+    """What outcomes are, as models take it."""
+    classes = None if asked.classes is None else tuple(asked.classes)
+    return {"bounds": (asked.bounds[0], asked.bounds[1]), "outcome": asked.outcome, "classes": classes}
 
 
 def points_of(asked: models.Settings, found: PublicInputs) -> FloatArray:
@@ -70,5 +73,4 @@ def plan_of_rows(asked: models.Settings, size: int) -> RowsPlan:
     else:
         where = np.asarray(as_points(grid.columns, asked.at.points, len(grid.axes)))
     points.check_number("at", len(where), limits.POINTS)
-    gp = learned_gp(asked) if asked.kernel is None else described_gp(asked)
-    return gp.plan_rows(grid, size, where, max_rows=asked.max_rows, **promise_of(asked))
+    return staged_gp(asked).plan_rows(grid, size, where, max_rows=asked.max_rows, **promise_of(asked))

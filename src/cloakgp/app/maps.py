@@ -11,14 +11,14 @@ from cloakgp.app.cache import Cache
 from cloakgp.app.current_request import current
 from cloakgp.app.errors import bad_input, public_work
 from cloakgp.app.public_inputs import coded
-from cloakgp.app.releases import Releases, known_columns
+from cloakgp.app.releases import Releases, drawing, known_columns
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plots import NEAR_PRIOR, Surface, plane, surface_of
 from cloakgp.plots.labels import classes_of, numeric_inputs
 from cloakgp.plots.surface import VIEWS
 from cloakgp.rows.chunks import one_blas_thread, spread_evenly
 from cloakgp.rows.columns import Column
-from cloakgp.workflow.pictures import has_map
+from cloakgp.workflow.pictures import has_map, release_map
 
 _FINE, _COARSE = 48, 16  # points along the longer side
 _DOTS = 1500
@@ -33,12 +33,8 @@ class Maps:
 
     def get(self, release_id: str, asked: models.AskMap) -> dict[str, Any]:
         """The map of a release; a coarse one, to begin with, unless the fine one is there."""
-        record = self._releases.get(release_id)
-        release, names = self._releases.load(release_id), record["settings"]["inputs"]
-        if not has_map(release, names, coordinates=()):  # of any two
-            raise bad_input("this release has no map: it needs two inputs that are numbers.")
+        release, chosen = self._chosen(release_id, asked)
         current().doing = ("map", 0, 0)
-        one = _class(release, asked.of)
         which = (release_id, asked.model_dump_json(exclude={"coarse"}))
         coarse = asked.coarse and not self._kept.has((False, *which))
 
@@ -46,20 +42,33 @@ class Maps:
             with public_work(), one_blas_thread():  # of small matrices, more are slower
                 surface = surface_of(
                     release,
-                    coordinates=asked.coordinates,
-                    geographic=asked.geographic,
-                    held=_held(release, names, asked.held),
-                    names=names,
-                    output=record["settings"]["output"],
+                    **chosen,
                     units=release.labels.units,
-                    of=one,
                     points=_COARSE if coarse else _FINE,
                     views=VIEWS[:2] if coarse else VIEWS,  # privacy's share takes longest
                 )
-                axes = plane(names, numeric_inputs(release.plan), asked.coordinates)
+                axes = plane(chosen["names"], numeric_inputs(release.plan), asked.coordinates)
             return {"places": [axes.across, axes.up], "coarse": coarse, **_shown(surface)}
 
         return self._kept.get((coarse, *which), make)
+
+    def picture(self, release_id: str, kind: str, view: str, asked: models.AskMap) -> bytes:
+        """The same map as .png, .svg or .pdf."""
+        release, chosen = self._chosen(release_id, asked)
+        with drawing():
+            return release_map(release, view, **chosen).encoded(kind)
+
+    def _chosen(self, release_id: str, asked: models.AskMap) -> tuple[AnyRelease, dict[str, Any]]:
+        """A release that has a map, and what is to be on it."""
+        settings, release = self._releases.get(release_id)["settings"], self._releases.load(release_id)
+        names = settings["inputs"]
+        if not has_map(release, names, coordinates=()):  # of any two
+            raise bad_input("this release has no map: it needs two inputs that are numbers.")
+        with public_work():
+            held = _held(release, names, asked.held)
+        axes = {"coordinates": asked.coordinates, "geographic": asked.geographic, "held": held}
+        named = {"names": names, "output": settings["output"], "of": _class(release, asked.of)}
+        return release, {**axes, **named}
 
 
 def _class(release: AnyRelease, of: str | None) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field, Json
 
 from cloakgp.app import defaults, limits
 from cloakgp.app.plan_settings import (
@@ -148,19 +148,43 @@ class AskPredictions(Asked):
     include_noise: bool = False
 
 
+Pair = Annotated[list[Column], Field(min_length=2, max_length=2)]
+Held = Annotated[dict[Column, Cell], Field(max_length=COLUMNS)]
+
+
 class AskMap(Asked):
     """Which two inputs are across and up, and where the others are held; all as suggested, if absent."""
 
     model_config = example(coordinates=["lon", "lat"], geographic=True, held={"bedrooms": 3.0}, coarse=True)
 
-    coordinates: Annotated[list[Column], Field(min_length=2, max_length=2)] | None = None
+    coordinates: Pair | None = None
     geographic: bool | None = None
     """Whether these are longitude and latitude; their names say if absent."""
-    held: Annotated[dict[Column, Cell], Field(max_length=COLUMNS)] = Field(default_factory=dict)
+    held: Held = Field(default_factory=dict)
     of: Class | None = None
     """Of several classes: whose probability is drawn; the first one's if absent."""
     coarse: bool = False
     """Of few points, without privacy's share, unless the whole is there; ask again for that."""
+
+
+class AskPicture(BaseModel):
+    """What a picture is to show, in an address: the most telling one if nothing is said, else a map."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    view: Literal["prediction", "uncertainty", "privacy"] = "prediction"
+    coordinates: Pair | None = None
+    """Twice: which inputs are across and up."""
+    geographic: bool | None = None
+    held: Json[Held] = Field(default_factory=dict)
+    """Where other inputs are held, as JSON: {"bedrooms": 3}."""
+    of: Class | None = None
+
+    def map(self) -> AskMap | None:
+        """The map that is meant; None if nothing is said."""
+        if not self.model_fields_set:
+            return None
+        return AskMap.model_validate(self.model_dump(exclude={"view"}))
 
 
 class Refusal(BaseModel):
@@ -212,6 +236,9 @@ class Defaults(BaseModel):
     lengthscale_share: float = defaults.LENGTHSCALE
     spread_share: float = defaults.SPREAD
     scatter_share: float = defaults.SCATTER
+    latent_spread: float = defaults.LATENT_SPREAD
+    latent_level: float = defaults.LATENT_LEVEL
+    """Of f, where outcomes are not real numbers."""
     points_per_axis: tuple[int, ...] = defaults.POINTS_PER_AXIS
     inducing: int = defaults.INDUCING
     cells: int = defaults.CELLS

@@ -62,6 +62,10 @@ CLASSES: dict[str, Any] = {
     "outcome": "classes",
     "classes": ["car", "bus", "train"],
 }
+DESCRIBED_CLASSES: dict[str, Any] = {
+    **{name: value for name, value in CLASSES.items() if name != "model"},
+    "kernel": "EQ(20, variance=0.5) + Constant(2)",
+}
 _AS_WRITTEN = ("categories", "missing_inputs", "decimal", "encoding")
 _LATER = (
     "given",
@@ -76,6 +80,7 @@ _LATER = (
     *_AS_WRITTEN,
 )
 """Settings that there were not always: unsaid, a plan is the one that it was before."""
+_OUTCOMES = {"count": "counts", "yes/no": "yes or no", "classes": "one of several classes"}
 _OF_A_KERNEL = ("kernel", "noise", "mean", "design", "inducing")
 
 
@@ -135,10 +140,12 @@ class Settings(Written):
     that is known of inputs is the `box`. With `people`, `n_people` and `max_rows`: all rows of each person.
 
     `outcome` says what outcomes are, and is never found out from them; nor are the names of their `classes`.
-    Yes or no needs no bounds, and classes need none.
+    Yes or no needs no bounds, and classes need none. Where outcomes are not real numbers, `kernel` and `mean`
+    are of f, with probability Phi(f) or rate exp(f). `noise` is then left out, or of counts their variance
+    over the rate, 1 if absent; `design` and `kind` are left out, too.
     """
 
-    model_config = example(LEARNED, PEOPLE, ROWS, YES_NO, CLASSES, **SETTINGS)
+    model_config = example(LEARNED, PEOPLE, ROWS, YES_NO, CLASSES, DESCRIBED_CLASSES, **SETTINGS)
 
     data: Annotated[str, Field(pattern=UPLOAD_NAME, max_length=100)]
     inputs: Inputs
@@ -181,8 +188,6 @@ class Settings(Written):
         elif not self.bounds:
             raise ValueError("bounds: must be given, two numbers from public knowledge")
         self._check_classes(self.classes or [])
-        if self.outcome != "real" and self.kernel is not None:
-            raise ValueError("kernel: must be left out where outcomes are no numbers")
         return self
 
     def _check_classes(self, named: list[str]) -> None:
@@ -234,8 +239,9 @@ class Settings(Written):
         if self.kernel is not None and "model" not in self.model_fields_set:
             self.model = "kernel"
         if self.model == "kernel":
-            if self.kernel is None or self.noise is None:
+            if self.kernel is None or (self.noise is None and self.outcome == "real"):
                 raise ValueError("kernel and noise: both must be given, or neither, and the model is learned")
+            self._check_linked()
             if self.given is not None:
                 raise ValueError("given: must be left out where the model is not learned")
             return self
@@ -244,6 +250,13 @@ class Settings(Written):
         if given:
             raise ValueError(f"{given[0]}: must be left out where the model is learned")
         return self
+
+    def _check_linked(self) -> None:
+        """Refuse what only a described model of numbers has a choice of."""
+        left_out = {"real": (), "count": ("design", "kind")}.get(self.outcome, ("design", "kind", "noise"))
+        for name in left_out:
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise ValueError(f"{name}: must be left out where outcomes are {_OUTCOMES[self.outcome]}")
 
     def plain(self) -> dict[str, Any]:
         """What decides the plan, for JSON; with a kernel as it was before a model could be learned."""

@@ -13,10 +13,10 @@ from cloakgp.app import limits, models
 from cloakgp.app.asked_model import (
     described_gp,
     is_staged,
-    learned_gp,
     plan_of_rows,
     points_of,
     promise_of,
+    staged_gp,
 )
 from cloakgp.app.cache import Cache
 from cloakgp.app.errors import bad_input, public_work
@@ -188,9 +188,11 @@ class Planning:
         return preview_of(asked, plan, plan.X_star, expected_of(plan), exact=False, rough=is_rough)
 
     def _rough(self, asked: models.Settings) -> StagedPlan | None:
-        """Some rows that stand for all, or a coarser box; None if the whole is quick, or there already."""
-        if self._learned_plans.has(self._staged_key(asked)):
-            return None
+        """What a rough figure is made with; None if the whole is there already, or quick."""
+        return None if self._learned_plans.has(self._staged_key(asked)) else self._few(asked)
+
+    def _few(self, asked: models.Settings) -> StagedPlan | None:
+        """Of some rows that stand for all, or of a coarser box; None if the whole is quick."""
         with public_work(), one_blas_thread():
             if asked.hides_inputs:
                 return rough_rows(asked, self._size(asked))
@@ -206,7 +208,7 @@ class Planning:
     def designs(self, asked: models.Settings) -> dict[str, Any]:
         """What to expect of each design, for a model that is described."""
         if is_staged(asked) or asked.kind != "predictions":
-            raise bad_input("designs can be compared for predictions by a model that you describe.")
+            raise bad_input("designs can be compared for predictions of numbers, by a model you describe.")
         with self.heavy():
             asked = self.settled(asked)
             planner = self._planner(asked)
@@ -218,7 +220,8 @@ class Planning:
         """One point of the curve; other promises are compared at the one that is asked for."""
         paper = None
         if is_staged(other):
-            found = expected_of(self._rough(other) or self._staged(other))
+            # Of few rows for each promise, or of all for each: a curve of both would have steps.
+            found = expected_of(self._few(other) or self._staged(other))
         elif other.kind == "function":
             found = self._function_preview(other)[2]
         else:
@@ -302,10 +305,12 @@ class Planning:
             given = self._releases.given(asked)
             with public_work(), one_blas_thread():
                 where = points_of(asked, found)
-                gp = learned_gp(asked, support)
+                gp = staged_gp(asked, support)
                 return gp.plan(found.X, where, given=given, **promise_of(asked), **known)
 
         def make() -> StagedPlan:
+            if asked.kernel is not None:  # who describes a model says how many stand for all
+                return plan(None)
             # Inputs that stand for many rows take long to choose, and are the same for all promises.
             first: list[StagedPlan] = []
 
@@ -322,8 +327,8 @@ class Planning:
         """All that decides a plan in stages."""
         if asked.hides_inputs:
             return (self._size(asked), asked.model_dump_json())
-        promise = (tuple(asked.bounds), asked.epsilon, asked.delta, tuple(asked.given or ()))
-        return (self._whose(asked), _at(asked), asked.outcome, tuple(asked.classes or ()), *promise)
+        promise = (asked.epsilon, asked.delta, tuple(asked.given or ()))
+        return (self._key(asked), asked.outcome, tuple(asked.classes or ()), *promise)
 
     def _whose(self, asked: models.Settings) -> tuple[Any, ...]:
         """Which rows of which table, and how they are read."""
@@ -349,7 +354,7 @@ def _some_rows(
     if people is None:
         return spread_evenly(X, rows), {}
     share = min(1.0, rows / len(X))
-    chosen = np.floor(np.arange(people.n_people + 1) * share)
+    chosen = np.ceil(np.arange(people.n_people + 1) * share)  # one at least
     whose = people.labels[~np.isnan(found.X).any(axis=1)]
     kept = (np.diff(chosen) > 0)[whose]
     return X[kept], {"people": whose[kept], "within": asked.within}
@@ -358,7 +363,7 @@ def _some_rows(
 def _most_rows(asked: models.Settings) -> int:
     if asked.kind == "function":
         return limits.FUNCTION_ROWS
-    return limits.ROWS if asked.model == "kernel" and asked.inducing is None else limits.INDUCING_ROWS
+    return limits.INDUCING_ROWS if is_staged(asked) or asked.inducing is not None else limits.ROWS
 
 
 def _numbers(planner: Planner) -> float:

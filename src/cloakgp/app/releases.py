@@ -49,16 +49,20 @@ _SHOWN = (
     "limits",
 )
 _NUMBERS = {"denoised": "mean", "denoised_std": "std", "lower": "lower", "upper": "upper"}
-_drawing = threading.Lock()  # matplotlib is not made for several threads
+_drawing = threading.Lock()
 
 
 @contextmanager
-def _names_as_they_are() -> Iterator[None]:
-    """Matplotlib would take what is between dollar signs in a column's name for a formula, or fail."""
-    from matplotlib import rc_context
+def drawing() -> Iterator[None]:
+    """One picture at a time, since matplotlib is not made for several threads; with names as they are.
 
-    with rc_context({"text.parse_math": False}):
-        yield
+    It would take what is between dollar signs in a column's name for a formula, or fail.
+    """
+    with public_work(), _drawing, one_blas_thread():
+        from matplotlib import rc_context
+
+        with rc_context({"text.parse_math": False}):
+            yield
 
 
 class Releases:
@@ -255,7 +259,7 @@ class Releases:
     def picture(self, release_id: str, kind: str) -> bytes:
         """The most telling picture, as .png, .svg or .pdf."""
         settings, release = self.get(release_id)["settings"], self.load(release_id)
-        with public_work(), _drawing, _names_as_they_are(), one_blas_thread():
+        with drawing():
             return release_pictures(release, settings["inputs"], settings["output"])[0].encoded(kind)
 
     def report(self, release_id: str, ledger: Ledger | None) -> str:
@@ -265,7 +269,7 @@ class Releases:
         spends = None if ledger is None else len(ledger.balance(record["dataset"]).events)
 
         def draw() -> str:
-            with public_work(), _drawing, _names_as_they_are(), one_blas_thread():
+            with drawing():
                 title = record.get("labels", {}).get("title", record["name"])
                 columns = settings["inputs"], settings["output"]
                 return report.html(self._file(record), *columns, title=title, ledger=ledger)

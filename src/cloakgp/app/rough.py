@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from cloakgp.app import models
-from cloakgp.app.asked_model import learned_gp, plan_of_rows, points_of
+from cloakgp.app.asked_model import plan_of_rows, points_of, promise_of, staged_gp
 from cloakgp.app.protection import grid_of
 from cloakgp.app.public_inputs import PublicInputs
-from cloakgp.calibration import EPSILON_LIMIT, calibrate, delta_of
 from cloakgp.checks import FloatArray
-from cloakgp.model.hyperprior import Hyperprior
-from cloakgp.model.outcome import REAL
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.rows.chunks import spread_evenly
 
@@ -32,16 +28,16 @@ def rough_learned(asked: models.Settings, found: PublicInputs, some_rows: SomeRo
     if asked.given or (n <= _QUICK_ROWS and len(where) <= _QUICK_POINTS):
         return None
     some, of = some_rows(ROWS)
-    share = len(some) / n
-    gp = learned_gp(asked)
-    if asked.outcome == REAL:  # each row stands for several, as their mean would
-        least, most = gp.prior.noise
-        gp = learned_gp(asked, prior=Hyperprior(noise=(least * math.sqrt(share), most * math.sqrt(share))))
-    assert asked.delta is not None
-    epsilon = _epsilon_of(calibrate(asked.epsilon, asked.delta) / share, asked.delta)
+    copy, row = np.divmod(np.arange(n), len(some))  # as many rows as there are: equal ones are taken together
+    if "people" in of:
+        labels = of["people"]
+        of["people"] = labels[row] + (labels.max() + 1) * copy  # other people
     columns = found.named(asked.output, asked.people)
-    promise: dict[str, Any] = {"epsilon": epsilon, "delta": asked.delta}
-    return gp.plan(some, spread_evenly(where, POINTS), columns=columns, **promise, **of)
+    gp = staged_gp(asked.model_copy(update={"inducing": None}))
+    rough: StagedPlan = gp.plan(
+        some[row], spread_evenly(where, POINTS), given=(), columns=columns, **promise_of(asked), **of
+    )
+    return rough
 
 
 def rough_rows(asked: models.Settings, size: int) -> StagedPlan | None:
@@ -60,12 +56,3 @@ def rough_rows(asked: models.Settings, size: int) -> StagedPlan | None:
     }
     per_axis = max(2, int(POINTS ** (1 / len(asked.inputs))))
     return plan_of_rows(asked.model_copy(update={"box": box, "at": f"grid:{per_axis}"}), size)
-
-
-def _epsilon_of(mu: float, delta: float) -> float:
-    """The promise that noise of this size keeps, about."""
-    low, high = -12.0, math.log(EPSILON_LIMIT) - 1e-6
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_of(mu, math.exp(middle)) > delta else (low, middle)
-    return float(np.exp(high))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from anyio import to_thread
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse
 from pydantic import ValidationError
@@ -109,11 +109,19 @@ def table(release_id: ReleaseId, person: Person, state: Server) -> Response:
 
 @router.get("/{release_id}/picture/{kind}", response_class=Response, responses=_file(*_PICTURES.values()))
 def picture(
-    release_id: ReleaseId, kind: Literal["png", "svg", "pdf"], person: Person, state: Server
+    release_id: ReleaseId,
+    kind: _Kind,
+    asked: Annotated[models.AskPicture, Query()],
+    person: Person,
+    state: Server,
 ) -> Response:
-    """The most telling picture, to put into a document."""
+    """A picture to put into a document: the most telling one, or the map that one chooses."""
+    chosen = asked.map()
     with state.planning.heavy():
-        contents = state.releases.picture(release_id, kind)
+        if chosen is None:
+            contents = state.releases.picture(release_id, kind)
+        else:
+            contents = state.maps.picture(release_id, kind, asked.view, chosen)
     return _download(contents, _PICTURES[kind], f"{release_id}.{kind}")
 
 

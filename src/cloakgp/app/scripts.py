@@ -63,10 +63,11 @@ from cloakgp.workflow import releases
 
 print(cloakgp.verify({file!r}))
 release = releases.load({file!r})
-where = releases.default_points(release)  # or any other inputs: {inputs}
+where = releases.default_points(release)  # or any other inputs: {names}
 table = releases.predictions(release, where, level=0.95)
-for x, mean, lower, upper in zip(where.tolist(), table["mean"], table["lower"], table["upper"], strict=True):
-    print(*x, f"{{mean:.6g}} ({{lower:.6g}} to {{upper:.6g}})")
+print({names}, *table, sep=", ")
+for x, *numbers in zip(where.tolist(), *table.values(), strict=True):
+    print(*x, *(f"{{number:.6g}}" for number in numbers), sep=", ")
 """
 
 
@@ -100,7 +101,7 @@ def notebook(record: dict[str, Any], custodian: bool, version: str) -> str:
 def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
     settings = record["settings"]
     file = f"{record['id']}.cloak"
-    read = _READ.format(file=file, inputs=", ".join(ascii(name) for name in settings["inputs"]))
+    read = _READ.format(file=file, names=", ".join(map(ascii, settings["inputs"])))
     if not custodian:
         return [read]
     is_learned, whole = settings.get("model") == "learn", hides_inputs(settings)
@@ -201,13 +202,12 @@ def _rows_plan(record: dict[str, Any]) -> str:
 
 
 def _gp(settings: dict[str, Any], is_learned: bool) -> str:
-    bounds = tuple(settings["bounds"])
+    bounds, outcome = tuple(settings["bounds"]), settings.get("outcome", "real")
+    told = "" if outcome == "real" else f", outcome={outcome!r}"
+    told += f", classes={tuple(settings['classes'])!r}" if settings.get("classes") else ""
     if is_learned:
-        outcome = settings.get("outcome", "real")
-        told = "" if outcome == "real" else f", outcome={outcome!r}"
-        told += f", classes={tuple(settings['classes'])!r}" if settings.get("classes") else ""
         return f"cloakgp.AutoGP(bounds={bounds!r}{told})"
     number = settings.get("inducing")
     inducing = "" if number is None else f", inducing={number!r}"
-    given = f"noise={settings['noise']!r}, bounds={bounds!r}, mean={settings['mean']!r}{inducing}"
+    given = f"noise={settings['noise']!r}, bounds={bounds!r}, mean={settings['mean']!r}{inducing}{told}"
     return f"cloakgp.GP(parse({settings['kernel']!r}), {given})"

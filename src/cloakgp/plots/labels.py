@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,19 @@ def inducing_words(gp: GP) -> str | None:
         return None
     number = gp.inducing if isinstance(gp.inducing, int) else len(gp.inducing)
     return f"{number} inducing inputs ({gp.approximation})"
+
+
+def held_words(plan: AnyPlan, held: Mapping[str, Any]) -> list[str]:
+    """Where inputs are held, each as "kind held at flat"; dates as dates."""
+    columns = columns_of(plan)
+    dates = {} if columns is None else {one.name: one.origin for one in columns.inputs if one.origin}
+    return [f"{name} held at {_cell(value, dates.get(name))}" for name, value in held.items()]
+
+
+def _cell(value: Any, origin: str | None) -> str:
+    if origin is not None:
+        return str(np.datetime64(origin, "D") + round(value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def title(plan: AnyPlan) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from cloakgp.plans.functions import FunctionRelease
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plans.predictions import Plan, Release
 from cloakgp.plans.staged import StagedPlan, StagedRelease
-from cloakgp.plots.labels import axis_label, plan_of
+from cloakgp.plots.labels import axis_label, held_words, plan_of
 from cloakgp.plots.number_words import nice_ticks, tick_words
 from cloakgp.plots.outlines import outline_of
 from cloakgp.plots.page import BLACK, GREY, PAPER, check_style, darken, finish, new_axes
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHADES = 24  # of colour, which look continuous; contour lines are at the ticks
+_LETTERS = 11  # in an inch of a title
 _HATCH = "////"
 _ON_COLOURS = "#101010"  # of dots, whatever the paper is
 UNKNOWN = "not known"
@@ -118,8 +120,15 @@ def draw_map(
     for line in lines:
         ax.plot(*line.T, color=BLACK, linewidth=0.9, alpha=0.8, zorder=5)
     ax.set(xlim=surface.across[[0, -1]], ylim=surface.up[[0, -1]])
-    finish(ax, release.plan, labels, below=True)
+    finish(ax, release.plan, labels, below=True, more=_held_lines(ax, release, surface))
     return ax
+
+
+def _held_lines(ax: Axes, release: AnyRelease, surface: Surface) -> list[str]:
+    """Where the other inputs are held, in lines as wide as the picture."""
+    words = ", ".join(held_words(release.plan, surface.held))
+    width: float = ax.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
+    return textwrap.wrap(words, int(_LETTERS * width))
 
 
 def draw_surface(ax: Axes, surface: Surface, view: View) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from cloakgp.errors import ArgumentError
@@ -35,6 +36,7 @@ _ON_DARK = {  # the same colours where the paper is dark
 }
 STYLES = ("light", "dark")
 _NARROW = 5.5  # inches, of a figure for telephones
+_LINE = 12.0  # points
 _BELOW = 34.0  # points from the axes to a legend below their name
 
 
@@ -63,16 +65,29 @@ def bare(ax: Axes) -> None:
         ax.spines[side].set_visible(False)
 
 
-def finish(ax: Axes, plan: AnyPlan, labels: Labels = NONE, *, below: bool = False, **legend: Any) -> None:
-    """The legend, title and promise, source and date, and the mark of insecure releases."""
+def finish(
+    ax: Axes,
+    plan: AnyPlan,
+    labels: Labels = NONE,
+    *,
+    below: bool = False,
+    more: Sequence[str] = (),
+    **legend: Any,
+) -> None:
+    """The legend, title and promise, source and date, and the mark of insecure releases.
+
+    `more` are lines below the promise.
+    """
     from matplotlib.transforms import ScaledTranslation
 
+    promise = "\n".join([title(plan), *more])
     if labels.title:
-        ax.set_title(title(plan), loc="left", fontsize="small", color=GREY)
-        above = ax.annotate(labels.title, (0, 1), (0, 21), "axes fraction", "offset points")
+        ax.set_title(promise, loc="left", fontsize="small", color=GREY)
+        up = 21 + _LINE * len(more)
+        above = ax.annotate(labels.title, (0, 1), (0, up), "axes fraction", "offset points")
         above.set(weight="bold", fontsize="large")
     else:
-        ax.set_title(title(plan), loc="left", fontsize="medium")
+        ax.set_title(promise, loc="left", fontsize="medium")
     bare(ax)
     lowest: Any = ax.xaxis.label
     if ax.get_legend_handles_labels()[1]:

@@ -32,6 +32,7 @@ from cloakgp.plots.labels import (
     NAMELESS,
     classes_of,
     columns_of,
+    held_words,
     levels_of,
     numeric_inputs,
     outcome_of,
@@ -223,6 +224,17 @@ def _maps(
     return [_view(release, surface, view, name, what, outline) for view, name in names.items()]
 
 
+def release_map(
+    release: AnyRelease, view: str = PREDICTION, *, names: list[str], output: str, of: Any = None, **axes: Any
+) -> Picture:
+    """One map: of these two inputs, with the others held there, as for :func:`cloakgp.plots.surface_of`."""
+    surface = plots.surface_of(
+        release, names=names, output=output, of=of, units=release.labels.units, views=(view,), **axes
+    )
+    what = _what(release, output) if of is None else f"the probability of {of}"
+    return _view(release, surface, view, "map", what, None)
+
+
 def _view(
     release: AnyRelease,
     surface: Surface,
@@ -231,7 +243,7 @@ def _view(
     what: str,
     outline: str | os.PathLike[str] | None,
 ) -> Picture:
-    held = "".join(f", {name} held at {_held_words(value)}" for name, value in surface.held.items())
+    held = "".join(f", {words}" for words in held_words(release.plan, surface.held))
     hidden = ""
     if surface.unknown.any():
         hidden = (
@@ -286,10 +298,6 @@ def surface_table(surface: Surface) -> dict[str, Any]:
         "known": (~surface.unknown).ravel().astype(int),
         "privacy_share": surface.privacy_share.ravel(),
     }
-
-
-def _held_words(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def has_map(release: AnyRelease, inputs: list[str], coordinates: Sequence[str] | None = None) -> bool:

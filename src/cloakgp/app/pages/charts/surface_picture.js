@@ -29,11 +29,11 @@ function colourBar(c, view, isNarrow, height) {
     thickness: 12,
     outlinewidth: 0,
     tickvals: view.ticks,
-    ticktext: view.tick_words.map(plain),
+    ticktext: view.tick_words.map((word) => plain(word) + (isNarrow ? "" : "\u00a0\u00a0")), // away from the label
     tickfont: { size: 12, color: c.soft },
     len: 1,
   };
-  if (!isNarrow) return { ...bar, x: 1.02, xanchor: "left", y: 0.5 };
+  if (!isNarrow) return { ...bar, x: 1.02, xanchor: "left", y: 0.5, ypad: 0 };
   // Below the axis' name, and of no matter to the margins, which plotly would widen for it.
   return { ...bar, orientation: "h", x: 0.5, yref: "container", y: (UNDER - 4) / height, yanchor: "top" };
 }
@@ -132,7 +132,7 @@ export function surfacePicture(map, name, inputs) {
         showlegend: false,
         hoverinfo: "skip",
         marker: {
-          size: Math.max(2, Math.min(4.5, 70 / Math.sqrt(map.inputs.length))),
+          size: Math.max(isNarrow ? 1.5 : 2, Math.min(4.5, (isNarrow ? 45 : 70) / Math.sqrt(map.inputs.length))),
           color: alpha(PALE, 0.75),
           line: { width: 0.6, color: alpha(DARK, 0.55) },
         },

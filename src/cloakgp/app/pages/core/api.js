@@ -46,6 +46,15 @@ const get = (path, options) => send("GET", path, options);
 const post = (path, body, options) => send("POST", path, { ...options, body });
 const part = encodeURIComponent;
 
+// A map's choices as an address has them: what is null is left out, and where inputs are held is JSON.
+function queryOf({ coordinates, held, ...rest }) {
+  const single = Object.entries(rest).filter(([, value]) => value !== null && value !== undefined);
+  const query = new URLSearchParams(single);
+  for (const name of coordinates ?? []) query.append("coordinates", name);
+  if (Object.keys(held ?? {}).length) query.append("held", JSON.stringify(held));
+  return query;
+}
+
 export const api = {
   me: () => get("/api/me"),
   signIn: (token) => post("/api/session", { token }),
@@ -77,7 +86,7 @@ export const api = {
   mapOf: (id, asked, options) => post(`/api/releases/${part(id)}/map`, asked, options),
   predict: (id, request) => post(`/api/releases/${part(id)}/predict`, request),
   verify: (id) => get(`/api/releases/${part(id)}/verify`),
-  download: (id, what) => `/api/releases/${part(id)}/${what}`,
+  download: (id, what, asked) => `/api/releases/${part(id)}/${what}${asked ? `?${queryOf(asked)}` : ""}`,
 
   ledger: () => get("/api/ledger"),
   createDataset: (dataset) => post("/api/ledger/datasets", dataset),

@@ -35,7 +35,7 @@ const EMPTY = {
   lengthscales: [], // text, one per input
   spread: "", // std of the function
   scatter: "", // std of one outcome around it
-  level: false, // whether the level is unknown: adds a Constant
+  level: null, // whether the level is unknown: adds a Constant
   asText: false,
   kernelText: "",
   mean: "",

@@ -42,12 +42,18 @@ function classesPart(s) {
   return { no: s.classes?.[0] ?? "", yes: s.classes?.[1] ?? "" };
 }
 
+// Of counts, their variance over the rate; else a std, where there is one.
+function scatterOf({ outcome, noise }) {
+  if (noise === null || noise === undefined) return "";
+  return short(outcome === "count" ? noise : Math.sqrt(noise));
+}
+
 function kernelPart(s) {
   return {
     model: "kernel",
     asText: true,
     kernelText: s.kernel,
-    scatter: short(Math.sqrt(s.noise)),
+    scatter: scatterOf(s),
     mean: s.mean === null || s.mean === undefined ? "" : String(s.mean),
     design: s.design,
     kind: s.kind,

@@ -2,7 +2,7 @@
 
 import { session } from "./session.js";
 import { ORIGIN, plainColumns } from "./columns.js";
-import { isChance } from "./outcomes.js";
+import { isChance, isLinked } from "./outcomes.js";
 import { typed } from "./typed.js";
 import { typedPoints } from "./typed_points.js";
 
@@ -52,13 +52,18 @@ export function kernelOf(d) {
   const spread = typed(d.spread);
   const positive = (value) => value !== null && value > 0;
   if (!columns.length || !scales.every(positive) || !positive(spread)) return null;
-  const level =
-    d.level && boundsOf(d) ? ` + Constant(${short(((boundsOf(d)[1] - boundsOf(d)[0]) / 2) ** 2)})` : "";
+  const level = d.level && boundsOf(d) ? ` + Constant(${short(levelVariance(d))})` : "";
   const variance = `variance=${short(spread ** 2)}`;
   if (!levels.length) return `${d.family}(${listOf(scales)}, ${variance})${level}`;
   const category = `Category(0.5, ${smooth.length ? "" : `${variance}, `}active_dims=[${levels.join(", ")}])`;
   if (!smooth.length) return `${category}${level}`;
   return `${d.family}(${listOf(scales)}, ${variance}, active_dims=[${smooth.join(", ")}]) * ${category}${level}`;
+}
+
+function levelVariance(d) {
+  if (isLinked(d.outcome)) return session.get().defaults.latent_level;
+  const [lower, upper] = boundsOf(d);
+  return ((upper - lower) / 2) ** 2;
 }
 
 const listOf = (scales) => (scales.length === 1 ? short(scales[0]) : `[${scales.map(short).join(", ")}]`);
@@ -90,7 +95,7 @@ export function inducingOf(d) {
 export const mostInducing = () => session.get().me?.most_inducing ?? 500;
 export const exactRows = () => session.get().me?.exact_rows ?? Infinity;
 export const needsInducing = (d) =>
-  d.model !== "learn" && d.protect !== "rows" && d.kind === "predictions" && (d.rows ?? 0) > exactRows();
+  d.model !== "learn" && !isLinked(d.outcome) && d.protect !== "rows" && d.kind === "predictions" && (d.rows ?? 0) > exactRows();
 
 export const mostLearned = () => session.get().me?.learned_inputs ?? Infinity;
 export const canLearn = (d) => inputsOf(d).length <= mostLearned();

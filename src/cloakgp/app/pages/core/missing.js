@@ -2,6 +2,7 @@
 
 import { atOf, boundsOf, canLearn, classNamesOf, exactRows, inducingOf, inputsOf, kernelOf, mostInducing, needsInducing, outputOf } from "./draft_parts.js";
 import { count } from "./format.js";
+import { isChance, isLinked } from "./outcomes.js";
 import { deltaOf, extentOf, extentTrouble, wholeOf } from "./protection.js";
 import { session } from "./session.js";
 import { numberTrouble, typed } from "./typed.js";
@@ -19,11 +20,18 @@ function inducingTrouble(d) {
 const learningTrouble = (d) =>
   canLearn(d) ? null : "There are too many inputs for a model to be learned: describe it.";
 
+function scatterTrouble(d) {
+  if (isChance(d.outcome) || typed(d.scatter) > 0) return null;
+  if (d.outcome !== "count") return "Say how far single outcomes lie from the curve.";
+  return d.scatter.trim() === "" ? null : "The variance of a count over its rate must be above 0, or empty.";
+}
+
 function kernelTrouble(d) {
   if (!kernelOf(d)) return "Fill in the kernel.";
-  if (!(typed(d.scatter) > 0)) return "Say how far single outcomes lie from the curve.";
+  const trouble = scatterTrouble(d);
+  if (trouble) return trouble;
   if (d.mean.trim() !== "" && typed(d.mean) === null) return "The prior mean must be a number, or empty.";
-  return inducingTrouble(d);
+  return isLinked(d.outcome) ? null : inducingTrouble(d);
 }
 
 export const mostCells = () => session.get().me?.most_cells ?? 5000;

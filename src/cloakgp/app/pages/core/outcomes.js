@@ -5,6 +5,9 @@ export const OUTCOMES = { real: "a number", "yes/no": "yes or no", count: "a cou
 // Those that are told as probabilities, and need no bounds.
 export const isChance = (outcome) => outcome === "yes/no" || outcome === "classes";
 
+// Those whose kernel is of f behind a probability or a rate.
+export const isLinked = (outcome) => (outcome ?? "real") !== "real";
+
 // What an axis, or a number, is about.
 export function predicted(settings) {
   if (settings.outcome === "yes/no") return `probability of ${settings.output}${settings.classes ? `: ${settings.classes[1]}` : ""}`;

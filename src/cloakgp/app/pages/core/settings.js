@@ -2,7 +2,7 @@
 
 import { missing } from "./missing.js";
 import { atOf, boundsOf, classNamesOf, inducingOf, inputsOf, kernelOf, outputOf, short, writtenOf } from "./draft_parts.js";
-import { isChance } from "./outcomes.js";
+import { isChance, isLinked } from "./outcomes.js";
 import { deltaOf, protectSettings } from "./protection.js";
 import { typed } from "./typed.js";
 
@@ -34,6 +34,7 @@ export function classesOf(d) {
 }
 
 function kernelSettings(d) {
+  if (isLinked(d.outcome)) return { kernel: kernelOf(d), mean: typed(d.mean), ...(d.outcome === "count" ? { noise: typed(d.scatter) } : {}) };
   return {
     kernel: kernelOf(d),
     noise: Number(short(typed(d.scatter) ** 2)),
@@ -42,7 +43,8 @@ function kernelSettings(d) {
   };
 }
 
-// Whether the error can be forecast and not more, since a model is learned or rows are not seen.
-export const isForecast = (settings) => settings.model === "learn" || settings.protect === "rows";
+// Whether the error can be forecast and not more, of settings or of a draft: since a model is learned, or rows are not
+// seen, or scatter follows from probabilities or rates that nobody knows.
+export const isForecast = ({ model, protect, outcome }) => model === "learn" || protect === "rows" || isLinked(outcome);
 
 export const sameSettings = (one, other) => JSON.stringify(one) === JSON.stringify(other);

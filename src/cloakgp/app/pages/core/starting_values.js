@@ -1,6 +1,7 @@
 // What the server suggests to begin with, worked out from what is public: the range of the inputs and the bounds.
 
 import { boundsOf, canLearn, inputsOf, needsInducing } from "./draft_parts.js";
+import { isLinked } from "./outcomes.js";
 import { rangeOf } from "./protection.js";
 import { session } from "./session.js";
 
@@ -22,8 +23,10 @@ export function startingValues(d) {
   }
   const bounds = boundsOf(d);
   const width = bounds ? bounds[1] - bounds[0] : null;
-  if (bounds && d.spread === "") changes.spread = round(defaults.spread_share * width);
-  if (bounds && d.scatter === "") changes.scatter = round(defaults.scatter_share * width);
+  const linked = isLinked(d.outcome); // then what is described is behind probabilities or rates
+  if (d.level === null) changes.level = linked;
+  if (bounds && d.spread === "") changes.spread = linked ? String(defaults.latent_spread) : round(defaults.spread_share * width);
+  if (bounds && d.scatter === "" && !linked) changes.scatter = round(defaults.scatter_share * width);
   const grids = defaults.points_per_axis;
   if (names.length && d.perAxis === "") changes.perAxis = String(grids[names.length - 1] ?? grids.at(-1));
   if (needsInducing({ ...d, ...changes }) && d.inducing === "") changes.inducing = String(defaults.inducing);

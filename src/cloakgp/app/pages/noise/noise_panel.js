@@ -19,6 +19,14 @@ import { tip } from "../ui/tip.js";
 import { lastPreview } from "./last_preview.js";
 import { noiseTiles } from "./noise_tiles.js";
 
+function forecastWords({ given, kernel, protect }) {
+  if (given) return "a forecast from what was released before.";
+  const where = protect === "rows" ? "the box, as if rows were spread evenly over it" : "the inputs";
+  return kernel
+    ? `a forecast from what you expect and ${where}.`
+    : `a forecast from the bounds and ${where}: the smoother and the less scattered outcomes are, the smaller it gets.`;
+}
+
 // A panel that follows the draft. `onAnswer` hears of each answer, and of null while there is none.
 export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
   const chart = figure();
@@ -62,7 +70,7 @@ export function noisePanel({ height, full = false, onAnswer = () => {} } = {}) {
     meaning.textContent = answer.plane ? mapWords(answer, d.facts?.sample) : "";
     chart.show(noisePicture(answer, d.facts?.sample, columnsOf(d), what, { height, isForecast: isForecast(settings) }));
     const how = isForecast(settings)
-      ? `a forecast from ${settings.given ? "what was released before" : settings.protect === "rows" ? "the bounds and the box, as if rows were spread evenly over it" : "the bounds and the inputs"}: the smoother and the less scattered outcomes are, the smaller it gets. Worked`
+      ? `${forecastWords(settings)} Worked`
       : answer.exact
         ? "exact, worked"
         : "from a part of the rows; exact once the plan is kept. Worked";

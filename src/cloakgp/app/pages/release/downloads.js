@@ -19,7 +19,8 @@ const REDO = { custodian: "that redoes it", analyst: "that reads it and predicts
 
 export function downloads(id) {
   const redo = REDO[session.get().me?.role] ?? "";
-  return h(
+  const hint = h("p", { class: "hint", hidden: true }, "Pictures show the map as you chose it above.");
+  const root = h(
     "section",
     { class: "card" },
     h("h2", {}, "Take it with you"),
@@ -39,5 +40,12 @@ export function downloads(id) {
         ),
       ),
     ),
+    hint,
   );
+  // Pictures are of the map that is looked at.
+  root.follow = (asked) => {
+    hint.hidden = false;
+    for (const link of root.querySelectorAll("[data-what^=picture]")) link.href = api.download(id, link.dataset.what, asked);
+  };
+  return root;
 }

@@ -18,7 +18,7 @@ const cellOf = (input, text) => (input.kind === "number" ? typed(text) : text.tr
 
 export function mapChoices(inputs, changed) {
   const inner = h("div", { class: "map-choices" });
-  const root = h("details", { class: "more", hidden: true }, h("summary", {}, "Axes, and where the others are held"), inner);
+  const root = h("details", { class: "more", hidden: true }, h("summary", {}, inputs.length > 2 ? "Axes, and where the others are held" : "Axes"), inner);
   const numeric = inputs.filter(({ kind }) => kind !== "level").map(({ name }) => name);
   const asked = { coordinates: null, geographic: null, held: {} };
   let shown = null; // the pair whose fields are there
@@ -69,7 +69,7 @@ export function mapChoices(inputs, changed) {
         field("Across", select(numeric, pair[0], (name) => axis(map, 0, name))),
         field("Up", select(numeric, pair[1], (name) => axis(map, 1, name))),
       ),
-      checkbox("These are longitude and latitude", map.geographic, mark),
+      checkbox("The first is longitude, the second latitude", map.geographic, mark),
       others.length ? h("p", { class: "hint" }, "The map is a cut through the other inputs. Held at:") : null,
       h(
         "div",

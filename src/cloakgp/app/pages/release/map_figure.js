@@ -1,4 +1,5 @@
-// The map of a release: a coarse one at once, then the fine one. `view` is chosen above it.
+// The map of a release: a coarse one at once, then the fine one. `view` is chosen above it. `chosen(asked)` hears of what
+// is on it, once that is not as suggested.
 
 import { figure } from "../charts/figure.js";
 import { surfacePicture } from "../charts/surface_picture.js";
@@ -24,7 +25,7 @@ const HINTS = {
 const UNKNOWN = " Hatched: not known, since the prediction is hardly less uncertain there than before the release.";
 const DOTS = " Dots: the inputs, which are public.";
 
-export function mapFigure(release) {
+export function mapFigure(release, chosen) {
   const chart = figure();
   const hint = h("p", { class: "hint" });
   const trouble = h("div", {});
@@ -32,10 +33,11 @@ export function mapFigure(release) {
   const progress = progressLine(() => leaving.abort());
   const inputs = columnsIn(release);
   let of = null; // a class, where there are several
-  let last = {};
+  let last = null; // what was chosen of the axes
   const choices = mapChoices(inputs, load);
   let view = "prediction";
   let map = null;
+  let drawn = null; // what was chosen for it
 
   function show() {
     if (!map?.views[view]) return; // a coarse one has not all
@@ -52,8 +54,10 @@ export function mapFigure(release) {
     chart.show(surfacePicture(map, view, inputs));
   }
 
+  const tell = (isChosen = drawn) => isChosen && chosen({ ...drawn, view });
+
   // `asked` are other axes, or where inputs are held; as suggested, to begin with.
-  async function load(asked = {}) {
+  async function load(asked = null) {
     last = asked;
     leaving.abort();
     const mine = new AbortController();
@@ -65,7 +69,9 @@ export function mapFigure(release) {
         const found = await watched(send, progress.show, mine.signal);
         if (mine !== leaving) return;
         map = found;
+        if (asked || of) drawn = { ...asked, of };
         show();
+        tell();
         choices.follow(map);
         if (!map.coarse) return;
       }
@@ -77,6 +83,7 @@ export function mapFigure(release) {
   const take = (value) => {
     view = value;
     show();
+    tell(true);
   };
   const root = h("div", { class: "map" }, choice("What to draw", VIEWS, view, take, { hideLegend: true }), progress, trouble, chart, hint, choices);
   root.show = () => load();

@@ -1,4 +1,5 @@
-// The picture of a release, with the numbers behind it. `show(asked)` adds answers to questions.
+// The picture of a release, with the numbers behind it. `show(asked)` adds answers to questions; `chosen` hears of
+// what is chosen for a map.
 
 import { figure } from "../charts/figure.js";
 import { allAtOnce, classPicture } from "../charts/class_picture.js";
@@ -47,13 +48,13 @@ function answersOf(asked, name) {
   return own ? { points: asked.points, mean: own.probability, lower: own.lower, upper: own.upper } : null;
 }
 
-export function pictureCard(release) {
+export function pictureCard(release, chosen) {
   const { settings, certificate } = release;
   const names = settings.inputs;
   const chart = figure();
   const inputs = columnsIn(release);
   const hasLevels = inputs.some((input) => input.kind === "level");
-  const surface = release.has_map ? mapFigure(release) : null;
+  const surface = release.has_map ? mapFigure(release, chosen) : null;
   const isMap = !surface && names.length === 2 && !splitByLevel(inputs); // of levels: points, one by one
   const isCurve = names.length === 1 && !hasLevels;
   const hint = h("p", { class: "hint" });

@@ -23,7 +23,8 @@ function modelCheck(found) {
 
 export function releaseResults(root, release) {
   const { settings, certificate } = release;
-  const picture = pictureCard(release);
+  const files = downloads(release.id);
+  const picture = pictureCard(release, files.follow);
   const density = densityCard(release);
   fill(
     root,
@@ -32,7 +33,7 @@ export function releaseResults(root, release) {
     modelCheck(release.model_check),
     density,
     learnedCard(release),
-    h("div", { class: "columns" }, askForm(release, picture.show), downloads(release.id)),
+    h("div", { class: "columns" }, askForm(release, picture.show), files),
     moreCard(release),
     promises(release),
     h(

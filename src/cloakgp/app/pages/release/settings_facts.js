@@ -3,13 +3,19 @@
 import { number, percent } from "../core/format.js";
 import { OUTCOMES, isChance } from "../core/outcomes.js";
 import { boxWords, inputsLabel, protectedWords } from "../core/protection.js";
+import { isForecast } from "../core/settings.js";
 import { h } from "../ui/dom.js";
 import { facts } from "../ui/tables.js";
 import { given } from "./given.js";
 
+function noiseFacts({ outcome, noise }) {
+  if (isChance(outcome)) return [];
+  return outcome === "count" ? [["variance of a count", `${number(noise ?? 1)} times its rate`]] : [["noise variance", number(noise)]];
+}
+
 const kernelFacts = (settings) => [
   ["kernel", h("code", {}, settings.kernel)],
-  ["noise variance", number(settings.noise)],
+  ...noiseFacts(settings),
   ...(settings.inducing ? [["inducing inputs", settings.inducing]] : []),
 ];
 
@@ -35,8 +41,8 @@ export function settingsFacts(settings, certificate) {
       typeof settings.at === "string" ? settings.at : `${settings.at?.points?.length ?? 0} points`,
     ],
     ["kind", settings.kind === "function" ? "the whole function" : "predictions"],
-    ...(certificate?.shares ? [["stages", `at most ${certificate.shares.length}`]] : []),
-    ...(settings.model === "learn" ? [] : [["design", certificate?.design ?? settings.design]]),
+    ...(certificate?.shares?.length > 1 ? [["stages", `at most ${certificate.shares.length}`]] : []),
+    ...(isForecast(settings) ? [] : [["design", certificate?.design ?? settings.design]]),
     ["promise", `ε = ${number(settings.epsilon)}, δ = ${number(settings.delta)}`],
     [settings.n_people ? "people" : "rows", settings.n_people ?? certificate?.n_rows ?? "–"],
     ["numbers measured", certificate?.n_measurements ?? "–"],

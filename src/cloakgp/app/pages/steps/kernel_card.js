@@ -3,8 +3,10 @@
 import { draft } from "../core/draft.js";
 import { kernelOf, mostInducing, needsInducing, outputOf } from "../core/draft_parts.js";
 import { count } from "../core/format.js";
+import { isLinked } from "../core/outcomes.js";
 import { hidesInputs } from "../core/protection.js";
 import { session } from "../core/session.js";
+import { isForecast } from "../core/settings.js";
 import { fill, h } from "../ui/dom.js";
 import { choice, field, numberInput, textInput } from "../ui/forms.js";
 import { tip } from "../ui/tip.js";
@@ -14,6 +16,13 @@ const FORMS = [
   ["no", "in plain fields"],
   ["yes", "as text, for experts"],
 ];
+
+const CHANCE = "f = 0 is 50 %, 1 is 84 %, 2 is 98 %; −1 is 16 %.";
+const BEHIND = {
+  "yes/no": `What you describe is f, a curve behind the probability of yes. ${CHANCE}`,
+  classes: `What you describe is f, a curve behind the probability of a class; each class has its own. ${CHANCE} Then they are divided by their total.`,
+  count: "What you describe is f, the natural logarithm of the rate: f = 0 is 1, 2.3 is 10.",
+};
 
 const set = (name) => (value) => draft.set({ [name]: value });
 
@@ -32,14 +41,15 @@ export function kernelCard() {
     fill(
       root,
       h("h2", {}, "What you expect"),
+      BEHIND[d.outcome] ? h("p", { class: "hint" }, BEHIND[d.outcome]) : null,
       choice("Kernel", FORMS, d.asText ? "yes" : "no", chooseForm, { hideLegend: true }),
       d.asText ? kernelText(d) : kernelFields(),
       scatterAndMean(d),
-      hidesInputs(d) ? null : inducingField(d),
+      isForecast(d) ? null : inducingField(d),
       h(
         "p",
         { class: "hint" },
-        `The numbers here started from ${hidesInputs(d) ? "the box" : "the range of the inputs"} and from your bounds, which are public. Change them by what you know, not by what you saw in the outcomes.`,
+        `The numbers here started from ${hidesInputs(d) ? "the box" : "the range of the inputs"}${isLinked(d.outcome) ? "" : " and from your bounds"}: all public. Change them by what you know, not by what you saw in the outcomes.`,
       ),
     );
   }
@@ -56,7 +66,24 @@ function kernelText(d) {
   });
 }
 
+function countVariance(d) {
+  return field("Variance of a count", numberInput(d.scatter, set("scatter"), { id: "scatter" }), {
+    hint: "How many times its rate? Empty: 1, as if each came by itself.",
+  });
+}
+
+// Of f: how single outcomes scatter follows from the probability, and nearly from the rate.
+function meanOfF(d) {
+  const isCount = d.outcome === "count";
+  const mean = field("Prior mean of f", numberInput(d.mean, set("mean"), { id: "mean" }), {
+    tip: tip("prior mean"),
+    hint: isCount ? "Empty: between the logarithms of the bounds." : "Empty: 0, which is 50 %.",
+  });
+  return h("div", { class: "pair" }, isCount ? countVariance(d) : null, mean);
+}
+
 function scatterAndMean(d) {
+  if (isLinked(d.outcome)) return meanOfF(d);
   const output = outputOf(d);
   return h(
     "div",

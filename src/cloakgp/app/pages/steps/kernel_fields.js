@@ -13,6 +13,12 @@ const FAMILIES = [
   ["Matern12", "rough"],
 ];
 
+const MOVES = {
+  real: "How far does the curve move? (std)",
+  count: "How far does f move? (std) 0.7 doubles or halves the rate.",
+  chance: "How far does f move? (std) 1 makes 50 % into 84 or 16 %.",
+};
+
 export function kernelFields() {
   const d = draft.get();
   const names = inputsOf(d);
@@ -66,9 +72,9 @@ export function kernelFields() {
             ),
       ),
       field("Spread", numberInput(d.spread, set("spread"), { id: "spread" }), {
-        tip: tip("spread"),
-        hint: "How far does the curve move? (std)",
-        suffix: outputOf(d),
+        tip: d.outcome === "real" ? tip("spread") : null, // which speaks of the outcome's unit
+        hint: MOVES[d.outcome] ?? MOVES.chance,
+        suffix: d.outcome === "real" ? outputOf(d) : null,
       }),
     ),
     checkbox("The level is unknown: allow for a wide constant", d.level, set("level")),

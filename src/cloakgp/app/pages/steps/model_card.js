@@ -24,8 +24,7 @@ export function modelCard(changed) {
     words.textContent = WORDS[model];
     changed();
   };
-  const isShut = (value) => (value === "learn" ? !canLearn(d) : d.outcome !== "real");
-  const options = MODELS.map(([value, text]) => [value, text, isShut(value)]);
+  const options = MODELS.map(([value, text]) => [value, text, value === "learn" && !canLearn(d)]);
   return h(
     "section",
     { class: "card" },

@@ -18,7 +18,8 @@ const WORDS = {
   classes: "Such as car, bus or train. What is released is how likely each of them is; no bounds are needed.",
   count: "0, 1, 2, and so on, such as visits. What is released is how many to expect.",
 };
-const UNSET = { model: null, lower: "", upper: "", spread: "", scatter: "", given: null, plan: null, release: null };
+const NO_KERNEL = { spread: "", scatter: "", level: null, mean: "", asText: false, kernelText: "", design: null, kind: null };
+const UNSET = { model: null, lower: "", upper: "", ...NO_KERNEL, given: null, plan: null, release: null };
 
 // All that the outcome may be. Nothing is filled in: a class that only one row has would tell of it.
 function classNames(set) {

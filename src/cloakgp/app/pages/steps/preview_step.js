@@ -6,7 +6,7 @@ import { boundsOf, classNamesOf, inputsOf, kernelOf, outputOf } from "../core/dr
 import { number } from "../core/format.js";
 import { OUTCOMES, isChance } from "../core/outcomes.js";
 import { deltaOf, inputsLabel, protectSettings, protectedWords } from "../core/protection.js";
-import { sameSettings, settingsOf } from "../core/settings.js";
+import { isForecast, sameSettings, settingsOf } from "../core/settings.js";
 import { watched } from "../core/watched.js";
 import { given } from "../release/given.js";
 import { designsCard } from "../noise/designs_card.js";
@@ -27,7 +27,7 @@ const learnedFacts = (d) => [
 
 const kernelFacts = (d) => [
   ["kernel", h("code", {}, kernelOf(d) ?? "")],
-  ...(d.inducing.trim() ? [["inducing inputs", d.inducing]] : []),
+  ...(d.inducing.trim() && !isForecast(d) ? [["inducing inputs", d.inducing]] : []),
 ];
 
 const suggestedName = (d) => `${outputOf(d)} by ${inputsOf(d).join(" and ")}`;
@@ -37,7 +37,7 @@ export const previewStep = {
   name: "Preview",
   title: "The noise, beforehand",
   lead: () =>
-    draft.get().model === "learn"
+    isForecast(draft.get())
       ? "A forecast of the error, from what is public so far. The smoother and the less scattered outcomes are, the smaller it gets. Looking costs nothing."
       : "This is not a simulation. Neither the noise nor what the model leaves unknown depends on the private outcomes, so both are known before anything is spent. Looking costs nothing.",
   nextText: "Keep this plan and go on",
@@ -106,7 +106,7 @@ export const previewStep = {
       h(
         "div",
         { class: "columns wide-left" },
-        h("div", {}, panel, warning, draft.get().model === "learn" ? null : designsCard()),
+        h("div", {}, panel, warning, isForecast(draft.get()) ? null : designsCard()),
         h(
           "div",
           {},

@@ -5,6 +5,7 @@ import { howToWrite } from "../core/columns.js";
 import { columnsOf, inputsOf, pointsOf } from "../core/draft_parts.js";
 import { count } from "../core/format.js";
 import { hidesInputs } from "../core/protection.js";
+import { isForecast } from "../core/settings.js";
 import { typed } from "../core/typed.js";
 import { fill, h } from "../ui/dom.js";
 import { choice, field, numberInput } from "../ui/forms.js";
@@ -64,7 +65,7 @@ export function testPointsCard() {
       choice("Test points", options, d.where, chooseWhere, { hideLegend: true }),
       d.where === "grid" ? (allLevels(d) ? null : perAxis()) : ownPoints(names, d.ownPoints, change("ownPoints"), howToWrite(columnsOf(d))),
       points,
-      d.model === "learn" || hidesInputs(d) ? null : noiseShape(kindChanged),
+      isForecast(d) ? null : noiseShape(kindChanged),
     );
   }
 

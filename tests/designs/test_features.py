@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp.designs.features import Space, bound, posterior_recipe
+from cloakgp.designs.features import Space, _that_count, bound, posterior_recipe
 
 RNG = np.random.default_rng(4)
 N, R_, P = 300, 6, 9
@@ -53,3 +53,8 @@ def test_a_search_that_starts_again_with_more_columns_keeps_what_it_had():
     again = posterior_recipe(SPACE, COLUMNS, features, 1e9, 1.0, fresh=False)
     assert again.objective <= left_unknown(features / most, 1.0) * (1 + 1e-9)
     assert len(again.features) <= 3
+
+
+def test_rows_that_count_stay_however_long_a_column_is_that_was_lacking():
+    g = np.array([0.02, 0.019, 1e-9, 1.0])  # the last, which no search has seen yet
+    np.testing.assert_array_equal(_that_count(np.arange(3), g, 16.0), [0, 1])

@@ -8,7 +8,7 @@ import pytest
 import cloakgp
 from cloakgp.designs import any_noise
 from cloakgp.designs.any_noise import AnyNoise
-from cloakgp.kernels import EQ
+from cloakgp.kernels import EQ, Linear
 from cloakgp.model.factored import cells
 from cloakgp.model.smoothers import Rescaled
 from cloakgp.rows import chunks
@@ -47,6 +47,25 @@ def test_a_cell_has_points_that_are_near_each_other():
     one, times = cells(points, 1000)  # more than there are
     assert len(np.unique(one)) == len(one) == 64
     assert times.sum() == 100
+
+
+def test_rows_that_are_far_from_all_inducing_inputs_have_columns_too(monkeypatch):
+    """Their features are 0, or so small that their squares are."""
+    monkeypatch.setattr(any_noise, "_CELLS", 64)
+    far = X.copy()
+    far[::100] += np.geomspace(30.0, 1e6, 6)[:, None]
+    smoother = GP.planner(far, X_STAR).smoother
+    found = AnyNoise(smoother, np.ones(12), 1.0).solve(0.01, 20.0)
+    assert found.status == "converged"
+    np.testing.assert_allclose(np.linalg.norm(found.matrix, axis=0), 1.0, atol=0.2)
+
+
+def test_rows_that_tell_little_need_not_be_measured_in_full(monkeypatch):
+    """A line through 0: outcomes near 0 have noise and no signal, and there is but one measurement to use."""
+    monkeypatch.setattr(any_noise, "_CELLS", 64)
+    gp = cloakgp.GP(Linear(), noise=0.2, bounds=(-1.0, 1.0), inducing=np.eye(2))
+    found = AnyNoise(gp.planner(X - 2, X_STAR).smoother, np.ones(12), 1.0).solve(0.01, 10.0)
+    assert found.status == "converged"
 
 
 @pytest.mark.parametrize("s", [20.0, 100.0])

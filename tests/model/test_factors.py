@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cloakgp.kernels import EQ
+from cloakgp.kernels import EQ, Matern12
 from cloakgp.model.factors import Factor, Root, turn_to_triangle
 from cloakgp.model.inducing import Features, Gram, triangular_whitening
 
@@ -39,6 +39,15 @@ def test_sums_of_features_are_the_same_from_kernel_values(m):
     if m == 200:
         lost = A @ ((K.T * weights**2) @ K) @ A.T
         assert np.abs(lost - wanted).max() > 1e-8 * np.abs(wanted).max()
+
+
+def test_sums_of_features_are_exact_where_the_first_inducing_inputs_have_neighbours():
+    """Three stand apart, and nine next to these: one block of a root must not have both kinds."""
+    kernel, Z = Matern12(1.0), np.add.outer(np.arange(4) * 1e-9, np.linspace(0, 2, 3)).reshape(-1, 1)
+    features, X = Features(kernel, Z, triangular_whitening(kernel, Z)), RNG.uniform(0, 2, size=(4000, 1))
+    gram, phi = Gram(12, Root(features.factor.A)), features.at(X)
+    gram.add(features.kernel_rows(X), 1.0)
+    np.testing.assert_allclose(gram.sum(), phi @ phi.T, atol=1e-11 * len(X))
 
 
 def test_what_is_turned_begins_with_a_triangle_and_keeps_every_length():

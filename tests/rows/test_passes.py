@@ -312,6 +312,25 @@ def test_a_function_in_threads_may_use_threads_and_may_fail():
         streams.in_threads(lambda n: 1 / n, [1, 2, 0, 3])
 
 
+def test_after_a_failure_in_threads_none_goes_on_and_none_is_left_at_work(workers):
+    workers(2)
+    both, begun, ended = threading.Barrier(2, timeout=30), [], []
+
+    def fail(n):
+        begun.append(n)
+        if n < 2:
+            both.wait()
+        if n == 0:
+            raise KeyError(n)
+        time.sleep(0.005)
+        ended.append(n)
+
+    with pytest.raises(KeyError):
+        streams.in_threads(fail, range(100))
+    assert sorted(begun) == [0, *sorted(ended)]
+    assert len(begun) < 100
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_copy_of_the_process_has_threads_of_its_own():

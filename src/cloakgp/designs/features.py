@@ -133,7 +133,7 @@ class _Search:
                 break
             astray = value > best[1] * (1 + self.gap) and p >= _MOST  # without rows that matter
             if not astray:
-                rows = np.union1d(always, rows[g[rows] > _NEGLIGIBLE ** (_SURE / p)])
+                rows = np.union1d(always, _that_count(rows, g, p / _SURE))
             lacking = _lacking(rows, g, _COUNTS ** (1 / p))
             rows = np.concatenate([rows, lacking])
             if astray:
@@ -295,6 +295,12 @@ def _without_idle(R: FloatArray, least: float = 0.0) -> FloatArray:
     keep = values > max(_IDLE * values[-1], min(least, 0.1 * values[-1]))
     result: FloatArray = vectors[:, keep].T @ R
     return result
+
+
+def _that_count(rows: Rows, g: FloatArray, p: float) -> Rows:
+    """Rows whose columns count beside the longest of these: any that is lacking may be longer still."""
+    counted: Rows = rows[g[rows] > _NEGLIGIBLE ** (1 / p) * g[rows].max()]
+    return counted
 
 
 def _lacking(rows: Rows, g: FloatArray, least: float) -> Rows:

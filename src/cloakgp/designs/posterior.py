@@ -249,7 +249,7 @@ class _Search:
         used, turn = np.linalg.eigh(best.Y @ best.Y.T)
         best = best.turned(turn[:, used > _UNUSED * gap * used[-1]])
         B = carried_over(best.B, best.pull, best.Y, self.rows.factored, search.rows.factored)
-        search.best, search.scale = _preconditioned(search._at(B), self.s)
+        search.best, search.scale = _preconditioned(search._at(_filled(B)), self.s)
         search._climb(_SHORT)
         return search
 

@@ -14,6 +14,7 @@ from cloakgp.rows.chunks import in_threads
 
 _RIDGE = 1e-6  # of the features' mean variance
 _NEWTON = 3
+_NOTHING = 1e-300  # rows far from all inducing inputs have columns of length 0
 
 
 class Seen(Protocol):
@@ -105,7 +106,7 @@ def carried_over(B: Array, pull: Array, Y: Array, cells: Factored, rows: Factore
     """Measurements of all rows, from about the best ones of cells, turned so that Y Y' is diagonal.
 
     At the best, column i of Y E is v_i B_i, v_i being a multiplier: (v_i + d_i Y Y') B_i = M F_i, with one M
-    for all. That is fitted to the cells, and solved for columns of norm 1.
+    for all. That is fitted to the cells, and solved for columns of norm 1, or shorter ones where v_i is 0.
     """
     eigenvalues = column_dots(Y.T, Y.T)
     F, d = cells.at(slice(None))
@@ -122,7 +123,7 @@ def carried_over(B: Array, pull: Array, Y: Array, cells: Factored, rows: Factore
         for _ in range(_NEWTON):  # for |B_i| = 1, from above
             columns = side / (v + own)
             squared = column_dots(columns, columns)
-            slope = column_dots(columns, columns / (v + own))
+            slope = np.maximum(column_dots(columns, columns / (v + own)), _NOTHING)
             v = np.maximum(v + (np.sqrt(squared) - 1) * squared / slope, 0.01 * v)
         result[:, some] = side / (v + own)
 

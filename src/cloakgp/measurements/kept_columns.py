@@ -47,5 +47,6 @@ def kept(recipe: Any, digest: bytes) -> Steps | None:
 
 
 def _gone(reference: ReferenceType[Any]) -> None:
-    if _kept is not None and _kept[0] is reference:
+    found = _kept  # another thread may plan
+    if found is not None and found[0] is reference:
         forget()

@@ -10,6 +10,7 @@ from scipy.linalg import solve_triangular
 from cloakgp.checks import FloatArray
 
 _BLOCKS = 3  # of a triangle: more would leave out more zeros, in products too small to be quick
+_STEEP = 64  # times: entries of a block of a root's diagonal differ by no more
 
 
 class Factor:
@@ -47,9 +48,8 @@ class Root:
     """
 
     def __init__(self, A: FloatArray) -> None:
-        edges = np.linspace(0, len(A), _BLOCKS + 1).astype(int)
         self._diagonal, self._below = np.zeros_like(A), []
-        for start, stop in pairwise(edges):
+        for start, stop in pairwise(_edges(np.abs(np.diagonal(A)))):
             own = slice(start, stop)
             self._diagonal[own, own] = A[own, own]
             if 0 < start < stop:
@@ -65,6 +65,15 @@ class Root:
         """The sum of A k (A k)', from that of B k (B k)'."""
         ended: FloatArray = self._diagonal @ total @ self._diagonal.T
         return (ended + ended.T) / 2
+
+
+def _edges(sizes: FloatArray) -> list[int]:
+    """Where blocks begin and end: even ones, and new ones where a diagonal of these sizes becomes large."""
+    even, edges = set(np.linspace(0, len(sizes), _BLOCKS + 1).astype(int).tolist()), [0]
+    for i in range(1, len(sizes)):
+        if i in even or sizes[i] > _STEEP * sizes[edges[-1]]:
+            edges.append(i)
+    return [*edges, len(sizes)]
 
 
 def turn_to_triangle(A: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
@@ -77,8 +77,12 @@ def in_threads(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
     todo = iter(range(len(items)))  # next() of it is one step of the interpreter: no two get the same
 
     def work() -> None:
-        for i in todo:
-            results[i] = function(items[i])
+        try:
+            for i in todo:
+                results[i] = function(items[i])
+        except BaseException:
+            deque(todo, maxlen=0)  # nobody begins another
+            raise
 
     with one_blas_thread():
         # Each in a copy of this context, or numpy's warnings would be on again.
@@ -87,6 +91,7 @@ def in_threads(function: Callable[[S], T], items: Sequence[S]) -> list[T]:
             work()
         finally:
             begun = [other for other in others if not other.cancel()]
+            wait(begun)
         for other in begun:
             other.result()
     return [results[i] for i in range(len(items))]

@@ -74,6 +74,13 @@ def test_one_plan_has_them_at_a_time_and_only_while_it_is_there():
     assert kept_columns._kept is None
 
 
+def test_a_release_lets_them_go():
+    plan = planned()
+    assert kept_columns._kept is not None
+    plan.release(np.zeros(len(X)))
+    assert kept_columns._kept is None
+
+
 def test_too_many_are_not_kept(monkeypatch):
     q = planned().measurement.n_measurements
     monkeypatch.setattr(kept_columns, "ENTRIES", q * len(X) - 1)

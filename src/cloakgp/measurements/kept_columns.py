@@ -2,7 +2,7 @@
 
 They are found by the digest of the rows that they were made from, so rows that have changed since are not
 mistaken for those; and what the private room multiplies, it looks at again in any case. One plan's are kept
-at a time, for as long as the plan itself is.
+at a time, until it is released, or gone.
 """
 
 from __future__ import annotations

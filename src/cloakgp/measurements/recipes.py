@@ -432,6 +432,7 @@ class FactoredMeasurement(Measured):
         # "not <" rather than ">=": it must fail for NaN too.
         if not largest * (1 + 1e-6) * 2.0**self.y_bits + NOISE_SCALES * self.sigma < HEADROOM:
             raise AssertionError("measurement could overflow 64-bit integers")
+        kept_columns.forget()  # a release has no more use for them, and holds its plan
 
 
 def declared_sensitivity(longest: int, y_bits: int) -> int:

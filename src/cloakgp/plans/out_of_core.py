@@ -1,4 +1,4 @@
-"""A plan for more rows than fit into memory: three passes over X, and nothing of its length is kept.
+"""A plan for more rows than fit into memory: three passes over X, and nothing needs to be held of its length.
 
 The first pass sums what the rows tell the model. The noise is then designed for a pilot: rows spread
 evenly over X, and those that stand most alone. The second pass makes every row's integer column and

@@ -25,11 +25,9 @@ from cloakgp.designs.solution import Solution
 from cloakgp.measurements.certificate import certify
 from cloakgp.measurements.lattice import NOISE_SCALES, integer_float_at_least
 from cloakgp.measurements.recipes import (
-    LARGEST_ERROR,
     FactoredMeasurement,
     Recipe,
     Scan,
-    allowance,
     bias,
     chunk_digest,
     combined_digest,
@@ -40,6 +38,7 @@ from cloakgp.measurements.recipes import (
     scan,
     summed,
 )
+from cloakgp.measurements.rounding import LARGEST_ERROR, allowance
 from cloakgp.model.factors import Root, turn_to_triangle
 from cloakgp.model.inducing import Features, Gram, SparseGP, triangular_whitening, unexplained
 from cloakgp.model.smoothers import Rows

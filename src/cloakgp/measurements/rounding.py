@@ -1,4 +1,4 @@
-"""How far another machine's columns of a recipe may be from those made here (``docs/proofs.md``, lemma 14)."""
+"""How far another machine's columns of a recipe may be from those made here: ``docs/proofs.md``, lemma 14."""
 
 from __future__ import annotations
 

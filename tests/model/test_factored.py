@@ -38,8 +38,8 @@ def test_in_units_it_is_the_same_covariance_and_the_same_columns(smoother):
 
 
 def test_a_cell_has_points_that_are_near_each_other():
-    """Four heaps far apart: no cell has points of two, and one in its middle stands for each."""
-    points = np.repeat(np.array([[0.0, 0], [0, 9], [9, 0], [9, 9]]), 25, axis=0)
+    """Four heaps far apart along one axis: no cell has points of two; one in its middle stands for each."""
+    points = np.repeat(np.array([[0.0, 0], [0, 9], [0, 18], [0, 27]]), 25, axis=0)
     points = (points + RNG.uniform(-1, 1, size=points.shape))[RNG.permutation(100)]
     one, times = cells(points, 4)
     np.testing.assert_array_equal(times, 25)

@@ -23,7 +23,7 @@ from cloakgp.designs.posterior import best_bound
 from cloakgp.designs.solution import Solution
 from cloakgp.model.arrays import column_dots, r_factor
 from cloakgp.model.smoothers import Rows
-from cloakgp.rows.chunks import in_threads
+from cloakgp.rows.chunks import evenly, in_threads
 
 _FIRST, _AGAIN = 8, 256  # powers: of a search, of one that starts again
 _MOST, _AT_MOST = 512, 2048  # enough for most; if it has converged before the gap is reached
@@ -156,8 +156,7 @@ class _Search:
         return np.unique(np.concatenate([self._spread_evenly(), *longest]))
 
     def _spread_evenly(self) -> Rows:
-        n = self.columns.shape[1]
-        return np.unique(np.linspace(0, n - 1, min(n, _WORKING_SET // 3)).astype(np.intp))
+        return evenly(self.columns.shape[1], _WORKING_SET // 3)
 
 
 class _Climb:

@@ -55,6 +55,16 @@ def test_a_search_that_starts_again_with_more_columns_keeps_what_it_had():
     assert len(again.features) <= 3
 
 
+def test_the_bound_of_fewer_columns_is_kept_and_still_holds():
+    """More columns only forbid more; in the search's own units, whatever the noise."""
+    s = 7.0
+    first = posterior_recipe(SPACE, COLUMNS[:, :-10], START, 0.01, s)
+    best = posterior_recipe(SPACE, COLUMNS, START, 0.01, s)
+    again = posterior_recipe(SPACE, COLUMNS, first.features, 1e9, s, False, first.lower_bound)
+    assert again.lower_bound >= first.lower_bound * (1 - 1e-12)
+    assert again.lower_bound <= best.objective
+
+
 def test_rows_that_count_stay_however_long_a_column_is_that_was_lacking():
     g = np.array([0.02, 0.019, 1e-9, 1.0])  # the last, which no search has seen yet
     np.testing.assert_array_equal(_that_count(np.arange(3), g, 16.0), [0, 1])

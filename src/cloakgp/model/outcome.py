@@ -12,7 +12,6 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import gammainc, ndtr
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -77,6 +76,8 @@ class YesNo:
         return -_FAR, _FAR
 
     def mean(self, f: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+        from scipy.special import ndtr  # here: slow to import
+
         return np.asarray(ndtr(f))
 
     def variance(self, mean: FloatArray, noise: float | FloatArray) -> FloatArray:
@@ -148,6 +149,8 @@ class _Gamma:
 
     def up_to(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """E[y^k; y < x] for k = 0, 1, 2."""
+        from scipy.special import gammainc
+
         at = np.maximum(x, 0.0) / self.scale
         second = self.mean * (self.mean + self.scale)
         return (

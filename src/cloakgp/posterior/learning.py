@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import ndtr, ndtri
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -208,6 +207,8 @@ def mixture_quantiles(weights: FloatArray, means: FloatArray, stds: FloatArray, 
 
 def _quantile(weights: FloatArray, means: FloatArray, stds: FloatArray, p: float) -> FloatArray:
     """(n,) by Newton's method, and by halving an interval where that has not come to rest."""
+    from scipy.special import ndtr, ndtri  # here: slow to import
+
     each = means + ndtri(p) * stds
     low, high = each.min(axis=0), each.max(axis=0)  # a mixture's quantile is between its parts'
     found: FloatArray = weights @ each

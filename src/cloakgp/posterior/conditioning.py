@@ -144,12 +144,14 @@ class Posterior:
             raise ValueError("return_std and return_cov: ask for at most one of them.")
         X = as_points(X, "X", self.n_columns, self.columns)
         extra = self._observation_variance(X, include_noise)
-        moved, variance = self._moments(X, return_std)
-        mean = self.gp.mean_at(X) + moved
+        prior = self.gp.mean_at(X)
         if return_cov:
-            explained = np.vstack([rows @ self._explaining.T for _, rows in self._linked(X)])
+            parts = [(rows @ self._moving, rows @ self._explaining.T) for _, rows in self._linked(X)]
+            moved, explained = (np.concatenate(each) for each in zip(*parts, strict=True))
             cov = np.asarray(self.gp.kernel(X)) - explained @ explained.T
-            return mean, cov + extra * np.eye(len(X))
+            return prior + moved, cov + extra * np.eye(len(X))
+        moved, variance = self._moments(X, return_std)
+        mean = prior + moved
         return (mean, np.sqrt(variance + extra)) if return_std else mean
 
     def _moments(self, X: FloatArray, variances: bool) -> tuple[FloatArray, FloatArray]:

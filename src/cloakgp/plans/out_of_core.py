@@ -40,7 +40,8 @@ from cloakgp.measurements.recipes import (
     summed,
 )
 from cloakgp.measurements.rounding import LARGEST_ERROR, allowance
-from cloakgp.model.factors import Factor, Root, turn_to_triangle
+from cloakgp.model.arrays import squared_lengths
+from cloakgp.model.factors import Root, turn_to_triangle
 from cloakgp.model.inducing import Features, Gram, SparseGP, triangular_whitening, unexplained
 from cloakgp.plans.pilot import Pilot, first_pilot, rough_design, solved, space_of
 from cloakgp.plans.predictions import Plan
@@ -64,6 +65,7 @@ make again.
 """
 _PILOT, _WHOLE = 2**21, 2**23  # entries of the pilot's columns; so many are all rows', rather than a part's
 _LONG = 2**14  # rows whose columns seem to be long
+_EXACT, _LEAST = 2**21, 64  # rows up to which lengths are exact; measurements by which others' are told
 _ROUNDS = 5  # of design and pass
 _DESIGN = 0.6  # share of the gap that the pilot's design may use up
 _MANY = 2**17  # rows: of more, those in reserve are looked at before all are
@@ -103,8 +105,10 @@ def _surveyed(planner: Planner) -> Survey:
     wanted = _LONG, min(_RESERVE, len(inputs) // _PARTS)
     measured, draws = None, [_Draw(np.inf, 0.0)] * 2
     if rough is not None:  # there are rows to look for
-        measured = Factor(turn_to_triangle(rough.measured @ root.diagonal)[1].astype(np.float32))
-        draws = [_draw(n / len(inputs), rough.squares) for n in wanted]
+        some = _some(rough.measured, len(inputs))
+        measured = np.ascontiguousarray((some @ root.diagonal).T, np.float32)
+        squares = squared_lengths(some, rough.pilot.features[:, len(root.diagonal) :])
+        draws = [_draw(n / len(inputs), squares) for n in wanted]
     function = partial(_survey, features, root, gp.approximation, measured, draws, planner.widest)
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     columns = planner.X_star.shape[1]
@@ -121,17 +125,30 @@ def _surveyed(planner: Planner) -> Survey:
         digests.append(part.digest)
 
     def rows_in(table: FloatArray) -> Inputs:
-        table = first_of_equal(table[:, 1:])
-        windows = None if inputs.windows is None else table[:, 1 + columns :]
-        return Inputs(np.ascontiguousarray(table[:, 1 : 1 + columns]), table[:, 0].copy(), None, windows)
+        windows = None if inputs.windows is None else table[:, 2 + columns :]
+        return Inputs(np.ascontiguousarray(table[:, 2 : 2 + columns]), table[:, 1].copy(), None, windows)
 
-    long, reserve = map(rows_in, drawn)
+    long, reserve = (rows_in(first_of_equal(table, aside=1)) for table in drawn)
     model = SparseGP(features, gp.approximation, total, planner.X_star)
     digest = combined_digest(digests, inputs.groups)
     if rough is None:
         return Survey(model, first_pilot(planner, model, shared, even), reserve, None, digest)
     pilot = first_pilot(planner, model, shared, even, rough.pilot).joined_by(planner, long)
     return Survey(model, pilot, reserve, rough.solution, digest)
+
+
+def _some(measured: FloatArray, n_rows: int) -> FloatArray:
+    """Measurements that tell about how long a column is, and exactly where there are few rows.
+
+    Of more rows, others are like each of them, and it hardly matters which of these seem to be longest. Signs
+    are as good as random, and the same everywhere.
+    """
+    n = max(_LEAST, len(measured) * _EXACT // n_rows)
+    if n >= len(measured):
+        return measured
+    angles = np.outer(np.sqrt(5) * np.arange(1, n + 1), np.arange(1, len(measured) + 1) ** 2)
+    result: FloatArray = np.sin(angles) @ measured * np.sqrt(2 / n)
+    return result
 
 
 class _Surveyed(NamedTuple):
@@ -168,7 +185,7 @@ def _survey(
     features: Features,
     root: Root,
     approximation: str,
-    measured: Factor | None,
+    measured: NDArray[np.float32] | None,
     draws: Sequence[_Draw],
     widest: float,
     X: FloatArray,
@@ -177,27 +194,27 @@ def _survey(
     windows: Any,
 ) -> _Surveyed:
     squares, chunk = np.zeros(len(X)), Chunk(X, noise, counts, windows)
-    total, shared = Gram(len(features.W), root), Gram(len(features.W))
+    total, shared = Gram(len(features.W)), Gram(len(features.W))
     for rows in steps(len(chunk)):
         step = chunk[rows]
         K = features.kernel_rows(step.X)
         phi = features.factor.times(K) if approximation == "fitc" else np.empty((0, len(K)))
         D = unexplained(features, approximation, step.X, phi, step.noise)
-        begun = total.add(K, np.sqrt(step.group_counts / D))
+        begun, weights = root.begin(K), np.sqrt(step.group_counts / D)
+        total.add(begun, weights)
         share = 1.0 if step.windows is None else (step.windows[:, 1] - step.windows[:, 0]) / widest
         if step.windows is not None:
-            shared.add(begun, share)
+            shared.add(begun, weights * share)
         if measured is not None:
             with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                seen = measured.times(begun.astype(np.float32))
-                squares[rows] = np.einsum("ij,ij->j", seen, seen) * (share**2 / (step.group_counts * D))
+                seen = begun.astype(np.float32) @ measured
+                squares[rows] = np.einsum("ij,ij->i", seen, seen) * (share / D) ** 2
     squares = np.nan_to_num(squares, nan=0.0, posinf=0.0)
     table = np.column_stack([squares, chunk.variances, X, *([] if windows is None else [windows])])
-    information = total.sum()
     return _Surveyed(
-        information,
-        information if windows is None else root.end(shared.sum()),
-        [table[draw.of(squares)] for draw in draws],
+        root.end(total.total),
+        root.end(total.total if windows is None else shared.total),
+        [first_of_equal(table[draw.of(squares)], aside=1) for draw in draws],
         chunk_digest(X, noise, counts, windows),
     )
 

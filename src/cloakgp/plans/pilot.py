@@ -17,7 +17,7 @@ from cloakgp import designs
 from cloakgp.checks import FloatArray
 from cloakgp.designs.features import Space, posterior_recipe
 from cloakgp.designs.solution import Solution
-from cloakgp.model.arrays import squared_lengths, times_wide
+from cloakgp.model.arrays import times_wide
 from cloakgp.model.inducing import Features, SparseGP, unexplained
 from cloakgp.model.smoothers import Rows, Smoother, diagonal
 from cloakgp.rows.chunks import in_threads, steps
@@ -71,8 +71,6 @@ class Rough(NamedTuple):
     solution: Solution
     measured: FloatArray
     """(q, r) what it measures of phi / D."""
-    squares: FloatArray
-    """The squared lengths of the rows' columns."""
 
 
 def rough_design(planner: Planner, features: Features, rows: Inputs) -> Rough:
@@ -85,8 +83,7 @@ def rough_design(planner: Planner, features: Features, rows: Inputs) -> Rough:
     pilot = Pilot(model, np.hstack([common, own]), "")
     solution = designs.solve("mse", cast("Smoother", pilot), planner.weights, _ROUGH)
     assert solution.reduce is not None
-    measured = solution.reduce @ model.T
-    return Rough(pilot, solution, measured, squared_lengths(measured, own))
+    return Rough(pilot, solution, solution.reduce @ model.T)
 
 
 def first_pilot(

@@ -1,23 +1,21 @@
 """A plan for more rows than fit into memory: three passes over X, and nothing needs to be held of its length.
 
 The first pass sums what the rows tell the model. The noise is then designed for a pilot: rows spread
-evenly over X, and those that stand most alone. The second pass makes every row's integer column and
-finds the longest, exactly: that is the sensitivity, whatever the pilot missed. Where the pilot missed too
-much, the rows with the longest columns join it, and design and pass are repeated. (A pilot alone would
+evenly over X, and others whose columns would be long in a rough design. The second pass makes every row's
+integer column and finds the longest, exactly: that is the sensitivity, whatever the pilot missed. Where it
+missed too much, the rows with the longest columns join it, and design and pass are repeated. (A pilot alone would
 understate the sensitivity: a lone row that it lacks may have a column many times longer than any in it.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cloakgp import calibration as calibrate
 from cloakgp.calibration import SIGMA_FLOOR
@@ -40,12 +38,12 @@ from cloakgp.measurements.recipes import (
     summed,
 )
 from cloakgp.measurements.rounding import LARGEST_ERROR, allowance
-from cloakgp.model.arrays import squared_lengths
 from cloakgp.model.factors import Root, turn_to_triangle
 from cloakgp.model.inducing import Features, Gram, SparseGP, triangular_whitening, unexplained
 from cloakgp.plans.pilot import Pilot, first_pilot, rough_design, solved, space_of
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import noise_objective, offset
+from cloakgp.plans.screening import Screen, longest, screen
 from cloakgp.posterior.links import FactoredLinks
 from cloakgp.rows.chunks import one_blas_thread, steps
 from cloakgp.rows.merging import Chunk, Inputs, first_of_equal
@@ -65,7 +63,6 @@ make again.
 """
 _PILOT, _WHOLE = 2**21, 2**23  # entries of the pilot's columns; so many are all rows', rather than a part's
 _LONG = 2**14  # rows whose columns seem to be long
-_EXACT, _LEAST = 2**21, 64  # rows up to which lengths are exact; measurements by which others' are told
 _ROUNDS = 5  # of design and pass
 _DESIGN = 0.6  # share of the gap that the pilot's design may use up
 _MANY = 2**17  # rows: of more, those in reserve are looked at before all are
@@ -81,7 +78,7 @@ class Survey:
     model: SparseGP
     pilot: Pilot
     reserve: Inputs
-    """More rows, about evenly over the space: what the pilot lacks shows on them."""
+    """More rows with long columns: what the pilot lacks shows on them."""
     rough: Solution | None
     """The `mse` design for the pilot's first rows, to start from; None if they are all rows there are."""
     digest: str
@@ -103,13 +100,8 @@ def _surveyed(planner: Planner) -> Survey:
     root = Root(features.factor.A)
     rough = None if len(even) == len(inputs) else rough_design(planner, features, even)
     wanted = _LONG, min(_RESERVE, len(inputs) // _PARTS)
-    measured, draws = None, [_Draw(np.inf, 0.0)] * 2
-    if rough is not None:  # there are rows to look for
-        some = _some(rough.measured, len(inputs))
-        measured = np.ascontiguousarray((some @ root.diagonal).T, np.float32)
-        squares = squared_lengths(some, rough.pilot.features[:, len(root.diagonal) :])
-        draws = [_draw(n / len(inputs), squares) for n in wanted]
-    function = partial(_survey, features, root, gp.approximation, measured, draws, planner.widest)
+    screened = None if rough is None else screen(rough, root, len(inputs), wanted)
+    function = partial(_survey, features, root, gp.approximation, screened, planner.widest)
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     columns = planner.X_star.shape[1]
     drawn, digests = [np.empty((0, 2 + columns + (0 if inputs.windows is None else 3)))] * 2, []
@@ -121,7 +113,7 @@ def _surveyed(planner: Planner) -> Survey:
         shared += part.shared
         # Rows that are ordered in some way may be unlike those at even distances, and too many are drawn.
         more = zip(drawn, part.drawn, wanted, strict=True)
-        drawn = [_longest(np.vstack([known, new]), 2 * n) for known, new, n in more]
+        drawn = [longest(np.vstack([known, new]), 2 * n) for known, new, n in more]
         digests.append(part.digest)
 
     def rows_in(table: FloatArray) -> Inputs:
@@ -137,20 +129,6 @@ def _surveyed(planner: Planner) -> Survey:
     return Survey(model, pilot, reserve, rough.solution, digest)
 
 
-def _some(measured: FloatArray, n_rows: int) -> FloatArray:
-    """Measurements that tell about how long a column is, and exactly where there are few rows.
-
-    Of more rows, others are like each of them, and it hardly matters which of these seem to be longest. Signs
-    are as good as random, and the same everywhere.
-    """
-    n = max(_LEAST, len(measured) * _EXACT // n_rows)
-    if n >= len(measured):
-        return measured
-    angles = np.outer(np.sqrt(5) * np.arange(1, n + 1), np.arange(1, len(measured) + 1) ** 2)
-    result: FloatArray = np.sin(angles) @ measured * np.sqrt(2 / n)
-    return result
-
-
 class _Surveyed(NamedTuple):
     """What one chunk of rows tells."""
 
@@ -162,31 +140,11 @@ class _Surveyed(NamedTuple):
     digest: bytes
 
 
-class _Draw(NamedTuple):
-    """Rows whose columns' squared lengths are above a bar, and of the others a share, times these."""
-
-    bar: float
-    share: float
-
-    def of(self, squares: FloatArray) -> NDArray[np.bool_]:
-        """Which rows these are: as good as random, and the same everywhere."""
-        likely = np.where(squares >= self.bar, 1.0, np.minimum(self.share * squares, 1.0))
-        drawn: NDArray[np.bool_] = np.diff(np.floor(np.cumsum(likely)), prepend=0.0) > 0
-        return drawn
-
-
-def _draw(share: float, squares: FloatArray) -> _Draw:
-    """About this share of rows like these: half of them the longest."""
-    bar = float(np.quantile(squares, 1 - share / 2))
-    return _Draw(bar, share / 2 / max(float(np.mean(squares)), 1e-300))
-
-
 def _survey(
     features: Features,
     root: Root,
     approximation: str,
-    measured: NDArray[np.float32] | None,
-    draws: Sequence[_Draw],
+    screened: Screen | None,
     widest: float,
     X: FloatArray,
     noise: Any,
@@ -205,23 +163,15 @@ def _survey(
         share = 1.0 if step.windows is None else (step.windows[:, 1] - step.windows[:, 0]) / widest
         if step.windows is not None:
             shared.add(begun, weights * share)
-        if measured is not None:
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                seen = begun.astype(np.float32) @ measured
-                squares[rows] = np.einsum("ij,ij->i", seen, seen) * (share / D) ** 2
-    squares = np.nan_to_num(squares, nan=0.0, posinf=0.0)
+        if screened is not None:
+            squares[rows] = screened.squares(begun, share / D)
     table = np.column_stack([squares, chunk.variances, X, *([] if windows is None else [windows])])
     return _Surveyed(
         root.end(total.total),
         root.end(total.total if windows is None else shared.total),
-        [first_of_equal(table[draw.of(squares)], aside=1) for draw in draws],
+        [table[:0]] * 2 if screened is None else screened.drawn(table),
         chunk_digest(X, noise, counts, windows),
     )
-
-
-def _longest(table: FloatArray, n: int) -> FloatArray:
-    """Up to `n` rows of a table, those with the largest first entries, in the order that they had."""
-    return table if len(table) <= n else table[np.sort(np.argpartition(-table[:, 0], n)[:n])]
 
 
 def plan_streamed(
@@ -276,7 +226,7 @@ def _plan(
 
     best: tuple[float, Solution, FactoredMeasurement, Scan] | None = None
     for _ in range(_ROUNDS):
-        if len(planner.inputs) > _MANY:
+        if len(planner.inputs) > _MANY and len(found.reserve):
             settled()
         measurement, seen = _measured(planner, model, solution, epsilon, delta, calibration)
         value = reached(

@@ -1,4 +1,4 @@
-"""The rows that a design for many rows looks at: some, spread evenly, those that stand alone, and a few sums.
+"""The rows that a design for many rows looks at: some, spread evenly, others that count, and a few sums.
 
 With G at most the sum of c c' over all N columns of C, the columns of G^(1/2) / sqrt(N) join the pilot's.
 What keeps c' M^-1 c <= 1 for every row keeps it for them (their sum is at most the rows' mean), so they

@@ -3,8 +3,9 @@
 The first pass sums what the rows tell the model. The noise is then designed for a pilot: rows spread
 evenly over X, and others whose columns would be long in a rough design. The second pass makes every row's
 integer column and finds the longest, exactly: that is the sensitivity, whatever the pilot missed. Where it
-missed too much, the rows with the longest columns join it, and design and pass are repeated. (A pilot alone would
-understate the sensitivity: a lone row that it lacks may have a column many times longer than any in it.)
+missed too much, the rows with the longest columns join it, and design and pass are repeated. (A pilot alone
+would understate the sensitivity: a lone row that it lacks may have a column many times longer than any in
+it.)
 """
 
 from __future__ import annotations

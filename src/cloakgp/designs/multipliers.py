@@ -6,11 +6,9 @@ constraints g_i = c_i' M^-1 c_i <= 1, and
     upper bound  size(M) max_i g_i                  (M scaled until every constraint holds)
     lower bound  size(M) (sum_i v_i g_i) / sum_i v_i          (weak duality)
 
-where size(M) is the objective. The lower bound is climbed by L-BFGS on theta = sqrt(v); the
-gradient of its logarithm in v is g_i / (v.g) - 1 / sum(v). Rows that provably carry no weight
-at the optimum are dropped on the way. For many rows the search runs on a working set, then
-scans all rows for violated constraints and adds the worst. The bounds that are returned hold
-for all rows. ``docs/proofs.md`` (lemmas 3 to 5) has the derivations.
+where size(M) is the objective. For many rows the search runs on a working set, then scans all rows for
+violated constraints and adds the worst. The bounds that are returned hold for all rows. ``docs/proofs.md``
+(lemmas 3 to 5) has the derivations.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ WORKING_SET = 6000
 WORKING_SET_ON_GPU = 2**18
 """There a step costs what its r x r matrices cost, however many rows it has."""
 _ROUNDS = 20
-_INNER = 0.9  # share of the gap that a working set's search may use up; gap of the first
+_INNER = 0.9  # share of the gap that a working set's search may use up
 _LARGEST = 0.4  # share of the rows to add whose constraints are violated most
 
 

@@ -2,9 +2,9 @@
 
 In the scale where sum(v g) = sum(v), the best multipliers have v_i (1 - g_i) = 0 and g_i <= 1 for each row.
 An interior point method (Wright 1997, "Primal-dual interior-point methods") follows v_i z_i = mu, z = 1 - g
-to where mu is small enough: with n rows the bounds are then about n mu / sum(v) apart (lemma 5). Lemma 4 has the
-derivatives of g. Few rows carry weight, so steps are made for those that do or should, and then all are
-looked at.
+to where mu is small enough: with n rows the bounds are then about n mu / sum(v) apart (lemma 5). Lemma 4 has
+the derivatives of g. Few rows carry weight, so steps are made for those that do or should, and then all
+are looked at.
 """
 
 from __future__ import annotations

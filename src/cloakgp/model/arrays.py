@@ -85,7 +85,7 @@ def squared_lengths(a: Array, wide: Array) -> Array:
     return lengths(slice(None)) if _at_once(wide) else np.concatenate(in_threads(lengths, _pieces(wide)))
 
 
-_GROUPS = 4
+_MANY, _GROUPS = 200, 4
 
 
 def squared_dots(a: Array, weights: Array) -> Array:
@@ -101,8 +101,8 @@ def squared_dots(a: Array, weights: Array) -> Array:
             total = total + (scaled.T @ scaled) ** 2
         return total
 
-    at_once = not is_numpy_array(a)
     groups = [roots[i::_GROUPS] for i in range(min(_GROUPS, len(roots)))]
+    at_once = not is_numpy_array(a) or a.shape[1] < _MANY
     total = part(roots) if at_once else sum(in_threads(part, groups))
     return xp.astype(total, xp.float64) * largest**2
 

@@ -256,10 +256,6 @@ def seeded() -> Callable[[int], Any]:
     return block
 
 
-def _is_text(artist: Any) -> bool:
-    return hasattr(artist, "get_text")
-
-
 @pytest.fixture
 def drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports' pictures are drawn for one window, not rendered: that takes seconds. See test_reports.py.
@@ -268,7 +264,9 @@ def drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """
 
     def figure(picture: Any) -> str:
-        words = [text.get_text() for text in picture.figure().findobj(match=_is_text)]
+        from matplotlib.text import Text
+
+        words = [text.get_text() for text in picture.figure().findobj(Text)]
         return f"<figure>{escape(picture.caption)} {escape(' '.join(words))}</figure>"
 
     monkeypatch.setattr("cloakgp.workflow.report._figure", figure)

@@ -9,12 +9,13 @@ the same to the last bit with two threads, with twenty, or on a cluster.
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -154,12 +155,10 @@ def one_blas_thread() -> Iterator[None]:
 
     The limit holds for a whole process, so the first who asks for it sets it and the last one lifts it.
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
-
     global _inside, _limits
     with _lock:
         if not _inside:
-            _limits = threadpool_limits(1, user_api="blas")
+            _limits = _blas(len(sys.modules)).limit(limits=1)
         _inside += 1
     try:
         yield
@@ -168,3 +167,14 @@ def one_blas_thread() -> Iterator[None]:
             _inside -= 1
             if not _inside and _limits is not None:
                 _limits.restore_original_limits()
+
+
+@lru_cache(maxsize=1)
+def _blas(modules: int) -> Any:
+    """The BLAS libraries of this process, looked for again once a module was imported, which may load one.
+
+    Looking takes milliseconds, longer than many a product.
+    """
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
+
+    return ThreadpoolController().select(user_api="blas")

@@ -9,13 +9,12 @@ the same to the last bit with two threads, with twenty, or on a cluster.
 from __future__ import annotations
 
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from contextvars import copy_context
-from functools import cache, lru_cache
+from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -23,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.progress import Progress
+from cloakgp.rows.blas import blas
 from cloakgp.rows.parquet import joined
 
 CHUNK = 2**16
@@ -158,7 +158,7 @@ def one_blas_thread() -> Iterator[None]:
     global _inside, _limits
     with _lock:
         if not _inside:
-            _limits = _blas(len(sys.modules)).limit(limits=1)
+            _limits = blas().limit(limits=1)
         _inside += 1
     try:
         yield
@@ -167,14 +167,3 @@ def one_blas_thread() -> Iterator[None]:
             _inside -= 1
             if not _inside and _limits is not None:
                 _limits.restore_original_limits()
-
-
-@lru_cache(maxsize=1)
-def _blas(modules: int) -> Any:
-    """The BLAS libraries of this process, looked for again once a module was imported, which may load one.
-
-    Looking takes milliseconds, longer than many a product.
-    """
-    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]  # comes with scikit-learn
-
-    return ThreadpoolController().select(user_api="blas")

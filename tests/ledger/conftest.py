@@ -104,7 +104,7 @@ class Server:
 
 
 def _kept_password(password: str) -> str:
-    """As the server keeps it (RFC 5803), stretched once: it is checked for each of thousands of connections."""
+    """As the server keeps it (RFC 5803), stretched once: there are thousands of connections."""
     salt, rounds = secrets.token_bytes(16), 1
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, rounds)
     client, server = (hmac.digest(salted, word, "sha256") for word in (b"Client Key", b"Server Key"))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from app_helpers import World, make_plan, make_world, release
+from forked import Forking
 
 if TYPE_CHECKING:  # the other tests do without playwright
     from browser_helpers import Site, Watched
@@ -28,6 +29,13 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, str, str]
     answer = release(client, plan)
     assert answer.status_code == 200, answer.text
     return made, plan, answer.json()["release"]["id"]
+
+
+@pytest.fixture(scope="session")
+def forking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forking]:
+    program = Forking(tmp_path_factory.mktemp("servers"))
+    yield program
+    program.close()
 
 
 # One for each module: while it is open, the thread that runs the tests has an event loop.

@@ -19,6 +19,8 @@ import cloakgp
 from cloakgp.designs import DESIGNS
 from cloakgp.files import container
 from cloakgp.kernels import EQ, as_kernel
+from cloakgp.model import hyperprior
+from cloakgp.posterior import mixture, resampling
 from cloakgp.private import noise, room
 from cloakgp.testing import InsecureWarning, insecure_generator, insecure_seed
 
@@ -258,6 +260,18 @@ def seeded() -> Callable[[int], Any]:
             yield
 
     return block
+
+
+@pytest.fixture(scope="module")
+def few_models() -> Iterator[None]:
+    """Models are learned among few: a fraction of the work, where nobody asks how well it was learned."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hyperprior, "_GRID", (3, 2, 3))
+        patch.setattr(hyperprior, "_SOBOL", 2**5)
+        patch.setattr(resampling, "_DRAWN", 2**4)
+        patch.setattr(mixture, "_MOST", 24)
+        patch.setattr(mixture, "_KEPT", 12)
+        yield
 
 
 @pytest.fixture

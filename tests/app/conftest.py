@@ -15,6 +15,13 @@ if TYPE_CHECKING:  # the other tests do without playwright
     from playwright.sync_api import Browser
 
 
+@pytest.fixture(scope="module", autouse=True)
+def learned_among_few(request: pytest.FixtureRequest) -> None:
+    """But for a newcomer, and for servers in processes of their own."""
+    if request.module.__name__ not in ("test_browser", "test_api_crash"):
+        request.getfixturevalue("few_models")
+
+
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return make_world(tmp_path / "data")

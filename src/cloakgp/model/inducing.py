@@ -35,7 +35,6 @@ MOST_INDUCING = 10_000
 _CUT = 1e-10
 """Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
-_ADDED = 2**12  # rows whose products are added up in one go
 _KEPT = 2**24  # numbers of features that are kept
 _SEED = 0  # public: the same X gives the same inducing inputs
 
@@ -203,33 +202,20 @@ def _information(
 
 
 class Gram:
-    """The sum of phi phi' over many rows; a few steps of them at once, since small products are slower.
-
-    Of features phi (n, r), or, with a `root`, of kernel values from which it makes them.
-    """
+    """The sum of phi phi' over many rows: of features phi, or, with a `root`, of kernel values."""
 
     def __init__(self, r: int, root: Root | None = None) -> None:
-        self._total, self._waiting, self._n, self._root = np.zeros((r, r)), np.empty((_ADDED, r)), 0, root
+        self._total, self._root = np.zeros((r, r)), root
 
-    def add(self, rows: FloatArray, weights: float | FloatArray) -> None:
-        """Rows (n, r), each times its weight."""
-        n = len(rows)
-        if self._n + n > len(self._waiting):
-            self._flush()
-        if n > len(self._waiting):
-            self._waiting = np.empty_like(rows)
-        np.multiply(rows, np.reshape(weights, (-1, 1)), out=self._waiting[self._n : self._n + n])
-        self._n += n
-
-    def _flush(self) -> None:
-        some = self._waiting[: self._n]
+    def add(self, rows: FloatArray, weights: float | FloatArray) -> FloatArray:
+        """Rows (n, r), each times its weight; what was added up of them."""
+        rows = rows * np.reshape(weights, (-1, 1))
         if self._root is not None:
-            self._root.begin(some)
-        self._total += some.T @ some
-        self._n = 0
+            self._root.begin(rows)
+        self._total += rows.T @ rows
+        return rows
 
     def sum(self) -> FloatArray:
-        self._flush()
         return self._total if self._root is None else self._root.end(self._total)
 
 

@@ -17,7 +17,7 @@ from cloakgp import designs
 from cloakgp.checks import FloatArray
 from cloakgp.designs.features import Space, posterior_recipe
 from cloakgp.designs.solution import Solution
-from cloakgp.model.arrays import times_wide
+from cloakgp.model.arrays import squared_lengths, times_wide
 from cloakgp.model.inducing import Features, SparseGP, unexplained
 from cloakgp.model.smoothers import Rows, Smoother, diagonal
 from cloakgp.rows.chunks import in_threads, steps
@@ -71,6 +71,8 @@ class Rough(NamedTuple):
     solution: Solution
     measured: FloatArray
     """(q, r) what it measures of phi / D."""
+    squares: FloatArray
+    """The squared lengths of the rows' columns."""
 
 
 def rough_design(planner: Planner, features: Features, rows: Inputs) -> Rough:
@@ -78,10 +80,13 @@ def rough_design(planner: Planner, features: Features, rows: Inputs) -> Rough:
     gp, times = planner.gp, len(planner.X) / len(rows)
     own, gram = _columns(planner, features, rows)
     model = SparseGP(features, gp.approximation, gram * times, planner.X_star)
-    pilot = Pilot(model, np.hstack([_common(planner, model.information, rows), own]), "")
+    # Something in every direction: a row that is like none of these has a long column then, not none.
+    common = _common(planner, model.information + np.eye(len(gram)), rows)
+    pilot = Pilot(model, np.hstack([common, own]), "")
     solution = designs.solve("mse", cast("Smoother", pilot), planner.weights, _ROUGH)
     assert solution.reduce is not None
-    return Rough(pilot, solution, solution.reduce @ model.T)
+    measured = solution.reduce @ model.T
+    return Rough(pilot, solution, measured, squared_lengths(measured, own))
 
 
 def first_pilot(

@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # the other tests do without playwright
 
 @pytest.fixture(scope="module", autouse=True)
 def learned_among_few(request: pytest.FixtureRequest) -> None:
-    """But for a newcomer, and for servers in processes of their own."""
-    if request.module.__name__ not in ("test_browser", "test_api_crash"):
+    """But for a newcomer, for servers in processes of their own, and where a rough figure is to be near."""
+    if request.module.__name__ not in ("test_browser", "test_api_crash", "test_api_work"):
         request.getfixturevalue("few_models")
 
 
@@ -55,7 +55,7 @@ def browser() -> Iterator[Browser]:
     if found is None:
         pytest.skip("!!! NO CHROMIUM: the pages are NOT TESTED !!! Install chromium, and run this again.")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer", "--disable-features=Translate,OptimizationHints,MediaRouter", "--disable-component-update", "--disable-background-networking", "--renderer-process-limit=1"])
         yield chromium
         chromium.close()
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from cloakgp.designs import DESIGNS, multipliers, solve
+from cloakgp.designs import DESIGNS, largest, multipliers, newton, solve
 from cloakgp.designs.solution import Solution
 from cloakgp.model import smoothers
 
@@ -230,7 +230,9 @@ def test_bounds_hold_also_when_the_search_is_cut_short(design, dense, monkeypatc
     C = gaussian(4, 200)
     best = solution_of(design, dense, C, gap=1e-6)
     monkeypatch.setattr(multipliers, "_ROUNDS", 1)
-    monkeypatch.setattr(multipliers, "_EVALUATIONS", 2)
+    monkeypatch.setattr(newton, "_LOOKS", 2)
+    monkeypatch.setattr(newton, "_STEPS", 1)
+    monkeypatch.setattr(largest, "_EVALUATIONS", 2)
     s = solution_of(design, dense, C, gap=1e-6)
     assert s.status == "stopped before the gap was reached"
     assert s.lower_bound <= best.objective

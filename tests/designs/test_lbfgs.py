@@ -25,10 +25,6 @@ def never():
     return False
 
 
-def keep_all():
-    return None
-
-
 def rosenbrock(x):
     a, b = x
     value = (1 - a) ** 2 + 100 * (b - a**2) ** 2
@@ -38,20 +34,20 @@ def rosenbrock(x):
 def test_a_badly_scaled_quadratic():
     scales = np.logspace(0, 4, 12)
     f = Recorded(lambda x: (0.5 * float(scales @ x**2), scales * x))
-    minimise(f, np.ones(12), first_step=1e-4, done=never, shrink=keep_all, evaluations=300)
+    minimise(f, np.ones(12), first_step=1e-4, done=never, evaluations=300)
     assert min(f.values) < 1e-12
 
 
 def test_rosenbrock():
     f = Recorded(rosenbrock)
-    minimise(f, np.array([-1.2, 1.0]), first_step=1e-3, done=never, shrink=keep_all, evaluations=300)
+    minimise(f, np.array([-1.2, 1.0]), first_step=1e-3, done=never, evaluations=300)
     np.testing.assert_allclose(f.points[int(np.argmin(f.values))], [1.0, 1.0], atol=1e-5)
 
 
 def test_it_stops_when_done():
     f = Recorded(rosenbrock)
     done = lambda: min(f.values) < 1.0  # noqa: E731
-    minimise(f, np.array([-1.2, 1.0]), first_step=1e-3, done=done, shrink=keep_all, evaluations=300)
+    minimise(f, np.array([-1.2, 1.0]), first_step=1e-3, done=done, evaluations=300)
     assert f.values[-1] < 1.0
     assert all(value >= 1.0 for value in f.values[:-1])
 
@@ -59,41 +55,18 @@ def test_it_stops_when_done():
 @pytest.mark.parametrize("budget", [1, 2, 7, 40])
 def test_it_stays_within_its_evaluations(budget):
     f = Recorded(rosenbrock)
-    minimise(f, np.array([-1.2, 1.0]), first_step=1e-3, done=never, shrink=keep_all, evaluations=budget)
+    minimise(f, np.array([-1.2, 1.0]), first_step=1e-3, done=never, evaluations=budget)
     assert len(f.values) == budget
 
 
 def test_it_returns_at_a_minimum_and_on_nan():
     for function in (lambda x: (0.0, np.zeros(2)), lambda x: (np.nan, np.full(2, np.nan))):
         f = Recorded(function)
-        minimise(f, np.ones(2), first_step=1.0, done=never, shrink=keep_all, evaluations=100)
+        minimise(f, np.ones(2), first_step=1.0, done=never, evaluations=100)
         assert len(f.values) == 1
 
 
 def test_it_gives_up_where_no_step_helps():
     f = Recorded(lambda x: (0.0, np.ones(2)))  # a gradient that lies
-    minimise(f, np.ones(2), first_step=1.0, done=never, shrink=keep_all, evaluations=1000)
+    minimise(f, np.ones(2), first_step=1.0, done=never, evaluations=1000)
     assert len(f.values) < 50
-
-
-def test_variables_can_be_dropped_on_the_way():
-    targets = np.arange(6.0)
-    scales = np.logspace(0, 2, 6)
-    state = {"kept": np.arange(6), "steps": 0}
-
-    def function(x):
-        away = x - targets[state["kept"]]
-        state["x"] = x
-        weights = scales[state["kept"]]
-        return 0.5 * float(weights @ away**2), weights * away
-
-    def shrink():
-        state["steps"] += 1
-        if state["steps"] != 3:
-            return None
-        keep = np.array([True, False, True, True, False, True])
-        state["kept"] = state["kept"][keep]
-        return keep
-
-    minimise(function, np.zeros(6), first_step=0.01, done=never, shrink=shrink, evaluations=100)
-    np.testing.assert_allclose(state["x"], [0.0, 2.0, 3.0, 5.0], atol=1e-5)

@@ -470,6 +470,13 @@ def test_a_pilot_stays_small_where_rows_at_even_distances_are_unlike_the_others(
     assert planner.survey.pilot.n_rows <= 4096 + 2 * 64 + len(places)
 
 
+def test_many_rows_that_are_all_in_the_pilot_need_no_reserve(monkeypatch, plan_in_passes):
+    monkeypatch.setattr(out_of_core, "_MANY", 3000)
+    data, places, points = crowd_and_outlier()
+    plan = plan_in_passes(GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places), data, points)
+    assert plan.certificate.gap <= 0.01
+
+
 def test_a_part_of_many_rows_is_looked_at_first_and_all_of_them_last(monkeypatch, plan_in_passes):
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
     monkeypatch.setattr(out_of_core, "_WHOLE", 1)

@@ -15,7 +15,7 @@ from sklearn.gaussian_process import kernels as sk
 
 import cloakgp
 from cloakgp import GP
-from cloakgp.designs import multipliers
+from cloakgp.designs import multipliers, newton
 from cloakgp.kernels import EQ, Constant, Gibbs, Linear, Matern12, Matern32
 from cloakgp.model import smoothers
 
@@ -221,7 +221,7 @@ def test_blocks_and_working_sets_change_nothing_but_the_path(design, make_plan, 
 
 def test_a_search_that_is_cut_short_still_plans_and_says_so(make_plan, setting, monkeypatch, tmp_path):
     monkeypatch.setattr(multipliers, "_ROUNDS", 1)
-    monkeypatch.setattr(multipliers, "_EVALUATIONS", 1)
+    monkeypatch.setattr(newton, "_LOOKS", 1)
     plan = make_plan(gap=1e-9)
     assert plan.certificate.status == "stopped before the gap was reached"
     assert plan.certificate.gap > 1e-9

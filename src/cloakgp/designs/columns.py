@@ -7,14 +7,13 @@ works on the r x N matrix of coordinates, a block of rows of X at a time.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from array_api_compat import array_namespace, device
 
 from cloakgp.checks import FloatArray
 from cloakgp.errors import Argument, Message
-from cloakgp.model.arrays import Array, like, on_host, r_factor, squared_lengths, times_wide
+from cloakgp.model.arrays import Array, like, on_host, r_factor, squared_lengths, times_wide, wide_dots
 from cloakgp.model.smoothers import Rows, Smoother, blocks
 
 RANK_CUT = 1e-6
@@ -23,8 +22,7 @@ RANK_CUT = 1e-6
 What that does to the predictions is part of the certificate's `bias`.
 """
 
-_NO_DOUBT = 10 * RANK_CUT  # if no singular value is below, C C' has them well enough, in half the time
-_KEPT = 2**24  # coordinates of all rows together
+_KEPT = 2**24  # coordinates of all rows together; or entries of their columns, for a while
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +32,8 @@ class Columns:
     smoother: Smoother
     down: Array  # (r, P)
     up: Array  # (P, r)
+    kept: Array | None = None
+    """(r, N) all coordinates, where they are few enough to keep: a search asks again and again."""
 
     @property
     def n_rows(self) -> int:
@@ -43,41 +43,40 @@ class Columns:
     def rank(self) -> int:
         return len(self.down)
 
-    @cached_property
-    def _kept(self) -> Array | None:
-        """(r, N) all coordinates, where they are few enough to keep: a search asks again and again."""
-        if self.n_rows * self.rank > _KEPT:
-            return None
-        shape, down = (self.rank, self.n_rows), self.down
-        kept = array_namespace(down).empty(shape, dtype=down.dtype, device=device(down))
-        for block in blocks(self.n_rows):
-            kept[:, block] = times_wide(down, self.smoother.columns(block))
-        return kept
-
     def take(self, rows: Rows) -> Array:
         """Coordinates (r, len(rows)) of the given rows of X."""
-        if self._kept is None:
+        if self.kept is None:
             return self.down @ self.smoother.columns(rows)
-        return array_namespace(self._kept).take(self._kept, like(self._kept, rows), axis=1)
+        return array_namespace(self.kept).take(self.kept, like(self.kept, rows), axis=1)
 
     def squared_norms(self, transform: Array) -> FloatArray:
         """Squared norm of transform @ column for every row of X, on the host."""
-        joint = transform if self._kept is not None else transform @ self.down
+        joint = transform if self.kept is not None else transform @ self.down
         norms = []
         for block in blocks(self.n_rows):
-            part = self.smoother.columns(block) if self._kept is None else self._kept[:, block]
+            part = self.smoother.columns(block) if self.kept is None else self.kept[:, block]
             norms.append(squared_lengths(joint, part))
         return on_host(array_namespace(joint).concat(norms))
 
 
 def reduced(smoother: Smoother, weights: FloatArray, whiten: bool = False) -> Columns:
-    """Thin SVD of C, streamed: from C C', or by QR of each block stacked on the last R, then SVD of R.
+    """Thin SVD of C, by way of C C', a block at a time.
+
+    That loses singular values below 1e-8 times the largest, and those are cut anyway.
 
     The coordinates are orthonormal for the weighted predictions, sqrt(W) c; which directions are kept
     does not depend on the weights. With `whiten` the coordinates are divided by the singular values
     instead, for objectives that do not depend on the coordinates used.
     """
-    kind, left, singular = _left_vectors(smoother)
+    known: dict[int, Array] | None = {} if smoother.n_rows * smoother.n_outputs <= _KEPT else None
+    gram = 0
+    for block in blocks(smoother.n_rows):
+        part = smoother.columns(block)
+        gram = gram + wide_dots(part, part)
+        if known is not None:
+            known[block.start] = part
+    values, vectors = np.linalg.eigh(on_host(gram))
+    left, singular = vectors[:, ::-1], np.sqrt(np.maximum(values[::-1], 0.0))
     if singular[0] < 1e-100:
         raise ValueError(
             Message(
@@ -94,18 +93,12 @@ def reduced(smoother: Smoother, weights: FloatArray, whiten: bool = False) -> Co
     else:
         R = r_factor(np.sqrt(weights)[:, None] * basis)
         down, up = R @ basis.T, np.linalg.solve(R.T, basis.T).T
-    return Columns(smoother, like(kind, down), like(kind, up))
-
-
-def _left_vectors(smoother: Smoother) -> tuple[Array, FloatArray, FloatArray]:
-    """Left singular vectors of C and their values, on the host; and an array of the smoother's kind."""
-    gram = sum(part @ part.T for part in map(smoother.columns, blocks(smoother.n_rows)))
-    values, vectors = np.linalg.eigh(on_host(gram))
-    if values[0] > _NO_DOUBT**2 * values[-1] > 0:
-        return gram, vectors[:, ::-1], np.sqrt(values[::-1])
-    upper = None
+    down, up = like(gram, down), like(gram, up)
+    if smoother.n_rows * len(down) > _KEPT:
+        return Columns(smoother, down, up)
+    shape = len(down), smoother.n_rows
+    kept = array_namespace(down).empty(shape, dtype=down.dtype, device=device(down))
     for block in blocks(smoother.n_rows):
-        part = smoother.columns(block).T
-        upper = r_factor(part if upper is None else array_namespace(part).concat([upper, part]))
-    left, singular, _ = np.linalg.svd(on_host(upper).T, full_matrices=False)  # small: on the host
-    return upper, left, singular
+        part = smoother.columns(block) if known is None else known.pop(block.start)
+        kept[:, block] = times_wide(down, part)
+    return Columns(smoother, down, up, kept)

@@ -191,7 +191,6 @@ class _Climb:
             self.start.ravel(),
             first_step=0.25 / self.start.shape[1],
             done=self._done,
-            shrink=lambda: None,
             evaluations=_EVALUATIONS,
             memory=_MEMORY,
         )

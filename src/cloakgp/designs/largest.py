@@ -7,7 +7,7 @@ W(w) = sum w_j u_j u_j' (u_j: test point j in coordinates), the bound is
     F(v, w)^2 / (sum v sum w),     F = tr (W^(1/2) Q W^(1/2))^(1/2),
 
 the fidelity of Q and W, which is concave in both together (lemma 3). So rows and test points are
-searched at once, by the same L-BFGS. The noise shape is the M with M W M = Q.
+searched at once, by L-BFGS on the roots of both. The noise shape is the M with M W M = Q.
 """
 
 from __future__ import annotations
@@ -15,11 +15,15 @@ from __future__ import annotations
 import numpy as np
 from array_api_compat import array_namespace
 
-from cloakgp.designs.multipliers import Climb, Point, Shape
+from cloakgp.checks import FloatArray
+from cloakgp.designs.lbfgs import minimise
+from cloakgp.designs.shapes import Climb, Point, Shape
 from cloakgp.model.arrays import Array, like, r_factor, squared_lengths, weighted_gram
-from cloakgp.model.smoothers import Rows
 
 _FLOOR = 1e-6  # least weight of a test point, relative to the mean: keeps W invertible
+_NEW = 0.03  # first multiplier of a row, relative to the mean; and the least of others is
+_LEAST = 1e-3
+_EVALUATIONS = 300
 _SHARES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)  # of the mean weight, tried for points that do not bind
 
 
@@ -49,9 +53,6 @@ class WorstPoint:
         variances = xp.einsum("ij,ij->i", spread, spread)
         return Shape(float(variances.max()), (vectors / quarter).T @ G, inverse), variances
 
-    def cannot_matter(self, part: Array, point: Point, upper: float) -> Array:
-        return np.zeros(part.shape[1], dtype=bool)
-
 
 class JointClimb(Climb):
     """The climb over rows' multipliers and test points' weights together."""
@@ -62,10 +63,12 @@ class JointClimb(Climb):
         super().__init__(part, criterion, gap / 2)  # the rest is for being kinder
         self.allowed_gap = gap
 
-    def start(self, v: Array) -> Array:
-        xp, weights = array_namespace(v), self.criterion.weights
+    def start(self, v: FloatArray) -> Array:
+        """Roots to start from: none is zero, or it would stay so."""
+        v = np.where(v > 0, np.maximum(v, _LEAST * v.mean()), _NEW * v.mean())
+        xp, weights = array_namespace(self.part), self.criterion.weights
         # Both parts sum to the number of rows, so that one step suits both.
-        return xp.sqrt(xp.concat([v * len(v) / v.sum(), weights * len(v) / weights.sum()]))
+        return xp.sqrt(xp.concat([like(self.part, v * len(v) / v.sum()), weights * len(v) / weights.sum()]))
 
     def negative(self, theta: Array) -> tuple[float, Array]:
         n = self.part.shape[1]
@@ -74,16 +77,24 @@ class JointClimb(Climb):
         g = squared_lengths(shape.transform, self.part)
         fidelity = float(v @ g)
         lower = fidelity**2 / float(v.sum() * weights.sum())
-        if self.note(Point(v, shape, g), lower):
+        self.evaluations += 1
+        self.lower = max(self.lower, lower)
+        if self.note(Point(v, shape, g)):
             self.best_weights = weights
         slopes = [g / fidelity - 1 / v.sum(), variances / fidelity - 1 / weights.sum()]
         slope = array_namespace(g).concat(slopes)
         return -float(np.log(lower)) * n, -2 * theta * slope * n
 
-    def run(self, v: Array) -> tuple[Point, Rows]:
-        point, kept = super().run(v)
+    def run(self, v: FloatArray) -> Point:
+        minimise(
+            self.negative,
+            self.start(v),
+            first_step=0.5,  # to first order, the multiplicative step v <- v g^2
+            done=lambda: self.gap_to(self.upper) <= self.gap,
+            evaluations=_EVALUATIONS,
+        )
         self.criterion.weights = self.best_weights
-        return self._kinder(point), kept
+        return self._kinder(self.best)
 
     def _kinder(self, point: Point) -> Point:
         """The same multipliers with more weight on test points that do not bind, where the gap allows.

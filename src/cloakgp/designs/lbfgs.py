@@ -1,7 +1,7 @@
 """L-BFGS (Nocedal & Wright 2006, algorithm 7.4) with backtracking, on numpy or torch.
 
 SciPy's would do, but its BLAS is another library than numpy's, so that two sets of threads
-fight for the same cores; and here variables can be dropped on the way.
+fight for the same cores.
 """
 
 from __future__ import annotations
@@ -23,14 +23,12 @@ def minimise(
     *,
     first_step: float,
     done: Callable[[], bool],
-    shrink: Callable[[], Array | None],
     evaluations: int,
     memory: int = _MEMORY,
 ) -> None:
     """Walk downhill from `x` until `done()`, no progress, or so many evaluations.
 
-    `function` returns value and gradient, and remembers what its caller needs. After each step
-    `shrink()` may return which variables to keep (an index); `function` then takes only those.
+    `function` returns value and gradient, and remembers what its caller needs.
     """
     value, gradient = function(x)
     pairs: Pairs = deque(maxlen=memory)
@@ -54,12 +52,6 @@ def minimise(
         if moved @ bent > 1e-12 * first_step * float(bent @ bent):
             pairs.append((moved, bent))
         x, value, gradient = ahead, new_value, new_gradient
-        keep = shrink()
-        if keep is not None:
-            x = x[keep]
-            pairs = deque(((m[keep], b[keep]) for m, b in pairs if m[keep] @ b[keep] > 0), maxlen=memory)
-            value, gradient = function(x)
-            evaluations -= 1
 
 
 def _apply_inverse_hessian(gradient: Array, pairs: Pairs, first_step: float) -> Array:

@@ -260,7 +260,6 @@ class _Search:
             (self.best.B / self.scale).ravel(),
             first_step=first_step,
             done=self._done,
-            shrink=lambda: None,
             evaluations=_EVALUATIONS - self.evaluations,
         )
         self._done(last=True)

@@ -10,10 +10,11 @@ from array_api_compat import array_namespace
 from cloakgp.checks import FloatArray
 from cloakgp.designs.columns import Columns, reduced
 from cloakgp.designs.largest import JointClimb, WorstPoint
-from cloakgp.designs.multipliers import Found, Point, Shape, search
+from cloakgp.designs.multipliers import Found, search
 from cloakgp.designs.posterior import Aim, posterior
+from cloakgp.designs.shapes import Shape
 from cloakgp.designs.solution import Solution
-from cloakgp.model.arrays import Array, like, on_host, squared_lengths
+from cloakgp.model.arrays import Array, column_dots, like, on_host
 from cloakgp.model.smoothers import Smoother
 
 ROUGH = 0.05
@@ -100,22 +101,22 @@ def _multipliers(last: Solution | None) -> FloatArray | None:
 class _Trace:
     """M = Q^(1/2), size tr M."""
 
+    degree = 0.5
+
     def shape(self, Q: Array) -> Shape:
         eigenvalues, vectors = _spectrum(Q)
         quarter = eigenvalues**0.25
         return Shape(float((quarter**2).sum()), (vectors / quarter).T, vectors * quarter)
 
-    def cannot_matter(self, part: Array, point: Point, upper: float) -> Array:
-        """Lemma 4: (1 - g)^2 > (upper - lower) c' Q^-1 c, g < 1, with v scaled to sum to tr M."""
-        scale = float(point.v.sum()) / point.shape.size
-        g = point.g * scale
-        inverse = point.shape.transform.T @ point.shape.transform  # M^-1, and M^2 = Q
-        leverage = squared_lengths(inverse, part) * scale**2
-        return (g < 1) & ((1 - g) ** 2 > (upper - point.lower) * leverage)
+    def curvature(self, shape: Shape) -> Array:
+        """Lemma 4: 1 / (s_k + s_l) for the eigenvalues s of M, as a sum of exp(-t s_k) exp(-t s_l)."""
+        return _over_sums(column_dots(shape.inverse, shape.inverse))
 
 
 class _Volume:
     """M = Q, size |M|^(1/r)."""
+
+    degree = 1.0
 
     def shape(self, Q: Array) -> Shape:
         eigenvalues, vectors = _spectrum(Q)
@@ -124,13 +125,19 @@ class _Volume:
         size = float(np.exp(2 * float(xp.log(half).mean())))
         return Shape(size, (vectors / half).T, vectors * half)
 
-    def cannot_matter(self, part: Array, point: Point, upper: float) -> Array:
-        """Lemma 5 (Harman & Pronzato 2007)."""
-        r = len(part)
-        g = point.g * float(point.v.sum())  # with v scaled to sum to 1, its weighted mean is r
-        excess = max(float(g.max()) - r, 0.0)
-        bar = r * (1 + excess / 2 - np.sqrt(excess * (4 + excess - 4 / r)) / 2)
-        return g < bar * (1 - 1e-9)
+    def curvature(self, shape: Shape) -> Array:
+        return like(shape.inverse, np.ones((1, len(shape.inverse))))
+
+
+_STEP = 2.5
+
+
+def _over_sums(s: Array) -> Array:
+    """(q, r)"""
+    xp = array_namespace(s)
+    low, high = -np.log(2 * float(s.max())) - 1.5 * _STEP, -np.log(2 * float(s.min())) + 0.75 * _STEP
+    t = like(s, np.exp(np.arange(low, high + _STEP, _STEP)))[:, None]
+    return xp.sqrt(_STEP * t) * xp.exp(-t * s)
 
 
 def _spectrum(Q: Array) -> tuple[Array, Array]:

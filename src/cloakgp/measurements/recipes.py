@@ -92,7 +92,9 @@ class Recipe:
     def _rounding(self) -> Rounding:
         W = self.features.W[:, self._used] if self.approximation == "fitc" else None
         enough = small_error(len(self.factors), self.matrix_bits)
-        return Rounding(self._factor.A, W, len(self.features.Z), enough)
+        known = getattr(self.features.kernel, "range", None)
+        highest = math.inf if known is None else max(known[1], -known[0])
+        return Rounding(self._factor.A, W, len(self.features.Z), enough, highest)
 
     @property
     def reduced(self) -> FloatArray:

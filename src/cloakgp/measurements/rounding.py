@@ -23,8 +23,16 @@ class Rounding:
     that is more than `enough`, an error that costs next to nothing.
     """
 
-    def __init__(self, scaled: FloatArray, W: FloatArray | None, terms: int, enough: float = 0.5) -> None:
+    def __init__(
+        self,
+        scaled: FloatArray,
+        W: FloatArray | None,
+        terms: int,
+        enough: float = 0.5,
+        highest: float = math.inf,
+    ) -> None:
         self._enough = enough
+        self._longest = highest * math.sqrt(scaled.shape[1])  # |k| where no kernel value is above the highest
         self._unit = (terms + _KERNEL_ERROR) * 2.0**-52
         self._W = None if W is None else np.abs(W)
         self._W_norm = 0.0 if W is None else float(np.linalg.norm(W))
@@ -34,8 +42,12 @@ class Rounding:
 
     def largest(self, K: FloatArray, phi: FloatArray, D: Any, known: float = 0.0) -> float:
         """At least the error of any entry, however a machine adds, and at least what is known of others."""
-        length = np.sqrt(np.einsum("ij,ij->i", K, K))
         scale = self._unit / D
+        if self._W is None:
+            coarsest = float(np.max(scale) * self._longest * self._sizes[0])
+            if coarsest < self._enough:
+                return max(coarsest, known)
+        length = np.sqrt(np.einsum("ij,ij->i", K, K))
         if self._W is not None:
             squared = np.einsum("ij,ij->j", phi, phi)
             scale = scale * (1 + (squared + 2 * np.sqrt(squared) * self._W_norm * length) / D)

@@ -85,6 +85,28 @@ def squared_lengths(a: Array, wide: Array) -> Array:
     return lengths(slice(None)) if _at_once(wide) else np.concatenate(in_threads(lengths, _pieces(wide)))
 
 
+_MANY, _GROUPS = 200, 4
+
+
+def squared_dots(a: Array, weights: Array) -> Array:
+    """Sum over rows d of `weights` of the squares of a' diag(d) a, to seven digits; in threads likewise."""
+    xp = array_namespace(a)
+    largest = float(weights.max())  # so that squares stay within what single precision has
+    single, roots = (xp.astype(x, xp.float32) for x in (a, xp.sqrt(weights / largest)))
+
+    def part(some: Array) -> Array:
+        total = 0
+        for root in some:
+            scaled = single * root[:, None]
+            total = total + (scaled.T @ scaled) ** 2
+        return total
+
+    groups = [roots[i::_GROUPS] for i in range(min(_GROUPS, len(roots)))]
+    at_once = not is_numpy_array(a) or a.shape[1] < _MANY
+    total = part(roots) if at_once else sum(in_threads(part, groups))
+    return xp.astype(total, xp.float64) * largest**2
+
+
 def _at_once(wide: Array) -> bool:
     return not is_numpy_array(wide) or wide.shape[1] <= _COLUMNS
 

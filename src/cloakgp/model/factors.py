@@ -33,7 +33,7 @@ class Factor:
 
     def times(self, K: FloatArray) -> FloatArray:
         """(q, n) A K'."""
-        product = np.empty((len(self.A), len(K)), self.A.dtype)
+        product = np.empty((len(self.A), len(K)))
         for rows, across, block in self._blocks:
             np.matmul(block, K[:, across].T, out=product[rows])
         return product
@@ -56,10 +56,12 @@ class Root:
                 below = solve_triangular(A[own, own], A[own, :start], lower=True, check_finite=False)
                 self._below.append((own, slice(0, start), np.ascontiguousarray(below.T)))
 
-    def begin(self, K: FloatArray) -> None:
-        """Put B k in the place of each row k of K (n, r)."""
-        for own, before, below in reversed(self._below):
-            K[:, own] += K[:, before] @ below
+    def begin(self, K: FloatArray) -> FloatArray:
+        """B k of each row k of K (n, r)."""
+        begun = K.copy() if self._below else K
+        for own, before, below in self._below:
+            begun[:, own] += K[:, before] @ below
+        return begun
 
     def end(self, total: FloatArray) -> FloatArray:
         """The sum of A k (A k)', from that of B k (B k)'."""

@@ -23,7 +23,7 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.factored import Factored
-from cloakgp.model.factors import Factor, Root
+from cloakgp.model.factors import Factor
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
 from cloakgp.rows.chunks import spread_evenly, steps
 from cloakgp.rows.merging import Chunk, Inputs, group
@@ -198,25 +198,20 @@ def _information(
         phi = features.at(step.X)
         D = unexplained(features, approximation, step.X, phi, step.noise)
         total.add(phi.T, np.sqrt(step.group_counts / D))
-    return total.sum()
+    return total.total
 
 
 class Gram:
-    """The sum of phi phi' over many rows: of features phi, or, with a `root`, of kernel values."""
+    """The sum of phi phi' over many rows phi, each times its weight."""
 
-    def __init__(self, r: int, root: Root | None = None) -> None:
-        self._total, self._root = np.zeros((r, r)), root
+    def __init__(self, r: int) -> None:
+        self.total = np.zeros((r, r))
 
-    def add(self, rows: FloatArray, weights: float | FloatArray) -> FloatArray:
-        """Rows (n, r), each times its weight; what was added up of them."""
-        rows = rows * np.reshape(weights, (-1, 1))
-        if self._root is not None:
-            self._root.begin(rows)
-        self._total += rows.T @ rows
-        return rows
-
-    def sum(self) -> FloatArray:
-        return self._total if self._root is None else self._root.end(self._total)
+    def add(self, rows: FloatArray, weights: float | FloatArray) -> None:
+        """Rows (n, r)."""
+        if np.ndim(weights):
+            rows, weights = rows * np.reshape(weights, (-1, 1)), 1.0
+        self.total += (rows.T @ rows) * weights**2
 
 
 class SparseRows:

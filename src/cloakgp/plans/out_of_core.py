@@ -1,23 +1,22 @@
 """A plan for more rows than fit into memory: three passes over X, and nothing needs to be held of its length.
 
 The first pass sums what the rows tell the model. The noise is then designed for a pilot: rows spread
-evenly over X, and those that stand most alone. The second pass makes every row's integer column and
-finds the longest, exactly: that is the sensitivity, whatever the pilot missed. Where the pilot missed too
-much, the rows with the longest columns join it, and design and pass are repeated. (A pilot alone would
-understate the sensitivity: a lone row that it lacks may have a column many times longer than any in it.)
+evenly over X, and others whose columns would be long in a rough design. The second pass makes every row's
+integer column and finds the longest, exactly: that is the sensitivity, whatever the pilot missed. Where it
+missed too much, the rows with the longest columns join it, and design and pass are repeated. (A pilot alone
+would understate the sensitivity: a lone row that it lacks may have a column many times longer than any in
+it.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cloakgp import calibration as calibrate
 from cloakgp.calibration import SIGMA_FLOOR
@@ -40,11 +39,12 @@ from cloakgp.measurements.recipes import (
     summed,
 )
 from cloakgp.measurements.rounding import LARGEST_ERROR, allowance
-from cloakgp.model.factors import Factor, Root, turn_to_triangle
+from cloakgp.model.factors import Root, turn_to_triangle
 from cloakgp.model.inducing import Features, Gram, SparseGP, triangular_whitening, unexplained
 from cloakgp.plans.pilot import Pilot, first_pilot, rough_design, solved, space_of
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import noise_objective, offset
+from cloakgp.plans.screening import Screen, longest, screen
 from cloakgp.posterior.links import FactoredLinks
 from cloakgp.rows.chunks import one_blas_thread, steps
 from cloakgp.rows.merging import Chunk, Inputs, first_of_equal
@@ -79,7 +79,7 @@ class Survey:
     model: SparseGP
     pilot: Pilot
     reserve: Inputs
-    """More rows, about evenly over the space: what the pilot lacks shows on them."""
+    """More rows with long columns: what the pilot lacks shows on them."""
     rough: Solution | None
     """The `mse` design for the pilot's first rows, to start from; None if they are all rows there are."""
     digest: str
@@ -101,11 +101,8 @@ def _surveyed(planner: Planner) -> Survey:
     root = Root(features.factor.A)
     rough = None if len(even) == len(inputs) else rough_design(planner, features, even)
     wanted = _LONG, min(_RESERVE, len(inputs) // _PARTS)
-    measured, draws = None, [_Draw(np.inf, 0.0)] * 2
-    if rough is not None:  # there are rows to look for
-        measured = Factor(turn_to_triangle(rough.measured @ root.diagonal)[1].astype(np.float32))
-        draws = [_draw(n / len(inputs), rough.squares) for n in wanted]
-    function = partial(_survey, features, root, gp.approximation, measured, draws, planner.widest)
+    screened = None if rough is None else screen(rough, root, len(inputs), wanted)
+    function = partial(_survey, features, root, gp.approximation, screened, planner.widest)
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
     columns = planner.X_star.shape[1]
     drawn, digests = [np.empty((0, 2 + columns + (0 if inputs.windows is None else 3)))] * 2, []
@@ -117,15 +114,14 @@ def _surveyed(planner: Planner) -> Survey:
         shared += part.shared
         # Rows that are ordered in some way may be unlike those at even distances, and too many are drawn.
         more = zip(drawn, part.drawn, wanted, strict=True)
-        drawn = [_longest(np.vstack([known, new]), 2 * n) for known, new, n in more]
+        drawn = [longest(np.vstack([known, new]), 2 * n) for known, new, n in more]
         digests.append(part.digest)
 
     def rows_in(table: FloatArray) -> Inputs:
-        table = first_of_equal(table[:, 1:])
-        windows = None if inputs.windows is None else table[:, 1 + columns :]
-        return Inputs(np.ascontiguousarray(table[:, 1 : 1 + columns]), table[:, 0].copy(), None, windows)
+        windows = None if inputs.windows is None else table[:, 2 + columns :]
+        return Inputs(np.ascontiguousarray(table[:, 2 : 2 + columns]), table[:, 1].copy(), None, windows)
 
-    long, reserve = map(rows_in, drawn)
+    long, reserve = (rows_in(first_of_equal(table, aside=1)) for table in drawn)
     model = SparseGP(features, gp.approximation, total, planner.X_star)
     digest = combined_digest(digests, inputs.groups)
     if rough is None:
@@ -145,31 +141,11 @@ class _Surveyed(NamedTuple):
     digest: bytes
 
 
-class _Draw(NamedTuple):
-    """Rows whose columns' squared lengths are above a bar, and of the others a share, times these."""
-
-    bar: float
-    share: float
-
-    def of(self, squares: FloatArray) -> NDArray[np.bool_]:
-        """Which rows these are: as good as random, and the same everywhere."""
-        likely = np.where(squares >= self.bar, 1.0, np.minimum(self.share * squares, 1.0))
-        drawn: NDArray[np.bool_] = np.diff(np.floor(np.cumsum(likely)), prepend=0.0) > 0
-        return drawn
-
-
-def _draw(share: float, squares: FloatArray) -> _Draw:
-    """About this share of rows like these: half of them the longest."""
-    bar = float(np.quantile(squares, 1 - share / 2))
-    return _Draw(bar, share / 2 / max(float(np.mean(squares)), 1e-300))
-
-
 def _survey(
     features: Features,
     root: Root,
     approximation: str,
-    measured: Factor | None,
-    draws: Sequence[_Draw],
+    screened: Screen | None,
     widest: float,
     X: FloatArray,
     noise: Any,
@@ -177,34 +153,26 @@ def _survey(
     windows: Any,
 ) -> _Surveyed:
     squares, chunk = np.zeros(len(X)), Chunk(X, noise, counts, windows)
-    total, shared = Gram(len(features.W), root), Gram(len(features.W))
+    total, shared = Gram(len(features.W)), Gram(len(features.W))
     for rows in steps(len(chunk)):
         step = chunk[rows]
         K = features.kernel_rows(step.X)
         phi = features.factor.times(K) if approximation == "fitc" else np.empty((0, len(K)))
         D = unexplained(features, approximation, step.X, phi, step.noise)
-        begun = total.add(K, np.sqrt(step.group_counts / D))
+        begun, weights = root.begin(K), np.sqrt(step.group_counts / D)
+        total.add(begun, weights)
         share = 1.0 if step.windows is None else (step.windows[:, 1] - step.windows[:, 0]) / widest
         if step.windows is not None:
-            shared.add(begun, share)
-        if measured is not None:
-            with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-                seen = measured.times(begun.astype(np.float32))
-                squares[rows] = np.einsum("ij,ij->j", seen, seen) * (share**2 / (step.group_counts * D))
-    squares = np.nan_to_num(squares, nan=0.0, posinf=0.0)
+            shared.add(begun, weights * share)
+        if screened is not None:
+            squares[rows] = screened.squares(begun, share / D)
     table = np.column_stack([squares, chunk.variances, X, *([] if windows is None else [windows])])
-    information = total.sum()
     return _Surveyed(
-        information,
-        information if windows is None else root.end(shared.sum()),
-        [table[draw.of(squares)] for draw in draws],
+        root.end(total.total),
+        root.end(total.total if windows is None else shared.total),
+        [table[:0]] * 2 if screened is None else screened.drawn(table),
         chunk_digest(X, noise, counts, windows),
     )
-
-
-def _longest(table: FloatArray, n: int) -> FloatArray:
-    """Up to `n` rows of a table, those with the largest first entries, in the order that they had."""
-    return table if len(table) <= n else table[np.sort(np.argpartition(-table[:, 0], n)[:n])]
 
 
 def plan_streamed(
@@ -259,7 +227,7 @@ def _plan(
 
     best: tuple[float, Solution, FactoredMeasurement, Scan] | None = None
     for _ in range(_ROUNDS):
-        if len(planner.inputs) > _MANY:
+        if len(planner.inputs) > _MANY and len(found.reserve):
             settled()
         measurement, seen = _measured(planner, model, solution, epsilon, delta, calibration)
         value = reached(

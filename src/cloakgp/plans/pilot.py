@@ -1,4 +1,4 @@
-"""The rows that a design for many rows looks at: some, spread evenly, those that stand alone, and a few sums.
+"""The rows that a design for many rows looks at: some, spread evenly, others that count, and a few sums.
 
 With G at most the sum of c c' over all N columns of C, the columns of G^(1/2) / sqrt(N) join the pilot's.
 What keeps c' M^-1 c <= 1 for every row keeps it for them (their sum is at most the rows' mean), so they
@@ -17,7 +17,7 @@ from cloakgp import designs
 from cloakgp.checks import FloatArray
 from cloakgp.designs.features import Space, posterior_recipe
 from cloakgp.designs.solution import Solution
-from cloakgp.model.arrays import squared_lengths, times_wide
+from cloakgp.model.arrays import times_wide
 from cloakgp.model.inducing import Features, SparseGP, unexplained
 from cloakgp.model.smoothers import Rows, Smoother, diagonal
 from cloakgp.rows.chunks import in_threads, steps
@@ -71,8 +71,6 @@ class Rough(NamedTuple):
     solution: Solution
     measured: FloatArray
     """(q, r) what it measures of phi / D."""
-    squares: FloatArray
-    """The squared lengths of the rows' columns."""
 
 
 def rough_design(planner: Planner, features: Features, rows: Inputs) -> Rough:
@@ -85,8 +83,7 @@ def rough_design(planner: Planner, features: Features, rows: Inputs) -> Rough:
     pilot = Pilot(model, np.hstack([common, own]), "")
     solution = designs.solve("mse", cast("Smoother", pilot), planner.weights, _ROUGH)
     assert solution.reduce is not None
-    measured = solution.reduce @ model.T
-    return Rough(pilot, solution, measured, squared_lengths(measured, own))
+    return Rough(pilot, solution, solution.reduce @ model.T)
 
 
 def first_pilot(

@@ -19,8 +19,6 @@ from cloakgp.estimators import RepeatedFitWarning
 from cloakgp.kernels import EQ, Category, Constant
 from cloakgp.private.room import PrivateLabels
 
-pytestmark = pytest.mark.usefixtures("few_models")
-
 SETTINGS: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-3, "kernel": EQ(1.5) + Constant(1.0)}
 PUBLIC = "classes are public and named beforehand: other labels are missing outcomes, whichever they are"
 FRESH = "each fit is a new release with fresh noise: two fits differ"

@@ -28,8 +28,6 @@ from cloakgp.kernels import EQ, Constant
 from cloakgp.private import room
 from cloakgp.rows.people import as_people
 
-pytestmark = pytest.mark.usefixtures("few_models")
-
 LEARNING: dict[str, Any] = {"bounds": (-3.0, 3.0), "epsilon": 2.0, "delta": 1e-3}
 SETTINGS: dict[str, Any] = {"noise": 0.4, **LEARNING}
 

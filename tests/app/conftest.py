@@ -55,7 +55,7 @@ def browser() -> Iterator[Browser]:
     if found is None:
         pytest.skip("!!! NO CHROMIUM: the pages are NOT TESTED !!! Install chromium, and run this again.")
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer", "--disable-features=Translate,OptimizationHints,MediaRouter", "--disable-component-update", "--disable-background-networking", "--renderer-process-limit=1"])
+        chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield chromium
         chromium.close()
 

@@ -18,8 +18,6 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.posterior.learning import learn
 
-pytestmark = pytest.mark.usefixtures("few_models")
-
 RNG = np.random.default_rng(5)
 N, PEOPLE = 60, 20
 IDS = np.sort(RNG.integers(0, PEOPLE, size=N))

@@ -14,8 +14,6 @@ from cloakgp.files import container
 from cloakgp.kernels import EQ, Category, Constant
 from cloakgp.plots import plot_map, plot_plan, plot_release
 
-pytestmark = pytest.mark.usefixtures("few_models")
-
 PROMISE = {"epsilon": 2.0, "delta": 1e-3}
 AGE_AND_SITE = EQ(20, variance=400.0, active_dims=[0]) * Category(0.5, active_dims=[1]) + Constant(900.0)
 N = 40

@@ -14,8 +14,6 @@ from cloakgp.kernels import EQ, Category, Constant
 from cloakgp.ledger import BudgetExceeded
 from cloakgp.testing import InsecureWarning, insecure_seed
 
-pytestmark = pytest.mark.usefixtures("few_models")
-
 GRID = Grid({"x": (0, 10), "k": ["a", "b"]}, cells=20)
 PROMISE = {"epsilon": 2.0, "delta": 1e-3}
 N = 800

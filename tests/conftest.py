@@ -19,6 +19,8 @@ import cloakgp
 from cloakgp.designs import DESIGNS
 from cloakgp.files import container
 from cloakgp.kernels import EQ, as_kernel
+from cloakgp.model import hyperprior
+from cloakgp.posterior import mixture, resampling
 from cloakgp.private import noise, room
 from cloakgp.testing import InsecureWarning, insecure_generator, insecure_seed
 
@@ -79,8 +81,12 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Modules and tests stay to the end: nobody need look through them for what can be let go."""
+    """Modules and tests stay to the end: nobody need look through them for what can be let go.
+
+    Nor through what a test has just made, every 700 objects.
+    """
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
     gc.enable()
 
 
@@ -256,13 +262,30 @@ def seeded() -> Callable[[int], Any]:
     return block
 
 
+@pytest.fixture(scope="module")
+def few_models() -> Iterator[None]:
+    """Models are learned among few: a fraction of the work, where nobody asks how well it was learned."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hyperprior, "_GRID", (3, 2, 3))
+        patch.setattr(hyperprior, "_SOBOL", 2**5)
+        patch.setattr(resampling, "_DRAWN", 2**4)
+        patch.setattr(mixture, "_MOST", 24)
+        patch.setattr(mixture, "_KEPT", 12)
+        yield
+
+
 @pytest.fixture
 def drawn_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Reports' pictures are drawn for one window, not rendered: that takes seconds. See test_reports.py."""
+    """Reports' pictures are drawn for one window, not rendered: that takes seconds. See test_reports.py.
+
+    The words in them are in the report then, where a search finds them, as it does not in an image.
+    """
 
     def figure(picture: Any) -> str:
-        picture.figure()
-        return f"<figure>{escape(picture.caption)}</figure>"
+        from matplotlib.text import Text
+
+        words = [text.get_text() for text in picture.figure().findobj(Text)]
+        return f"<figure>{escape(picture.caption)} {escape(' '.join(words))}</figure>"
 
     monkeypatch.setattr("cloakgp.workflow.report._figure", figure)
 

@@ -64,6 +64,10 @@ def test_custodian_gets_one_more_picture_and_elsewhere(tmp_path, monkeypatch):
     monkeypatch.setattr(
         demo.plots, "plot_release", lambda *args, **named: seen.append(named) or draw(*args, **named)
     )
+    write = demo._write  # the other pictures are written above
+    monkeypatch.setattr(
+        demo, "_write", lambda drawn, path: write(drawn, path) if path.stem == "NOT-FOR-RELEASE" else path
+    )
     demo.main(["--custodian", "--output", "out", "--pictures", "shown"])
     assert [path.name for path in Path("out").iterdir()] == ["heights.cloak"]
     assert Path("shown/NOT-FOR-RELEASE.png").read_bytes().startswith(PNG)

@@ -15,6 +15,8 @@ from cloakgp import GP, ArgumentError, AutoGP, Grid, plots, testing
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
 
+pytestmark = pytest.mark.usefixtures("few_models")
+
 mpl.use("Agg")
 
 GP_MODEL = GP(EQ(20.0, variance=25.0**2), noise=14.0**2, bounds=(50.0, 170.0))

@@ -8,10 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from app_helpers import World, make_plan, make_world, release
+from forked import Forking
 
 if TYPE_CHECKING:  # the other tests do without playwright
     from browser_helpers import Site, Watched
     from playwright.sync_api import Browser
+
+
+@pytest.fixture(scope="module", autouse=True)
+def learned_among_few(request: pytest.FixtureRequest) -> None:
+    """But for a newcomer, for servers in processes of their own, and where a rough figure is to be near."""
+    if request.module.__name__ not in ("test_browser", "test_api_crash", "test_api_work"):
+        request.getfixturevalue("few_models")
 
 
 @pytest.fixture
@@ -28,6 +36,13 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> tuple[World, str, str]
     answer = release(client, plan)
     assert answer.status_code == 200, answer.text
     return made, plan, answer.json()["release"]["id"]
+
+
+@pytest.fixture(scope="session")
+def forking(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Forking]:
+    program = Forking(tmp_path_factory.mktemp("servers"))
+    yield program
+    program.close()
 
 
 # One for each module: while it is open, the thread that runs the tests has an event loop.

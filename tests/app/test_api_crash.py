@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import ssl
 import subprocess
@@ -20,26 +19,17 @@ from typing import Any
 import httpx
 import pytest
 from app_helpers import SETTINGS, World, make_plan, make_world, opened, release
-
-CHILD = Path(__file__).with_name("app_children.py")
+from forked import CHILD, Forking, Server
 
 
 @contextmanager
-def server(world: World, *moment: str) -> Iterator[tuple[subprocess.Popen[str], httpx.Client]]:
+def server(forking: Forking, world: World, moment: str = "") -> Iterator[tuple[Server, httpx.Client]]:
     """A server on this world's folder, and a client that signs in as the custodian."""
-    command = [sys.executable, str(CHILD), str(world.state.folder.path), *moment]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        assert child.stdout is not None
-        lines = [child.stdout.readline(), child.stdout.readline()]
-        found = re.search(r"(http://\S+)/enter/", "".join(lines))
-        assert found, lines
-        headers = {"Authorization": f"Bearer {world.tokens['custodian']}"}
-        with httpx.Client(base_url=found[1], headers=headers, timeout=60, trust_env=False) as client:
+    headers = {"Authorization": f"Bearer {world.tokens['custodian']}"}
+    with forking.server(world.state.folder.path, moment=moment) as child:
+        url = child.link().split("/enter/")[0]
+        with httpx.Client(base_url=url, headers=headers, timeout=60, trust_env=False) as client:
             yield child, client
-    finally:
-        child.kill()
-        child.communicate()
 
 
 def ask_until_killed(client: httpx.Client, plan: str) -> None:
@@ -65,12 +55,12 @@ def check_agreement(world: World) -> tuple[list[Any], list[Any]]:
 
 
 @pytest.mark.parametrize(("moment", "paid"), [("before", 0), ("charged", 1), ("written", 1)])
-def test_killed_during_a_release(tmp_path, moment, paid):
+def test_killed_during_a_release(tmp_path, forking, moment, paid):
     world = make_world(tmp_path / "data")
-    with server(world, moment) as (child, client):
+    with server(forking, world, moment) as (child, client):
         plan = make_plan(client)  # type: ignore[arg-type]
         ask_until_killed(client, plan)
-        assert child.wait(20) == -signal.SIGKILL
+        assert child.wait() == -signal.SIGKILL
     again = World(*opened(tmp_path / "data"), world.tokens)
     spent, _ = check_agreement(again)
     assert len(spent) == paid
@@ -85,13 +75,13 @@ BETWEEN = [pytest.param(moment, 1, marks=pytest.mark.slow) for moment in ("paid"
 
 
 @pytest.mark.parametrize(("moment", "paid"), [("before", 0), *BETWEEN, ("charged", 1)])
-def test_killed_during_a_release_in_stages(tmp_path, moment, paid):
+def test_killed_during_a_release_in_stages(tmp_path, forking, moment, paid):
     """What was paid for goes on by itself at the next start, and no stage is answered twice."""
     world = make_world(tmp_path / "data")
-    with server(world, moment) as (child, client):
+    with server(forking, world, moment) as (child, client):
         plan = learned_plan(client)
         ask_until_killed(client, plan)
-        assert child.wait(20) == -signal.SIGKILL
+        assert child.wait() == -signal.SIGKILL
     again = World(*opened(tmp_path / "data"), world.tokens)
     assert len(again.client().get("/api/releases").json()) == paid
     answer = release(again.client(), plan).json()
@@ -111,16 +101,16 @@ def learned_plan(client: httpx.Client) -> str:
 
 
 @pytest.mark.slow  # at chosen moments: above
-def test_killed_at_any_moment(tmp_path):
+def test_killed_at_any_moment(tmp_path, forking):
     """Several times, wherever it happens to be."""
     world = make_world(tmp_path / "data")
     for attempt, pause in enumerate((0.005, 0.02, 0.04, 0.08)):
-        with server(world) as (child, client):
+        with server(forking, world) as (child, client):
             plan = make_plan(client, at=f"grid:{8 + attempt}", epsilon=0.1)  # type: ignore[arg-type]
             threading.Thread(target=_quietly, args=(client, plan), daemon=True).start()
             time.sleep(pause)
             os.kill(child.pid, signal.SIGKILL)
-            child.wait(20)
+            child.wait()
         check_agreement(World(*opened(tmp_path / "data"), world.tokens))
 
 
@@ -178,56 +168,37 @@ def test_a_real_server_announces_itself_and_logs_no_tokens(tmp_path):
     assert "GET /api/me 200" in logged
 
 
-def test_the_printed_link_works_on_any_address_of_this_machine(tmp_path):
-    code = "import sys; from cloakgp.app import serve; serve('127.0.0.2', 0, sys.argv[1])"
-    child = subprocess.Popen(
-        [sys.executable, "-c", code, str(tmp_path / "data")],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    try:
-        assert child.stdout is not None
-        link = (child.stdout.readline() + child.stdout.readline()).split()[-1]
+def test_the_printed_link_works_on_any_address_of_this_machine(tmp_path, forking):
+    with forking.server(tmp_path / "data", host="127.0.0.2") as child:
+        link = child.link()
         assert link.startswith("http://127.0.0.2:")
         with httpx.Client(timeout=30, trust_env=False) as browser:
             assert browser.get(link, follow_redirects=False).status_code == 303
             assert browser.get(link.split("/enter/")[0] + "/api/me").json()["role"] == "custodian"
-    finally:
-        child.kill()
-        child.communicate()
 
 
-def test_one_folder_has_one_server(tmp_path):
+def test_one_folder_has_one_server(tmp_path, forking):
     """A second one would take the first one's unfinished work for a dead one's."""
     world = make_world(tmp_path / "data")
-    command = [sys.executable, str(CHILD), str(world.state.folder.path)]
-    with server(world):
-        second = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert second.returncode != 0
-    assert "another server uses" in second.stderr
-    with server(world) as (_, client):
+    with server(forking, world):
+        with forking.server(world.state.folder.path) as second:
+            assert second.wait() > 0
+        assert "another server uses" in second.errors.read_text()
+    with server(forking, world) as (_, client):
         assert client.get("/api/me").status_code == 200
 
 
-def test_with_a_certificate_everything_is_encrypted(tmp_path):
+def test_with_a_certificate_everything_is_encrypted(tmp_path, forking):
     """And the cookie is for encrypted connections alone."""
     certificate, key = _self_signed(tmp_path)
-    code = "import sys; from cloakgp.app import serve; serve(port=0, data=sys.argv[1], tls=sys.argv[2:4])"
-    command = [sys.executable, "-c", code, str(tmp_path / "data"), certificate, key]
-    child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        assert child.stdout is not None
-        link = (child.stdout.readline() + child.stdout.readline()).split()[-1]
+    with forking.server(tmp_path / "data", tls=[certificate, key]) as child:
+        link = child.link()
         assert link.startswith("https://127.0.0.1:")
         trusted = ssl.create_default_context(cafile=certificate)
         with httpx.Client(verify=trusted, timeout=30, trust_env=False) as browser:
             entered = browser.get(link, follow_redirects=False)
             assert "Secure" in entered.headers["set-cookie"]
             assert browser.get(link.split("/enter/")[0] + "/api/me").json()["role"] == "custodian"
-    finally:
-        child.kill()
-        child.communicate()
 
 
 def _self_signed(folder: Path) -> tuple[str, str]:

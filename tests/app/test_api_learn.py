@@ -155,6 +155,7 @@ def test_the_script_makes_the_very_plan(
     assert len(spends(client)) == 1
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_no_outcome_is_in_any_answer_file_or_log(world: World, caplog: pytest.LogCaptureFixture) -> None:
     client, said = world.client(), io.StringIO()
     answers = [client.post("/api/preview", json=LEARNED).text]

@@ -54,6 +54,7 @@ def as_parquet(columns: dict[str, Any]) -> bytes:
     return out.getvalue()
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_a_whole_path_tells_no_output(world, caplog):
     """Neither as digits nor as eight bytes, in what is sent, logged, or written outside of uploads/."""
     caplog.set_level(logging.DEBUG)

@@ -269,6 +269,7 @@ def test_the_address_that_the_server_listens_on_is_a_good_name(tmp_path, bound):
         assert Client(app).get("/", headers={"Host": host}).status_code == 403
 
 
+@pytest.mark.usefixtures("drawn_once")
 def test_every_answer_carries_the_security_headers(released):
     world, _, release = released
     for path in (

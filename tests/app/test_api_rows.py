@@ -91,6 +91,7 @@ def whole_path(client: ListeningSocket, settings: dict[str, Any], dataset: str) 
     client.get("/api/ledger")
 
 
+@pytest.mark.usefixtures("drawn_once")
 @pytest.mark.parametrize("dataset", BUDGETS)
 def test_a_whole_path_tells_nothing_of_the_rows(visits, caplog, dataset):
     """Neither as text nor as eight bytes, in what is sent, logged, or written outside of uploads/."""

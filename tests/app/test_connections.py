@@ -8,7 +8,6 @@ import re
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -18,28 +17,20 @@ from typing import Any
 import httpx
 import pytest
 from app_helpers import World, make_world
+from forked import Forking, Server
 from test_api_crash import _self_signed
 
 from cloakgp.app import Limits
 from cloakgp.app.connections import Connections
 
-SERVER = """
-import resource, sys
-from cloakgp.app import Limits, serve
-files = int(sys.argv[2])
-if files:
-    resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-tls = sys.argv[4:6] or None
-serve(port=0, data=sys.argv[1], limits=Limits(**eval(sys.argv[3])), tls=tls)
-"""
 HALF = b"GET /api/me HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 
 
 class Running:
     """A server, and who asks it."""
 
-    def __init__(self, child: subprocess.Popen[bytes], port: int, log: Path, token: str) -> None:
-        self.child, self.port, self._log, self._token = child, port, log, token
+    def __init__(self, child: Server, port: int, token: str) -> None:
+        self.child, self.port, self._token = child, port, token
 
     @property
     def headers(self) -> dict[str, str]:
@@ -59,22 +50,19 @@ class Running:
         return len(os.listdir(f"/proc/{self.child.pid}/fd"))
 
     def logged(self) -> int:
-        return self._log.stat().st_size
+        return self.child.errors.stat().st_size
 
 
-@contextmanager
-def server(world: World, files: int = 0, tls: tuple[str, ...] = (), **limits: Any) -> Iterator[Running]:
-    command = [sys.executable, "-c", SERVER, str(world.state.folder.path), str(files), repr(limits), *tls]
-    with tempfile.NamedTemporaryFile() as log:
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log)
-        try:
-            assert child.stdout is not None
-            link = (child.stdout.readline() + child.stdout.readline()).decode().split()[-1]
-            port = int(link.split("/enter/")[0].rsplit(":", 1)[1])
-            yield Running(child, port, Path(log.name), world.tokens["custodian"])
-        finally:
-            child.kill()
-            child.communicate()
+@pytest.fixture
+def server(forking: Forking) -> Any:
+    @contextmanager
+    def start(world: World, files: int = 0, tls: tuple[str, ...] = (), **limits: Any) -> Iterator[Running]:
+        data = world.state.folder.path
+        with forking.server(data, files=files, tls=tls or None, limits=limits) as child:
+            port = int(child.link().split("/enter/")[0].rsplit(":", 1)[1])
+            yield Running(child, port, world.tokens["custodian"])
+
+    return start
 
 
 def ended(connection: socket.socket, seconds: float = 30.0) -> bool:
@@ -107,7 +95,7 @@ def trickled_to_its_end(connection: socket.socket, seconds: float = 30.0) -> boo
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts descriptors as Linux does")
-def test_connections_without_a_request_do_not_keep_others_out(world):
+def test_connections_without_a_request_do_not_keep_others_out(server, world):
     """More of them than the process may open files, from the address of somebody who works meanwhile."""
     with server(world, files=160, head_seconds=3.0) as running, ExitStack() as held:
         assert running.ask() == 200
@@ -129,21 +117,21 @@ def test_connections_without_a_request_do_not_keep_others_out(world):
         assert running.logged() < 10_000
 
 
-def test_a_trickle_of_headers_does_not_move_the_deadline(world):
+def test_a_trickle_of_headers_does_not_move_the_deadline(server, world):
     with server(world, head_seconds=1.0) as running, running.connect() as slow:
         slow.sendall(HALF)
         assert trickled_to_its_end(slow)
 
 
 @pytest.mark.slow  # waits for a deadline, as others here do
-def test_a_trickle_between_requests_does_not_move_the_deadline(world):
+def test_a_trickle_between_requests_does_not_move_the_deadline(server, world):
     with server(world, head_seconds=1.0, idle_seconds=1) as running, running.connect() as slow:
         slow.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" + HALF)
         assert trickled_to_its_end(slow)
 
 
 @pytest.mark.slow  # waits for a deadline, as others here do
-def test_a_trickle_of_a_refused_body_ends(world):
+def test_a_trickle_of_a_refused_body_ends(server, world):
     """The refusal does not wait for the body; neither does the end."""
     head = b"POST /api/preview HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 1000000\r\n\r\n"
     with server(world, head_seconds=1.0, idle_seconds=1) as running, running.connect() as slow:
@@ -169,7 +157,7 @@ def tiny_chunks_end(sender, token):
     return False
 
 
-def test_a_body_in_a_great_many_tiny_chunks_ends_and_one_in_ordinary_chunks_is_read(world):
+def test_a_body_in_a_great_many_tiny_chunks_ends_and_one_in_ordinary_chunks_is_read(server, world):
     """Each takes as long as a large one. Whether somebody reads the body, or it was refused already."""
     line = b"1,2\n" * 150
     with server(world) as running:
@@ -183,14 +171,14 @@ def test_a_body_in_a_great_many_tiny_chunks_ends_and_one_in_ordinary_chunks_is_r
         assert (answer.status_code, answer.json()["code"]) == (422, "bad_input")  # it has no names of columns
 
 
-def test_an_unfinished_handshake_ends(world, tmp_path):
+def test_an_unfinished_handshake_ends(server, world, tmp_path):
     with server(world, tls=_self_signed(tmp_path), head_seconds=1.0) as running, running.connect() as slow:
         slow.sendall(b"\x16\x03\x01\x02\x00")  # the begin of a client's hello
         assert ended(slow)
 
 
 @pytest.mark.slow  # waits for a deadline, as others here do
-def test_an_answer_that_is_not_read_ends(world):
+def test_an_answer_that_is_not_read_ends(server, world):
     """plotly.js is larger than what the system keeps for a client, which therefore never gets all of it."""
     with server(world, stalled_seconds=1.0) as running, socket.socket() as slow:
         slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -206,7 +194,7 @@ def test_an_answer_that_is_not_read_ends(world):
         assert running.ask() == 200
 
 
-def test_a_connection_that_asks_is_kept(world):
+def test_a_connection_that_asks_is_kept(server, world):
     """Longer than a request's headers may take."""
     with server(world, head_seconds=0.5) as running, httpx.Client(trust_env=False, timeout=30) as client:
         for _ in range(3):

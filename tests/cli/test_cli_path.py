@@ -216,8 +216,17 @@ def test_functions_are_shown_asked_drawn_and_exported():
 
 
 def test_the_demo_runs(monkeypatch):
+    """It is run by tests/test_demo.py; what it prints is no JSON."""
+
+    def demo(arguments):
+        option, folder = arguments
+        assert option == "--output"
+        Path(folder).mkdir(exist_ok=True)
+        (Path(folder) / "heights.cloak").touch()
+        print("3. Save, and verify as a reader would")
+
+    monkeypatch.setattr("cloakgp.demo.main", demo)
     assert "3. Save, and verify as a reader would" in good("demo -o shown").out
-    monkeypatch.setattr("cloakgp.demo.main", print)  # once is enough; what it prints is no JSON
     assert str(Path("shown") / "heights.cloak") in good("demo -o shown --json").data["files"]
     assert "data.csv is a file. Name a folder" in run("demo -o data.csv").err
 

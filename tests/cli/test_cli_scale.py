@@ -234,7 +234,7 @@ def test_an_unusable_column_on_a_cluster_gives_the_one_message(streaming):
 def test_a_cluster_that_is_not_there_is_said(monkeypatch):
     pytest.importorskip("distributed")
     as_parquet()
-    monkeypatch.setattr(cluster, "_PATIENCE", 1)
+    monkeypatch.setattr(cluster, "_PATIENCE", 0.2)
     line = SPARSE.replace("data.csv", "data.parquet")
     for address in ("tcp://127.0.0.1:1", "nonsense"):
         failed = run(f"{line} --dask {address}")

@@ -13,6 +13,8 @@ from cloakgp.kernels import EQ
 from cloakgp.plans import opening
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 
+pytestmark = pytest.mark.usefixtures("few_models")
+
 X = np.linspace(0.0, 10.0, 12)[:, None]
 Y = 2.0 + np.sin(X[:, 0])
 PROMISE = {"epsilon": 1.0, "delta": 0.01}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import glob
+import hashlib
+import hmac
 import itertools
 import os
 import pwd
@@ -14,7 +17,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -44,7 +47,7 @@ class Server:
 
     def _make(self) -> None:
         secret = self.folder / "password"
-        secret.write_text(self.password)
+        secret.write_text(_kept_password(self.password))
         if self._as:
             os.chown(secret, self._as["user"], self._as["group"])
         command = [_program("initdb"), "-D", str(self.folder / "data"), "-U", self.user, "-E", "UTF8"]
@@ -100,6 +103,15 @@ class Server:
                 connection.execute(statement)
 
 
+def _kept_password(password: str) -> str:
+    """As the server keeps it (RFC 5803), stretched once: there are thousands of connections."""
+    salt, rounds = secrets.token_bytes(16), 1
+    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, rounds)
+    client, server = (hmac.digest(salted, word, "sha256") for word in (b"Client Key", b"Server Key"))
+    told = [base64.b64encode(part).decode() for part in (salt, hashlib.sha256(client).digest(), server)]
+    return f"SCRAM-SHA-256${rounds}:{told[0]}${told[1]}:{told[2]}"
+
+
 def _program(name: str) -> str:
     """Where a program of PostgreSQL is; Debian keeps them off the PATH."""
     found = shutil.which(name) or max(glob.glob(f"/usr/lib/postgresql/*/bin/{name}"), default=None)
@@ -129,14 +141,30 @@ def server() -> Iterator[Server]:
     started.remove()
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Iterator[Path]:
+@contextmanager
+def in_memory() -> Iterator[Path]:
     """A folder, in memory where that can be had: a commit waits for a disk."""
-    if not os.access("/dev/shm", os.W_OK):
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as name:
+    where = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=where) as name:
         yield Path(name)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    with in_memory() as path:
+        yield path
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def own_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The module's own database, of either kind."""
+    if request.param == "postgresql":
+        server = request.getfixturevalue("server")
+        yield server.url(server.database())
+        return
+    with in_memory() as path:
+        (path / "own").mkdir()
+        yield f"sqlite:///{path}/own/budget.db"
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -7,10 +7,12 @@ import json
 import os
 import pickle
 import secrets
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +21,7 @@ import sqlalchemy as sa
 from cloakgp import GP, Plan
 from cloakgp.accounting import Gaussian
 from cloakgp.kernels import EQ
-from cloakgp.ledger import Entry
+from cloakgp.ledger import Entry, Ledger
 from cloakgp.ledger.chain import sha256
 from cloakgp.plans.functions import FunctionPlan
 
@@ -74,9 +76,14 @@ def behind(url):
     """A connection to the database as anybody has it: transactions committed, the ledger not asked."""
     if url.startswith("postgresql:"):
         url = url.replace("postgresql:", "postgresql+psycopg:", 1)
-    engine = sa.create_engine(url, poolclass=sa.pool.NullPool)
-    with engine.begin() as connection:
+    with _engine(url).begin() as connection:
         yield connection
+
+
+@cache
+def _engine(url):
+    """Kept: what is asked of a server once need not be asked again."""
+    return sa.create_engine(url, poolclass=sa.pool.NullPool)
 
 
 def disarm(connection):
@@ -96,7 +103,35 @@ def rows_of(connection):
 
 
 def table_of(connection):
-    return sa.Table(TABLE, sa.MetaData(), autoload_with=connection)
+    names = connection.exec_driver_sql(f"SELECT * FROM {TABLE} WHERE number < 0").keys()
+    return sa.table(TABLE, *(sa.column(name) for name in names))
+
+
+class Kept:
+    """A ledger that tests may spoil: each finds it as it was."""
+
+    def __init__(self, url):
+        self._url = url
+        self._file = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite") else None
+        self._contents = self._file and self._file.read_bytes()
+        with behind(url) as connection:
+            self._rows = rows_of(connection)
+
+    def put_back(self):
+        if self._file:
+            shutil.rmtree(self._file.parent)
+            self._file.parent.mkdir()
+            self._file.write_bytes(self._contents)
+            self._file.chmod(0o600)
+        else:
+            rewrite(self._url, lambda _: self._rows)
+            with behind(self._url) as connection:
+                connection.exec_driver_sql(f"ALTER TABLE {TABLE} ENABLE TRIGGER USER")
+        return self._url
+
+    def check(self, releases=()):
+        """It could be put back, or what tests found wrong was there before them."""
+        Ledger(self.put_back()).verify(releases)
 
 
 def sealed_again(rows):

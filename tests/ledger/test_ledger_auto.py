@@ -17,6 +17,8 @@ from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.stages import StagePlan
 from cloakgp.posterior import staging
 
+pytestmark = pytest.mark.usefixtures("few_models")
+
 X = np.linspace(0.0, 10.0, 30)[:, None]
 Y = 2.0 + np.sin(X[:, 0])
 PEOPLE = {"dataset": "people"}

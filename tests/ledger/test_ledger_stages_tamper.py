@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from ledger_helpers import StagedPlan, behind, disarm, go_on, random_numbers, rewrite, table_of
+from ledger_helpers import Kept, StagedPlan, behind, disarm, go_on, random_numbers, rewrite, table_of
 
 from cloakgp.accounting import Gaussian
 from cloakgp.ledger import Ledger, LedgerTampered
@@ -15,10 +15,10 @@ PLAN, OTHER = StagedPlan(), StagedPlan(mu=0.05)
 PAID, FIRST, LAST = 3, 4, 9  # the entries: 0 opened, 1 and 2 created, 3 spent, 4 to 9 planned and answered
 
 
-@pytest.fixture
-def staged(file_url):
-    """A ledger with a whole release in stages, one that was paid for, and a spend of another kind."""
-    ledger = Ledger(file_url, who="a tester")
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    url = f"sqlite:///{tmp_path_factory.mktemp('staged')}/budget.db"
+    ledger = Ledger(url, who="a tester")
     ledger.create("people", epsilon=1.0, delta=0.01)
     ledger.create("others", epsilon=1.0, delta=0.01)
     ledger.pay(PLAN, "people")
@@ -27,8 +27,20 @@ def staged(file_url):
     ledger.record("people", Gaussian(0.01, 2), "elsewhere")  # 11
     with ledger.charge(PLAN, "people") as charge:  # 12: answered at once
         charge.answer = random_numbers()
-    ledger.verify()
-    return ledger
+    kept = Kept(url)
+    yield kept
+    kept.check()
+
+
+@pytest.fixture
+def file_url(once):
+    return once.put_back()
+
+
+@pytest.fixture
+def staged(file_url):
+    """A ledger with a whole release in stages, one that was paid for, and a spend of another kind."""
+    return Ledger(file_url, who="a tester")
 
 
 def words(row, **new):

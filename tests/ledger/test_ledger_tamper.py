@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 from ledger_helpers import (
     TABLE,
+    Kept,
     Y,
     behind,
     disarm,
@@ -36,10 +37,23 @@ COLUMNS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def once(own_url):
+    _, releases = tell(own_url)
+    kept = Kept(own_url)
+    yield kept, releases
+    kept.check(releases)
+
+
 @pytest.fixture
-def told(url):
+def told_url(once):
+    return once[0].put_back()
+
+
+@pytest.fixture
+def told(once, told_url):
     """A ledger with six entries, and its two releases."""
-    return tell(url)
+    return Ledger(told_url, who="a tester"), list(once[1])
 
 
 def tell(url):
@@ -69,34 +83,34 @@ def test_untouched_it_verifies(told):
 
 
 @pytest.mark.parametrize("column", COLUMNS)
-def test_every_column_of_every_row(told, url, column):
+def test_every_column_of_every_row(told, told_url, column):
     """One cell is changed, and put back: found out each time, for each row."""
     ledger, _ = told
-    with behind(url) as connection:
+    with behind(told_url) as connection:
         disarm(connection)
         table = table_of(connection)
         rows = rows_of(connection)
     for row in rows:
         new = bytes(8) if column == "contents" and row[column] is None else other(row[column])
         here, there = (row["number"], new) if column == "number" else (row["number"], row["number"])
-        with behind(url) as connection:
+        with behind(told_url) as connection:
             connection.execute(table.update().where(table.c.number == here).values({column: new}))
         with pytest.raises(LedgerTampered):
             ledger.verify()
-        with behind(url) as connection:
+        with behind(told_url) as connection:
             connection.execute(table.update().where(table.c.number == there).values({column: row[column]}))
     ledger.verify()
 
 
 @pytest.mark.parametrize("column", ["number", "why", "what", "request", "hash"])
-def test_nothing_is_spent_from_a_ledger_that_was_changed(told, url, column):
+def test_nothing_is_spent_from_a_ledger_that_was_changed(told, told_url, column):
     ledger, _ = told
     plan = small_plan(epsilon=0.1)
 
     def change(rows):
         rows[3][column] = other(rows[3][column])
 
-    rewrite(url, change)
+    rewrite(told_url, change)
     for use in (
         lambda: plan.release(Y, ledger=ledger, dataset="people"),
         lambda: ledger.record("people", Exponential(0.1), "more"),
@@ -107,7 +121,7 @@ def test_nothing_is_spent_from_a_ledger_that_was_changed(told, url, column):
     ):
         with pytest.raises(LedgerTampered):
             use()
-    with behind(url) as connection:
+    with behind(told_url) as connection:
         assert len(rows_of(connection)) == 6
 
 
@@ -203,9 +217,9 @@ def not_an_object(rows):
         not_an_object,
     ],
 )
-def test_rows_removed_put_in_or_moved(told, url, change):
+def test_rows_removed_put_in_or_moved(told, told_url, change):
     ledger, _ = told
-    rewrite(url, change)
+    rewrite(told_url, change)
     with pytest.raises(LedgerTampered, match="ledger"):
         ledger.verify()
 
@@ -233,10 +247,10 @@ def test_values_of_another_type(file_url, value):
     ledger.verify()
 
 
-def test_triggers_refuse_edits(told, url):
+def test_triggers_refuse_edits(told, told_url):
     """Anybody's UPDATE and DELETE, and TRUNCATE or REPLACE, until the triggers are removed."""
     statements = [f"UPDATE {TABLE} SET why = 'x' WHERE number = 3", f"DELETE FROM {TABLE} WHERE number = 5"]
-    if url.startswith("sqlite"):
+    if told_url.startswith("sqlite"):
         statements += [
             f"DELETE FROM {TABLE}",
             f"INSERT OR REPLACE INTO {TABLE} SELECT * FROM {TABLE} WHERE number = 5",
@@ -244,24 +258,24 @@ def test_triggers_refuse_edits(told, url):
     else:
         statements += [f"TRUNCATE {TABLE}"]
     for statement in statements:
-        with pytest.raises(sa.exc.DBAPIError, match="append-only"), behind(url) as connection:
+        with pytest.raises(sa.exc.DBAPIError, match="append-only"), behind(told_url) as connection:
             connection.exec_driver_sql(statement)
     told[0].verify(told[1])
 
 
-def test_a_cut_tail_is_seen_by_the_releases(told, url):
+def test_a_cut_tail_is_seen_by_the_releases(told, told_url):
     ledger, releases = told
-    rewrite(url, lambda rows: rows[:5])
+    rewrite(told_url, lambda rows: rows[:5])
     assert ledger.verify().entries == 5
     assert ledger.verify(releases[:1]).releases == 1
     with pytest.raises(LedgerTampered, match=r"entry 5 of data set 'people'.*not there any more.*old copy"):
         ledger.verify(releases)
 
 
-def test_an_empty_table(told, url):
+def test_an_empty_table(told, told_url):
     """All rows gone: nothing can be spent, and the releases tell."""
     ledger, releases = told
-    rewrite(url, lambda rows: [])
+    rewrite(told_url, lambda rows: [])
     with pytest.raises(LedgerError, match="empty"):
         ledger.verify()
     with pytest.raises(LedgerTampered):
@@ -294,7 +308,7 @@ def test_an_old_copy_put_back(file_url, folder, tmp_path):
         ledger.verify([lost])
 
 
-def test_receipts_alone_will_do(told, url, folder):
+def test_receipts_alone_will_do(told, told_url, folder):
     """Kept when the releases themselves are not: the ledger is whole, cut, or another one."""
     ledger, releases = told
     receipts = [release.receipt for release in releases]
@@ -302,7 +316,7 @@ def test_receipts_alone_will_do(told, url, folder):
     assert ledger.verify(receipts[0]).releases == 1
     with pytest.raises(LedgerTampered, match="entry -1"):
         ledger.verify(receipts=[replace(receipts[1], entry=-1)])
-    rewrite(url, lambda rows: rows[:5])
+    rewrite(told_url, lambda rows: rows[:5])
     ledger.verify(receipts=receipts[:1])
     with pytest.raises(LedgerTampered, match="not there any more"):
         ledger.verify(receipts=receipts)
@@ -311,14 +325,14 @@ def test_receipts_alone_will_do(told, url, folder):
         ledger.verify(receipts=receipts)
 
 
-def test_all_that_is_forgotten_is_listed(told, url, tmp_path):
+def test_all_that_is_forgotten_is_listed(told, told_url, tmp_path):
     """Each release file by its name, those that are there not; one line for each."""
     ledger, (first, second) = told
     paths = [tmp_path / f"{name}.cloak" for name in ("kept", "lost", "free")]
     first.save(paths[0])
     second.save(paths[1])
     small_plan().release(Y).save(paths[2])
-    rewrite(url, lambda rows: rows[:5])
+    rewrite(told_url, lambda rows: rows[:5])
     with pytest.raises(LedgerTampered) as refused:
         ledger.verify(receipts=[*paths, second.receipt])
     said = str(refused.value).splitlines()
@@ -327,14 +341,14 @@ def test_all_that_is_forgotten_is_listed(told, url, tmp_path):
     assert "no receipt" in said[2]
 
 
-def test_history_written_anew_by_somebody_who_knows_how(told, url):
+def test_history_written_anew_by_somebody_who_knows_how(told, told_url):
     """All hashes are right again, so the chain is good in itself: the releases carry the old ones."""
     ledger, releases = told
 
     def forget_the_selection(rows):
         return [{**row, "number": number} for number, row in enumerate(rows[:4] + rows[5:])]
 
-    rewrite(url, forget_the_selection, seal=True)
+    rewrite(told_url, forget_the_selection, seal=True)
     assert ledger.verify().entries == 5
     ledger.verify(releases[:1])
     with pytest.raises(LedgerTampered):
@@ -365,27 +379,27 @@ def test_another_ledger_with_the_same_steps(told, folder):
         other.verify(releases[:1])
 
 
-def test_a_second_budget_appended_with_good_hashes(told, url):
+def test_a_second_budget_appended_with_good_hashes(told, told_url):
     """The chain is good, but no ledger gives a data set two budgets: it is not raised."""
     ledger, releases = told
 
     def raise_it(rows):
         rows.append({**rows[1], "number": 6, "what": rows[1]["what"].replace("3.0", "300.0")})
 
-    rewrite(url, raise_it, seal=True)
+    rewrite(told_url, raise_it, seal=True)
     with pytest.raises(LedgerTampered, match="second budget"):
         ledger.verify(releases)
     with pytest.raises(LedgerTampered, match="second budget"):
         small_plan().release(Y, ledger=ledger, dataset="people")
 
 
-def test_an_overspent_ledger_with_good_hashes(told, url):
+def test_an_overspent_ledger_with_good_hashes(told, told_url):
     ledger, _ = told
 
     def overspend(rows):
         rows += [{**rows[5], "number": number, "request": None} for number in range(6, 200)]
 
-    rewrite(url, overspend, seal=True)
+    rewrite(told_url, overspend, seal=True)
     with pytest.raises(LedgerTampered, match="not covered by its budget"):
         ledger.verify()
 
@@ -397,7 +411,7 @@ def test_an_overspent_ledger_with_good_hashes(told, url):
      ('{"kind": "Gaussian", "mu": 1, "n_measurements": 2}', "opened"),
      ('{"kind": "Gaussian", "mu": 1, "n_measurements": 2}', "gift")],
 )  # fmt: skip
-def test_senseless_entries_with_good_hashes(told, url, what, kind):
+def test_senseless_entries_with_good_hashes(told, told_url, what, kind):
     ledger, _ = told
 
     def add(rows):
@@ -411,28 +425,28 @@ def test_senseless_entries_with_good_hashes(told, url, what, kind):
             }
         )
 
-    rewrite(url, add, seal=True)
+    rewrite(told_url, add, seal=True)
     with pytest.raises(LedgerTampered):
         ledger.verify()
     with pytest.raises(LedgerTampered):
         ledger.balance("people")
 
 
-def test_money_moved_between_data_sets_with_good_hashes(told, url):
+def test_money_moved_between_data_sets_with_good_hashes(told, told_url):
     """A spend of a data set that is not there."""
     ledger, _ = told
 
     def move(rows):
         rows[5]["dataset"] = "nobody"
 
-    rewrite(url, move, seal=True)
+    rewrite(told_url, move, seal=True)
     with pytest.raises(LedgerTampered, match="not covered"):
         ledger.verify()
 
 
-def test_changed_contents_are_not_handed_out(told, url):
+def test_changed_contents_are_not_handed_out(told, told_url):
     ledger, releases = told
-    with behind(url) as connection:
+    with behind(told_url) as connection:
         disarm(connection)
         table = table_of(connection)
         forged = np.zeros(len(releases[0].z), dtype="<i8").tobytes()
@@ -488,9 +502,9 @@ def test_every_event_is_read_back_as_it_was(ledger):
     ledger.verify()
 
 
-def test_hashes_are_of_everything_in_order(told, url):
+def test_hashes_are_of_everything_in_order(told, told_url):
     """The hash that is documented: SHA-256 of the words as sorted JSON, the one before included."""
-    with behind(url) as connection:
+    with behind(told_url) as connection:
         rows = rows_of(connection)
     for before, row in itertools.pairwise(rows):
         words = {name: value for name, value in row.items() if name not in ("hash", "contents")}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from ledger_helpers import BOUNDS, ROWS, StagedPlan, Unreadable, Y, behind, rewrite, rows_of, small_plan
+from ledger_helpers import BOUNDS, ROWS, Kept, StagedPlan, Unreadable, Y, behind, rewrite, rows_of, small_plan
 
 from cloakgp import GP, AutoGP, binning, plan_selection
 from cloakgp.accounting import Gaussian, Laplace
@@ -222,13 +222,22 @@ def said(row, **new):
     row["what"] = json.dumps({name: value for name, value in what.items() if value is not None})
 
 
-@pytest.fixture
-def told(ledger):
-    """Entries 2 and 3 were spent on the people of a data set, entry 4 is another data set, of no unit yet."""
+@pytest.fixture(scope="module")
+def once(own_url):
+    ledger = Ledger(own_url, who="a tester")
+    ledger.create("people", epsilon=1.0, delta=0.01)
     pay(ledger, PLANS["people"])
     pay(ledger, PLANS["people"])
     ledger.create("others", epsilon=1.0, delta=0.01)
-    return ledger
+    kept = Kept(own_url)
+    yield kept
+    kept.check()
+
+
+@pytest.fixture
+def told(once):
+    """Entries 2 and 3 were spent on the people of a data set, entry 4 is another data set, of no unit yet."""
+    return Ledger(once.put_back(), who="a tester")
 
 
 @pytest.mark.parametrize(
@@ -250,7 +259,6 @@ def told(ledger):
 )
 def test_another_unit_with_good_hashes(told, lie):
     """A liar who seals the chain again; each lie alone, in a data set that was charged for people."""
-    told.verify()
     rewrite(told._store.url, lie, seal=True)
     with pytest.raises(LedgerTampered):
         told.verify()

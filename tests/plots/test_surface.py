@@ -14,6 +14,8 @@ from cloakgp.plots.places import plane
 from cloakgp.plots.surface import NEAR_PRIOR, prior_std, surface_of, will_be_unknown
 from cloakgp.workflow.pictures import release_pictures
 
+pytestmark = pytest.mark.usefixtures("few_models")
+
 RNG = np.random.default_rng(0)
 TOWN = np.column_stack([RNG.normal(51.5, 0.05, 120), RNG.normal(-0.1, 0.08, 120)])  # lat first
 CORNERS = np.array([[lat, lon] for lat in np.linspace(51.0, 52.0, 4) for lon in np.linspace(-1.0, 1.0, 4)])

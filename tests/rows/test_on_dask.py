@@ -40,8 +40,13 @@ ROWS, CHUNK = 40_000, 10_000
 def two_workers():
     """Two processes with a thread each."""
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
+    unwatched = {
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.system-monitor.interval": "1h",
+        "distributed.admin.tick.interval": "1s",
+    }
     gc.collect()  # else a client that was never connected is closed, and waits, in the midst of this
-    with LocalCluster(**options) as cluster, Client(cluster) as client:
+    with dask.config.set(unwatched), LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from functools import partial
 
 import numpy as np
 import pytest
+import threadpoolctl
 from threadpoolctl import threadpool_info
 
 from cloakgp import GP
@@ -119,6 +121,20 @@ def test_threads_are_as_many_as_there_are_processors_and_blas_has_one_each(small
     assert all(n == 1 for each in found for n in each)
     assert 1 < len(seen) <= 3
     assert most[0] <= 3
+
+
+def test_blas_is_looked_for_once_and_again_once_a_module_was_imported(monkeypatch):
+    """Among all libraries of a process that takes longer than many a product; the module may load another."""
+    looked, right = [], threadpoolctl.ThreadpoolController.__init__
+    monkeypatch.setattr(
+        threadpoolctl.ThreadpoolController, "__init__", lambda self: looked.append(0) or right(self)
+    )
+    for name in ("one", "another"):
+        monkeypatch.setitem(sys.modules, f"made_up_by_{__name__}.{name}", threadpoolctl)
+        for _ in range(3):
+            with streams.one_blas_thread():
+                pass
+    assert len(looked) == 2
 
 
 def test_no_more_chunks_are_under_way_than_threads_can_use(small, workers):

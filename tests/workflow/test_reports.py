@@ -19,6 +19,8 @@ from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.unit import UNITS
 from cloakgp.workflow import pictures, report, words
 
+pytestmark = pytest.mark.usefixtures("few_models")
+
 GP = cloakgp.GP(EQ(3.0, variance=1.0), noise=0.5, bounds=(0.0, 4.0))
 LEARNING = cloakgp.AutoGP(bounds=(0.0, 4.0), stages=2)
 PROMISE = {"epsilon": 1.0, "delta": 0.01}

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp.calibration import default_delta
 from cloakgp.checks import FloatArray
@@ -20,6 +19,7 @@ from cloakgp.files import atomic, container
 from cloakgp.kernels.words import parse
 from cloakgp.ledger.charge import Account
 from cloakgp.model.gp import GP
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import is_parquet
 from cloakgp.rows.people import as_people
@@ -124,7 +124,7 @@ def select(
     request = request_name("select", again, asked=[asked, counted], **who_asks)
     account = Account() if dry_run else open_account(ledger, dataset, no_ledger, why, who, request, again)
     # With one thread, as in Settings.plan: a paid answer is fetched again by the very same plan only.
-    with working("planning the selection"), threadpool_limits(1, user_api="blas"):
+    with working("planning the selection"), one_blas_thread():
         plan = plan_selection(
             candidates,
             X,

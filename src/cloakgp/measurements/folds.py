@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,6 +18,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.smoothers import Rows, check_covariance, gentle_cholesky, kernel_matrix
+from cloakgp.rows.chunks import one_blas_thread
 
 if TYPE_CHECKING:
     from cloakgp.kernels import Kernel
@@ -143,10 +144,7 @@ def weights(
 
 def _few_threads(n_rows: int) -> Any:
     """One thread for small matrices: more of them cost time, above all on a machine that is busy."""
-    # Comes with scikit-learn, which requires it.
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-    return threadpool_limits(1 if n_rows <= _SMALL else None, user_api="blas")
+    return one_blas_thread() if n_rows <= _SMALL else nullcontext()
 
 
 def _weights_of_one(gram: FloatArray, noise: FloatArray, folds: Sequence[Fold]) -> list[FloatArray]:

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.progress import Progress
+from cloakgp.rows.blas import blas
 from cloakgp.rows.parquet import joined
 
 CHUNK = 2**16
@@ -154,12 +155,10 @@ def one_blas_thread() -> Iterator[None]:
 
     The limit holds for a whole process, so the first who asks for it sets it and the last one lifts it.
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
-
     global _inside, _limits
     with _lock:
         if not _inside:
-            _limits = threadpool_limits(1, user_api="blas")
+            _limits = blas().limit(limits=1)
         _inside += 1
     try:
         yield

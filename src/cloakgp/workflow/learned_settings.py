@@ -7,7 +7,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -17,6 +16,7 @@ from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.model.outcome import REAL
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.staged_planner import points_covering
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import Format
 from cloakgp.rows.people import as_within
@@ -104,7 +104,7 @@ class LearnedSettings:
 
         With one thread, as in :meth:`Settings.plan`.
         """
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             return self.gp().plan(
                 X,
                 self.points(X),

@@ -8,11 +8,9 @@ the one message below.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
-
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp.errors import Message, OtherSize, Phrase, Refused
 from cloakgp.ledger.charge import Account
@@ -24,6 +22,7 @@ from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots.labels import outcome_of
 from cloakgp.private.room import PrivateColumn, PrivateLabels
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.formats import Format
 from cloakgp.selection import Selection, SelectionPlan
 
@@ -83,9 +82,9 @@ def release(
     Where the plan names classes, cells are compared with these; where it is of yes and no, with common words.
     A release in stages plans as it goes: with one thread, as in ``Settings.plan``.
     """
-    threads = 1 if isinstance(plan, StagedPlan) else None
+    threads = one_blas_thread() if isinstance(plan, StagedPlan) else nullcontext()
     unusable = UNUSABLE_ANSWERS if outcome_of(plan) in CHANCES else UNUSABLE
-    with _one_message(account, unusable), threadpool_limits(threads, user_api="blas"):
+    with _one_message(account, unusable), threads:
         return plan.release(
             PrivateLabels(PrivateColumn(path, column, form))
             if _in_common_words(plan)
@@ -110,7 +109,7 @@ def release_rows(
     form: Format | None = None,
 ) -> AnyRelease:
     """The release of a plan of whole rows, from a file: its inputs are read where its outcomes are."""
-    with _one_message(account, UNUSABLE_ROWS), threadpool_limits(1, user_api="blas"):
+    with _one_message(account, UNUSABLE_ROWS), one_blas_thread():
         return plan.release(
             {name: PrivateColumn(path, name, form) for name in plan.grid.names},
             PrivateLabels(PrivateColumn(path, column, form))

@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -17,6 +16,7 @@ from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.model.outcome import REAL
 from cloakgp.plans.whole_rows import RowsPlan
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.formats import Format
 from cloakgp.rows.grid import Grid
 from cloakgp.workflow import boxes, points
@@ -114,7 +114,7 @@ class RowSettings:
     def plan(self) -> RowsPlan:
         """The plan: public, and made without X and y. With one thread, as in ``Settings.plan``."""
         where = boxes.over(self.grid, self.at) if isinstance(self.at, str) else self.at
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             return self.gp().plan_rows(
                 self.grid,
                 self.size,

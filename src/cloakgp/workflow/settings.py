@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from cloakgp import checks, designs
 from cloakgp.calibration import CALIBRATIONS
@@ -21,6 +20,7 @@ from cloakgp.plans import out_of_core
 from cloakgp.plans.comparison import Comparison
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
+from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import Format
 from cloakgp.rows.inputs import MISSING_INPUTS
@@ -124,7 +124,7 @@ class Settings:
         can be fetched again for the very same plan only.
         """
         where = self.points(X)
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             plan: Plan | StagedPlan = self.gp().plan(
                 X if self._is_streamed(X, where) else np.asarray(X),
                 where,

@@ -100,8 +100,13 @@ def test_so_for_parquet(kind):
 
 @pytest.mark.usefixtures("planned")
 def test_missing_outcomes_can_be_put_in_the_middle():
-    write_people(heights=["150.0"] * 39 + [""])
-    good(f"{RELEASE} --yes --missing midpoint")
+    write_people(heights=["150.0"] * 39 + ["tall"])
+    whole = Path("data.csv").read_bytes()
+    for cell in (b"", b"tall", b"t\xe4ll"):  # no number, whatever it is; and the last is no UTF-8
+        Path("data.csv").write_bytes(whole.replace(b"tall", cell))
+        line = "release plan.json data.csv --no-ledger --yes --overwrite -o heights.cloak --json"
+        assert run(line).data == {"error": SAID, "exit_code": 1}
+        good(f"{line} --missing midpoint")
     assert run(f"{RELEASE} --yes --missing drop").code == 2
 
 

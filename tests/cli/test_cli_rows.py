@@ -186,7 +186,7 @@ def in_the_shell(message):
 
 def test_missing_inputs_and_unknown_levels_are_protected_if_asked_for():
     good(f"{PEOPLE} --n-people 15 -o plan.json")
-    write_visits(age=["", *AGES[1:]], sex=["q", *SEXES[1:]])
+    write_visits(age=["", "old", *AGES[2:]], sex=["q", *SEXES[1:]], visits=["many", *VISITS[1:]])
     assert run(RELEASE).code == 1
     good(f"{RELEASE} --missing midpoint")
 

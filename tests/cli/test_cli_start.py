@@ -17,9 +17,19 @@ HEAVY = "{'numpy', 'scipy', 'opendp', 'pyarrow', 'sklearn', 'sqlalchemy', 'matpl
     "code", ["import cloakgp", "from cloakgp.cli.app import app; app(['--help'], standalone_mode=False)"]
 )
 def test_nothing_heavy_is_loaded(code):
-    asked = f"import sys; {code}; print(sorted(set(sys.modules) & {HEAVY}))"
+    assert loaded_by(code, HEAVY) == "[]"
+
+
+def test_predict_loads_nothing_that_it_may_not_need():
+    others = "{'scipy.special', 'scipy.spatial', 'scipy.stats', 'pandas'}"
+    assert loaded_by("from cloakgp import AutoGP, GP; import cloakgp.cli.predicting", others) == "[]"
+
+
+def loaded_by(code: str, modules: str) -> str:
+    """Which of these modules some code loads."""
+    asked = f"import sys; {code}; print(sorted(set(sys.modules) & {modules}))"
     printed = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True).stdout
-    assert printed.splitlines()[-1] == "[]"
+    return printed.splitlines()[-1]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -31,10 +31,10 @@ def test_sums_of_features_are_the_same_from_kernel_values(m):
     phi, K, weights = features.at(X), features.kernel_rows(X), RNG.uniform(1, 3, size=len(X))
     wanted = (phi * weights**2) @ phi.T
     A = features.factor.A
-    gram = Gram(len(A), Root(A))
+    root, gram = Root(A), Gram(len(A))
     for rows in (slice(0, 500), slice(500, 8500), slice(8500, None)):
-        gram.add(K[rows], weights[rows])
-    np.testing.assert_allclose(gram.sum(), wanted, atol=1e-9 * np.abs(wanted).max())
+        gram.add(root.begin(K[rows]), weights[rows])
+    np.testing.assert_allclose(root.end(gram.total), wanted, atol=1e-9 * np.abs(wanted).max())
     np.testing.assert_array_equal(K, features.kernel_rows(X))  # what a kernel returned is its own
     if m == 200:
         lost = A @ ((K.T * weights**2) @ K) @ A.T
@@ -45,9 +45,9 @@ def test_sums_of_features_are_exact_where_the_first_inducing_inputs_have_neighbo
     """Three stand apart, and nine next to these: one block of a root must not have both kinds."""
     kernel, Z = Matern12(1.0), np.add.outer(np.arange(4) * 1e-9, np.linspace(0, 2, 3)).reshape(-1, 1)
     features, X = Features(kernel, Z, triangular_whitening(kernel, Z)), RNG.uniform(0, 2, size=(4000, 1))
-    gram, phi = Gram(12, Root(features.factor.A)), features.at(X)
-    gram.add(features.kernel_rows(X), 1.0)
-    np.testing.assert_allclose(gram.sum(), phi @ phi.T, atol=1e-11 * len(X))
+    root, gram, phi = Root(features.factor.A), Gram(12), features.at(X)
+    gram.add(root.begin(features.kernel_rows(X)), 2.0)
+    np.testing.assert_allclose(root.end(gram.total), 4 * phi @ phi.T, atol=4e-11 * len(X))
 
 
 def test_what_is_turned_begins_with_a_triangle_and_keeps_every_length():

@@ -140,6 +140,7 @@ BAD = [
     ({"downweight": ""}, ValueError, "downweight must be one of"),
     ({"mean": math.nan}, ValueError, "mean must be finite"),
     ({"mean": math.inf}, ValueError, "mean must be finite"),
+    ({"mean": 1e20}, ValueError, "mean must be no farther from the bounds than a billion times their width"),
     ({"mean": "0"}, TypeError, "mean must be a number"),
     ({"mean": False}, TypeError, "mean must be a number"),
     ({"mean": np.zeros((3, 2))}, ValueError, "mean must be one-dimensional"),

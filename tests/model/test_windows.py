@@ -94,6 +94,8 @@ def test_only_rows_with_the_same_window_are_merged():
         ({"bounds": (LOW[:4], HIGH[:4])}, r"bounds\[0\] must be one number or one per row of X \(5\); got 4"),
         ({"bounds": (0.0, HIGH[:4])}, r"bounds\[1\] must be one number or one per row"),
         ({"mean": LOW[:4]}, "mean must be one number or one per row"),
+        ({"mean": 1e20 * (LOW + 1)}, "mean must be no farther from the bounds"),
+        ({"bounds": (LOW, HIGH), "mean": -1e20}, "mean must be no farther from the bounds"),
         ({"bounds": (low, lambda X: X[:, 0] - 1)}, "lo < hi in every row; row 0 has not"),
         ({"bounds": (lambda X: X, high)}, None),  # one column is as good as a vector
         ({"bounds": (lambda X: X[:3, 0], high)}, r"bounds\[0\] must be of shape \(5,\).*returns n finite"),

@@ -10,6 +10,7 @@ from cloakgp import GP, AutoGP, Grid, Hyperprior, Ledger, plots
 from cloakgp.kernels import EQ, Constant
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.errors import BudgetExceeded
+from cloakgp.posterior import outcomes
 from cloakgp.testing import insecure_seed
 from cloakgp.workflow import private_step, releases
 
@@ -44,6 +45,17 @@ def learned():
 @pytest.fixture(scope="module")
 def known():
     return GP(KERNEL, classes=NAMES).plan(X, POINTS, **PROMISE).release(Y)
+
+
+def test_each_law_is_worked_out_once(known, monkeypatch):
+    """Predictions and intervals at the same inputs are of the same laws."""
+    made, laws = [], outcomes.Laws
+    monkeypatch.setattr(outcomes, "Laws", lambda *given: made.append(given) or laws(*given))
+    p, ends = known.predict(POINTS + 0.5), known.interval(POINTS + 0.5)
+    assert len(made) == len(NAMES)
+    np.testing.assert_allclose(known.interval(POINTS[::-1] + 0.5)[::-1], ends)
+    assert len(made) == 2 * len(NAMES)
+    np.testing.assert_allclose(known.predict(POINTS + 0.5), p)
 
 
 @pytest.mark.parametrize("name", ["learned", "known"])

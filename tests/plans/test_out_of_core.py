@@ -287,7 +287,7 @@ def test_the_bits_are_the_same_whatever_the_threads_and_wherever_x_is(
     monkeypatch.setattr(chunks, "STEP", 8)
     spread = Inputs.spread_evenly
     monkeypatch.setattr(Inputs, "spread_evenly", lambda inputs, n: spread(inputs, 40))
-    monkeypatch.setattr(out_of_core, "_LONERS", 8)
+    monkeypatch.setattr(out_of_core, "_LONG", 8)
     np.save(tmp_path / "X.npy", data)
     np.save(tmp_path / "T.npy", np.asfortranarray(data))
     np.save(tmp_path / "y.npy", Y)
@@ -324,8 +324,7 @@ def test_nothing_as_large_as_rows_times_points_is_ever_held(monkeypatch):
     monkeypatch.setattr(kept_columns, "ENTRIES", 0)
     monkeypatch.setattr(out_of_core, "_PILOT", 2**19)
     monkeypatch.setattr(out_of_core, "_WHOLE", 2**19)
-    monkeypatch.setattr(out_of_core, "_SPREAD", 2**10)
-    monkeypatch.setattr(out_of_core, "_LONGEST", 2**10)
+    monkeypatch.setattr(out_of_core, "_LONG", 2**10)
     rows, points = 300_000, 100
     rng = np.random.default_rng(0)
     data, y = rng.uniform(0, 10, size=(rows, 2)), rng.uniform(0, 1, size=rows)
@@ -401,12 +400,10 @@ def test_a_design_for_a_random_subset_understates_the_sensitivity_many_fold(appr
 def test_the_last_pass_counts_every_row_also_what_the_pilot_lacks(
     monkeypatch, plan_in_passes, approximation, rounds
 ):
-    """Neither the pilot nor those that stand alone have the outlier here; the pass over all rows finds it."""
+    """The pilot lacks the outlier here; the pass over all rows finds it."""
     monkeypatch.setattr(out_of_core, "_WHOLE", 1)
     monkeypatch.setattr(out_of_core, "_PILOT", 1)  # 4,096 rows
-    monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
-    monkeypatch.setattr(out_of_core, "_LONGEST", 0)
-    monkeypatch.setattr(out_of_core, "_SPREAD", 0)
+    monkeypatch.setattr(out_of_core, "_LONG", 0)
     monkeypatch.setattr(out_of_core, "_ROUNDS", rounds)
     data, places, points = crowd_and_outlier()
     gp = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places, approximation)
@@ -431,9 +428,7 @@ def test_no_direction_is_lost_that_only_a_row_outside_of_the_pilot_has(
     """A row that no other is like, with a place and a test point of its own."""
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
     monkeypatch.setattr(out_of_core, "_WHOLE", 1)
-    monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
-    monkeypatch.setattr(out_of_core, "_LONGEST", 0)
-    monkeypatch.setattr(out_of_core, "_SPREAD", 0)
+    monkeypatch.setattr(out_of_core, "_LONG", 0)
     data, places, points = crowd_and_outlier()
     data[12_345] = 50.0
     far = np.full((1, data.shape[1]), 50.0)
@@ -444,32 +439,49 @@ def test_no_direction_is_lost_that_only_a_row_outside_of_the_pilot_has(
     check_sensitivity(plan)
 
 
-@pytest.mark.parametrize("by", ["distance", "length"])
+@pytest.mark.parametrize("alike", [False, True], ids=["like no other", "beside others"])
 @every_approximation
-def test_rows_that_stand_alone_are_in_the_pilot(monkeypatch, plan_in_passes, approximation, by):
-    """Because they are far from others, or because their columns would be long."""
+def test_rows_with_long_columns_are_in_the_pilot(monkeypatch, plan_in_passes, approximation, alike):
+    """Also one with a place and a test point of its own, of which a sample of the rows knows nothing."""
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
     monkeypatch.setattr(out_of_core, "_WHOLE", 1)
     monkeypatch.setattr(out_of_core, "_ROUNDS", 1)
-    if by == "distance":
-        monkeypatch.setattr(out_of_core, "_LONGEST", 0)
-    else:
-        monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
+    monkeypatch.setattr(out_of_core, "_LONG", 64)
     data, places, points = crowd_and_outlier()
+    if not alike:
+        data[12_345] = 50.0
+        places, points = (np.vstack([some, np.full((1, data.shape[1]), 50.0)]) for some in (places, points))
     gp = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places, approximation)
+    assert gp.planner(data, points).survey.pilot.n_rows <= 4096 + 2 * 64 + len(places)
     plan = plan_in_passes(gp, data, points)
     assert plan.certificate.gap <= 0.01
     assert plan.certificate.bias < 0.01
     check_sensitivity(plan)
 
 
+def test_a_pilot_stays_small_where_rows_at_even_distances_are_unlike_the_others(monkeypatch):
+    monkeypatch.setattr(out_of_core, "_PILOT", 1)
+    monkeypatch.setattr(out_of_core, "_WHOLE", 1)
+    monkeypatch.setattr(out_of_core, "_LONG", 64)
+    data, places, points = crowd_and_outlier()
+    seen = chunks.evenly(len(data), 4096)
+    data[seen] = 0.5 + np.linspace(0, 1e-6, len(seen))[:, None]
+    planner = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places).planner(data, points)
+    assert planner.survey.pilot.n_rows <= 4096 + 2 * 64 + len(places)
+
+
+def test_many_rows_that_are_all_in_the_pilot_need_no_reserve(monkeypatch, plan_in_passes):
+    monkeypatch.setattr(out_of_core, "_MANY", 3000)
+    data, places, points = crowd_and_outlier()
+    plan = plan_in_passes(GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places), data, points)
+    assert plan.certificate.gap <= 0.01
+
+
 def test_a_part_of_many_rows_is_looked_at_first_and_all_of_them_last(monkeypatch, plan_in_passes):
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
     monkeypatch.setattr(out_of_core, "_WHOLE", 1)
     monkeypatch.setattr(out_of_core, "_MANY", 3000)
-    monkeypatch.setattr(out_of_core, "_first_of_each", lambda kind, score, n: np.arange(0))
-    monkeypatch.setattr(out_of_core, "_LONGEST", 0)
-    monkeypatch.setattr(out_of_core, "_SPREAD", 0)
+    monkeypatch.setattr(out_of_core, "_LONG", 0)
     seen = []
     for name in ("lengths", "scan"):
         looked = getattr(out_of_core, name)

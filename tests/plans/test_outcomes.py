@@ -227,6 +227,8 @@ def test_whole_rows(model, tmp_path):
         (lambda: AutoGP(outcome="perhaps"), "outcome must be"),
         (lambda: GP(KERNEL, 2.0, outcome="yes/no"), "noise must be left out"),
         (lambda: GP(KERNEL, mean=np.zeros(60), outcome="yes/no"), "mean must be one number"),
+        (lambda: GP(KERNEL, mean=1e20, outcome="yes/no"), "mean must be from -8 to 8 for yes/no outcomes"),
+        (lambda: GP(KERNEL, 1.0, (0, 9), -1e20, outcome="count"), "mean must be from -24.7 to 22.2"),
         (
             lambda: GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE, design="max"),
             "design must be left out",

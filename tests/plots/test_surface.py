@@ -1,5 +1,7 @@
 """The numbers of a map: longitude across, what is not known hidden, units that can be read."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from cloakgp.plots.labels import numeric_inputs
 from cloakgp.plots.number_words import in_unit, nice_ticks, number_words, tick_words
 from cloakgp.plots.places import plane
 from cloakgp.plots.surface import NEAR_PRIOR, prior_std, surface_of, will_be_unknown
+from cloakgp.workflow.pictures import release_pictures
 
 RNG = np.random.default_rng(0)
 TOWN = np.column_stack([RNG.normal(51.5, 0.05, 120), RNG.normal(-0.1, 0.08, 120)])  # lat first
@@ -106,11 +109,19 @@ def test_the_prior_of_a_probability_is_what_the_link_makes_of_f_about_its_level(
     assert prior_std(release, X[:1])[0] == pytest.approx(np.concatenate(draws).std(), rel=0.03)
 
 
-def test_each_class_has_a_curve_and_a_surface():
-    X = RNG.uniform(0, 1, (40, 1))
+def of_classes(X: np.ndarray) -> Any:
     gp = AutoGP(outcome="classes", classes=["bus", "car", "walk"], stages=2)
     which = np.array(["bus", "car", "walk"])[(3 * X[:, 0]).astype(int)]
-    release = gp.plan(X, X[:6], epsilon=4.0, delta=1e-3).release(which)
+    return gp.plan(X, X[:6], epsilon=4.0, delta=1e-3).release(which)
+
+
+@pytest.fixture(scope="module")
+def modes() -> Any:
+    return of_classes(RNG.uniform(0, 1, (40, 2)))
+
+
+def test_each_class_has_a_curve_and_a_surface(modes):
+    release = of_classes(RNG.uniform(0, 1, (40, 1)))
     ax = plot_release(release)
     lines = {line.get_label(): line.get_xydata() for line in ax.get_lines()}
     for k, name in enumerate(release.classes):
@@ -119,15 +130,29 @@ def test_each_class_has_a_curve_and_a_surface():
     assert ax.get_ylim() == (0.0, 1.0)
     with pytest.raises(ArgumentError, match="must have one curve"):
         plot_release(release, released=True)
-    places = np.column_stack([X[:, 0], X[::-1, 0]])
-    release = gp.plan(places, places[:6], epsilon=4.0, delta=1e-3).release(which)
-    surface = surface_of(release, of="car", points=5)
+    surface = surface_of(modes, of="car", points=5)
     at = [[surface.across[2], surface.up[3]]]
-    mean, std = release.predict(at, return_std=True)
+    mean, std = modes.predict(at, return_std=True)
     assert (surface.prediction[3, 2], surface.std[3, 2]) == pytest.approx((mean[0, 1], std[0, 1]))
     assert surface.views["prediction"].label == "probability of car"
     with pytest.raises(ArgumentError, match="of must be one of the classes"):
-        surface_of(release, of="tram")
+        surface_of(modes, of="tram")
+
+
+def test_only_the_map_that_is_drawn_is_worked_out(modes, monkeypatch):
+    asked = []
+
+    def noted(release: Any, **given: Any) -> Any:
+        asked.append((given["of"], given.get("views")))
+        return surface_of(release, points=4, **given)
+
+    monkeypatch.setattr("cloakgp.plots.surface_of", noted)
+    pictures = release_pictures(modes, ["east", "north"], "mode")
+    first, drawn = next(pictures), ("prediction",)
+    assert asked == [("bus", drawn)]
+    assert [next(pictures).name for _ in range(2)] == ["map-car", "map-walk"]
+    assert asked == [("bus", drawn), ("car", drawn), ("walk", drawn)]
+    assert np.isfinite(first.numbers()["privacy_share"]).all()
 
 
 def test_inputs_beside_the_two_are_held():

@@ -8,7 +8,7 @@ import pytest
 pyarrow = pytest.importorskip("pyarrow")
 
 from cloakgp.errors import InputError  # noqa: E402
-from cloakgp.private.outcomes import PrivateColumn  # noqa: E402
+from cloakgp.private.outcomes import PrivateColumn, PrivateLabels  # noqa: E402
 from cloakgp.rows.formats import Format  # noqa: E402
 from cloakgp.workflow import tables  # noqa: E402
 
@@ -48,6 +48,20 @@ def test_nothing_private_decides_how_it_is_read(tmp_path, private):
     path = tmp_path / "a.csv"
     path.write_bytes(f"age;height\n1;{private}\n2;{private}\n".encode("latin-1"))
     assert tables.reading(path, ["age"]) == Format(";")
+
+
+def test_a_private_cell_that_cannot_be_read_is_missing(tmp_path):
+    """Whatever is in it: text, bytes that are none, half of a letter, a number and more."""
+    path, nan = tmp_path / "a.csv", np.nan
+    odd = [b"x", b"\xff", b"\xe6\x97", b"5\xff", b"1.5.2", b"NA", b""]
+    whole = [b"age,height,ill", b"1, -1.5e2 ,yes", *(b"1,%s,%s" % (cell, cell) for cell in odd), b"1,+.5,no"]
+    path.write_bytes(b"\n".join(whole))
+    column = PrivateColumn(str(path), "height")
+    np.testing.assert_array_equal(column, [-150.0, *[nan] * len(odd), 0.5])
+    answers = PrivateLabels(PrivateColumn(str(path), "ill"))
+    np.testing.assert_array_equal(answers, [1.0, *[nan] * len(odd), 0.0])
+    classes = PrivateLabels(PrivateColumn(str(path), "ill"), ("no", "yes", "x"))
+    np.testing.assert_array_equal(classes, [1.0, 2.0, *[nan] * (len(odd) - 1), 0.0])
 
 
 def test_only_public_columns_are_asked(tmp_path, monkeypatch):

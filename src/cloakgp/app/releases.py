@@ -260,7 +260,7 @@ class Releases:
         """The most telling picture, as .png, .svg or .pdf."""
         settings, release = self.get(release_id)["settings"], self.load(release_id)
         with drawing():
-            return release_pictures(release, settings["inputs"], settings["output"])[0].encoded(kind)
+            return next(release_pictures(release, settings["inputs"], settings["output"])).encoded(kind)
 
     def report(self, release_id: str, ledger: Ledger | None) -> str:
         """The report, as HTML; with what is left of the budget, if there is a ledger to ask."""

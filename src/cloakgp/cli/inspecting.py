@@ -319,7 +319,7 @@ def plot(
         if isinstance(release, FunctionRelease):
             raise InputError("--noise draws the noise of predictions; this file holds a function.")
         drawn = partial(pictures.noise_picture, release, names, output)
-        shown = [pictures.Picture("noise", "The std of the privacy noise.", lambda narrow: drawn())]
+        shown = iter([pictures.Picture("noise", "The std of the privacy noise.", lambda narrow: drawn())])
     else:
         shown = pictures.release_pictures(
             release,
@@ -329,7 +329,7 @@ def plot(
             geographic=geographic,
             outline=outline,
         )
-    shown = [one.on_dark() for one in shown] if dark else shown
+    shown = (one.on_dark() for one in shown) if dark else shown
     return picture_options.write_pictures(shown, out, release_file.stem, formats)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -34,12 +35,12 @@ Geographic = Annotated[
 Outline = Annotated[Path | None, typer.Option(help="GeoJSON file with borders, for a map.", metavar="FILE")]
 
 
-def write_pictures(shown: list[pictures.Picture], out: Path, stem: str, formats: str | None) -> Answer:
+def write_pictures(shown: Iterator[pictures.Picture], out: Path, stem: str, formats: str | None) -> Answer:
     """Write the first picture under the name given; or all into a folder, named by the release."""
     if not out.is_dir():
         if formats is not None:
             raise InputError("--formats is for a folder: name one with -o, or end the file's name in .svg.")
-        first = shown[0]
+        first = next(shown)
         atomic.write(out, first.encoded(pictures.kind_of(out)))
         return Answer({"picture": str(out), "caption": first.caption}, f"picture: {out}\n{first.caption}")
     kinds = ["png"] if formats is None else options.names(formats)

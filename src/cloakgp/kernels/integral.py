@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from array_api_compat import array_namespace, device, is_torch_array, to_device
 from numpy.typing import NDArray
-from scipy.special import erf, erfcx
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -332,6 +331,8 @@ def _quadrature(
 def _across_zero(
     a: FloatArray, b: FloatArray, h: FloatArray, start: FloatArray, rise: FloatArray
 ) -> FloatArray:
+    from scipy.special import erf  # here: slow to import
+
     flat = _HALF_ROOT * (erf(b * math.sqrt(0.5)) + erf(-a * math.sqrt(0.5)))
     ramp = (np.exp(-0.5 * a * a) - np.exp(-0.5 * b * b) - a * flat) / h
     return np.asarray(start * flat + rise * ramp)
@@ -340,6 +341,8 @@ def _across_zero(
 def _beyond_zero(
     a: FloatArray, b: FloatArray, h: FloatArray, start: FloatArray, rise: FloatArray
 ) -> FloatArray:
+    from scipy.special import erfcx
+
     drop = np.exp(-0.5 * h * (a + b))
     mills_a, mills_b = (_HALF_ROOT * erfcx(t * math.sqrt(0.5)) for t in (a, b))
     flat = mills_a - drop * mills_b

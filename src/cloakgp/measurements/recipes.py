@@ -36,7 +36,7 @@ from cloakgp.measurements.lattice import (
     Part,
     largest_squared_norm,
 )
-from cloakgp.measurements.rounding import Rounding
+from cloakgp.measurements.rounding import Rounding, small_error
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
 from cloakgp.model.factors import Factor
 from cloakgp.model.inducing import Features, SparseGP, unexplained
@@ -91,7 +91,10 @@ class Recipe:
     @cached_property
     def _rounding(self) -> Rounding:
         W = self.features.W[:, self._used] if self.approximation == "fitc" else None
-        return Rounding(self._factor.A, W, len(self.features.Z))
+        enough = small_error(len(self.factors), self.matrix_bits)
+        known = getattr(self.features.kernel, "range", None)
+        highest = math.inf if known is None else max(known[1], -known[0])
+        return Rounding(self._factor.A, W, len(self.features.Z), enough, highest)
 
     @property
     def reduced(self) -> FloatArray:

@@ -20,10 +20,19 @@ class Rounding:
     A sum of m products, each of relative error u, is off by at most (m + c) u times the sum of their
     absolute values. With "fitc" (W is given) the divisor D holds -|phi|^2, phi = W K', and its error counts
     in proportion. Absolute values are bounded by norms (Cauchy and Schwarz), and summed themselves only where
-    that is too coarse.
+    that is more than `enough`, an error that costs next to nothing.
     """
 
-    def __init__(self, scaled: FloatArray, W: FloatArray | None, terms: int) -> None:
+    def __init__(
+        self,
+        scaled: FloatArray,
+        W: FloatArray | None,
+        terms: int,
+        enough: float = 0.5,
+        highest: float = math.inf,
+    ) -> None:
+        self._enough = enough
+        self._longest = highest * math.sqrt(scaled.shape[1])  # |k| where no kernel value is above the highest
         self._unit = (terms + _KERNEL_ERROR) * 2.0**-52
         self._W = None if W is None else np.abs(W)
         self._W_norm = 0.0 if W is None else float(np.linalg.norm(W))
@@ -33,13 +42,17 @@ class Rounding:
 
     def largest(self, K: FloatArray, phi: FloatArray, D: Any, known: float = 0.0) -> float:
         """At least the error of any entry, however a machine adds, and at least what is known of others."""
-        length = np.sqrt(np.einsum("ij,ij->i", K, K))
         scale = self._unit / D
+        if self._W is None:
+            coarsest = float(np.max(scale) * self._longest * self._sizes[0])
+            if coarsest < self._enough:
+                return max(coarsest, known)
+        length = np.sqrt(np.einsum("ij,ij->i", K, K))
         if self._W is not None:
             squared = np.einsum("ij,ij->j", phi, phi)
             scale = scale * (1 + (squared + 2 * np.sqrt(squared) * self._W_norm * length) / D)
         coarse = float((scale * length).max() * self._sizes[0])
-        if coarse < 0.5 or coarse <= known:  # not so for NaN
+        if coarse < self._enough or coarse <= known:  # not so for NaN
             return float(np.maximum(coarse, known))
         K = np.abs(K)
         if self._W is not None:
@@ -60,6 +73,11 @@ class Rounding:
 def units_apart(error: float) -> int:
     """How far two machines' integers may be apart, if each is off by at most `error` before it is rounded."""
     return math.floor(2 * error) + 1
+
+
+def small_error(n_measurements: int, matrix_bits: int) -> float:
+    """One whose :func:`allowance` is at most about 1/8,000 of the longest column, or that needs none."""
+    return max(0.5, 2.0 ** (matrix_bits - 15) / math.sqrt(n_measurements))
 
 
 def allowance(error: float, n_measurements: int, y_bits: int) -> int:

@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from cloakgp.checks import FloatArray
 
 _BLOCKS = 3  # of a triangle: more would leave out more zeros, in products too small to be quick
-_STEEP = 64  # times: entries of a block of a root's diagonal differ by no more
+_STEEP = 64  # times: entries of a block of a root's diagonal are at most so much larger than its first
 
 
 class Factor:
@@ -42,36 +42,38 @@ class Factor:
 class Root:
     """A lower triangle A (r, r), for sums of A k (A k)' over many k.
 
-    A is a product, of blocks on its diagonal and of what is below them, B. A sum needs only B k of each k, a
-    third of the work; the blocks can wait until all are added up. (The whole of A cannot: it is large where
-    a sum of k k' has lost what counts. In a block of B k that is left over, where A is large all is small.)
+    A is a product, of blocks on its diagonal and of what is below them, B. A sum needs only B k of each k;
+    the blocks can wait until all are added up. (The whole of A cannot, unless it is even: it is large where a
+    sum of k k' has lost what counts. In a block of B k that is left over, where A is large all is small.)
     """
 
     def __init__(self, A: FloatArray) -> None:
-        self._diagonal, self._below = np.zeros_like(A), []
+        self.diagonal, self._below = np.zeros_like(A), []
         for start, stop in pairwise(_edges(np.abs(np.diagonal(A)))):
             own = slice(start, stop)
-            self._diagonal[own, own] = A[own, own]
+            self.diagonal[own, own] = A[own, own]
             if 0 < start < stop:
                 below = solve_triangular(A[own, own], A[own, :start], lower=True, check_finite=False)
                 self._below.append((own, slice(0, start), np.ascontiguousarray(below.T)))
 
-    def begin(self, K: FloatArray) -> None:
-        """Put B k in the place of each row k of K (n, r)."""
-        for own, before, below in reversed(self._below):
-            K[:, own] += K[:, before] @ below
+    def begin(self, K: FloatArray) -> FloatArray:
+        """B k of each row k of K (n, r)."""
+        begun = K.copy() if self._below else K
+        for own, before, below in self._below:
+            begun[:, own] += K[:, before] @ below
+        return begun
 
     def end(self, total: FloatArray) -> FloatArray:
         """The sum of A k (A k)', from that of B k (B k)'."""
-        ended: FloatArray = self._diagonal @ total @ self._diagonal.T
+        ended: FloatArray = self.diagonal @ total @ self.diagonal.T
         return (ended + ended.T) / 2
 
 
 def _edges(sizes: FloatArray) -> list[int]:
-    """Where blocks begin and end: even ones, and new ones where a diagonal of these sizes becomes large."""
-    even, edges = set(np.linspace(0, len(sizes), _BLOCKS + 1).astype(int).tolist()), [0]
+    """Where blocks begin and end: new ones where a diagonal of these sizes has become large."""
+    edges = [0]
     for i in range(1, len(sizes)):
-        if i in even or sizes[i] > _STEEP * sizes[edges[-1]]:
+        if sizes[i] > _STEEP * sizes[edges[-1]]:
             edges.append(i)
     return [*edges, len(sizes)]
 

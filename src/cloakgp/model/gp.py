@@ -23,6 +23,7 @@ from cloakgp.model.windows import (
     as_given,
     at_rows,
     check_bounds,
+    check_mean,
     distances,
     noise_at,
 )
@@ -123,6 +124,8 @@ class GP:
         noise, mean = of_outcome(outcome, noise, mean, (low, high))
         if mean is not None:
             mean = as_given(mean, "mean")
+            if outcome == REAL and all(isinstance(one, float) for one in (low, high, mean)):
+                check_mean(low, high, mean)
         elif isinstance(low, float) and isinstance(high, float):
             mean = low + (high - low) / 2
         else:

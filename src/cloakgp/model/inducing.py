@@ -23,7 +23,7 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.factored import Factored
-from cloakgp.model.factors import Factor, Root
+from cloakgp.model.factors import Factor
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
 from cloakgp.rows.chunks import spread_evenly, steps
 from cloakgp.rows.merging import Chunk, Inputs, group
@@ -35,7 +35,6 @@ MOST_INDUCING = 10_000
 _CUT = 1e-10
 """Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
-_ADDED = 2**12  # rows whose products are added up in one go
 _KEPT = 2**24  # numbers of features that are kept
 _SEED = 0  # public: the same X gives the same inducing inputs
 
@@ -199,38 +198,20 @@ def _information(
         phi = features.at(step.X)
         D = unexplained(features, approximation, step.X, phi, step.noise)
         total.add(phi.T, np.sqrt(step.group_counts / D))
-    return total.sum()
+    return total.total
 
 
 class Gram:
-    """The sum of phi phi' over many rows; a few steps of them at once, since small products are slower.
+    """The sum of phi phi' over many rows phi, each times its weight."""
 
-    Of features phi (n, r), or, with a `root`, of kernel values from which it makes them.
-    """
-
-    def __init__(self, r: int, root: Root | None = None) -> None:
-        self._total, self._waiting, self._n, self._root = np.zeros((r, r)), np.empty((_ADDED, r)), 0, root
+    def __init__(self, r: int) -> None:
+        self.total = np.zeros((r, r))
 
     def add(self, rows: FloatArray, weights: float | FloatArray) -> None:
-        """Rows (n, r), each times its weight."""
-        n = len(rows)
-        if self._n + n > len(self._waiting):
-            self._flush()
-        if n > len(self._waiting):
-            self._waiting = np.empty_like(rows)
-        np.multiply(rows, np.reshape(weights, (-1, 1)), out=self._waiting[self._n : self._n + n])
-        self._n += n
-
-    def _flush(self) -> None:
-        some = self._waiting[: self._n]
-        if self._root is not None:
-            self._root.begin(some)
-        self._total += some.T @ some
-        self._n = 0
-
-    def sum(self) -> FloatArray:
-        self._flush()
-        return self._total if self._root is None else self._root.end(self._total)
+        """Rows (n, r)."""
+        if np.ndim(weights):
+            rows, weights = rows * np.reshape(weights, (-1, 1)), 1.0
+        self.total += (rows.T @ rows) * weights**2
 
 
 class SparseRows:

@@ -12,7 +12,6 @@ import math
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import gammainc, ndtr
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -41,6 +40,8 @@ class Link(Protocol):
     """The same of the noise's factor; equal where it is known."""
     windows: bool
     """Whether clipping outcomes to where they are expected can gain anything."""
+    beyond: float
+    """How far beyond these values of f (:meth:`latent`) its prior mean may be: farther, numbers run out."""
 
     def latent(self, bounds: tuple[float, float]) -> tuple[float, float]:
         """Between which values f is expected."""
@@ -71,12 +72,14 @@ class YesNo:
     """Pr[y = 1] = Phi(f)."""
 
     name = YES_NO
-    signal, noise, windows = (0.1, 2.0), (1.0, 1.0), False
+    signal, noise, windows, beyond = (0.1, 2.0), (1.0, 1.0), False, 4.5
 
     def latent(self, bounds: tuple[float, float]) -> tuple[float, float]:
         return -_FAR, _FAR
 
     def mean(self, f: FloatArray, bounds: tuple[float, float]) -> FloatArray:
+        from scipy.special import ndtr  # here: slow to import
+
         return np.asarray(ndtr(f))
 
     def variance(self, mean: FloatArray, noise: float | FloatArray) -> FloatArray:
@@ -108,7 +111,7 @@ class Count:
     """
 
     name = COUNT
-    signal, noise, windows = (0.1, 1.5), (0.3, 30.0), True
+    signal, noise, windows, beyond = (0.1, 1.5), (0.3, 30.0), True, 20.0
 
     def latent(self, bounds: tuple[float, float]) -> tuple[float, float]:
         return math.log(max(bounds[0], bounds[1] / _RANGE)), math.log(bounds[1])
@@ -148,6 +151,8 @@ class _Gamma:
 
     def up_to(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """E[y^k; y < x] for k = 0, 1, 2."""
+        from scipy.special import gammainc
+
         at = np.maximum(x, 0.0) / self.scale
         second = self.mean * (self.mean + self.scale)
         return (
@@ -230,12 +235,17 @@ def of_outcome(outcome: str, noise: Any, mean: Any, bounds: tuple[Any, Any]) -> 
         remedy = "The scatter of an outcome follows from its probability."
         raise ArgumentError("noise", f"must be left out for {_named(outcome)}", repr(noise), remedy)
     noise = 1.0 if noise is None else checks.positive(noise, "noise", "It is the variance over the mean.")
+    link = LINKS[outcome]
+    low, high = link.latent(bounds)
     if mean is None:
-        low, high = LINKS[outcome].latent(bounds)
         mean = low + (high - low) / 2
-    elif not isinstance(mean, (int, float)) or isinstance(mean, bool):
-        remedy = "It is f's: of yes/no the probit of the probability, of counts the logarithm of the rate."
+        return noise, mean
+    remedy = "It is f's: of yes/no the probit of the probability, of counts the logarithm of the rate."
+    if not isinstance(mean, (int, float)) or isinstance(mean, bool):
         raise ArgumentError("mean", "must be one number", remedy=remedy)
+    if not low - link.beyond <= mean <= high + link.beyond:
+        expected = f"must be from {low - link.beyond:.3g} to {high + link.beyond:.3g} for {_named(outcome)}"
+        raise ArgumentError("mean", expected, repr(mean), remedy)
     return noise, mean
 
 

@@ -22,6 +22,8 @@ Given = float | FloatArray | Callable[[FloatArray], Any]
 """A number for all rows, one for each row of X, or a function of X."""
 
 _NARROWEST = 1e-6  # of the widest window: a narrower row's integers would be mostly rounding
+_FARTHEST = 1e9  # widths of the bounds that a prior mean may be away from them
+_UNIT = "It is in y's unit, and the middle of the bounds if it is left out."
 _PUBLIC = "Give public limits (lo, hi) on the outcome; there is no safe default, and y must not set them."
 _CALLABLE = "Give mean= as a number, or as a function of X that knows it everywhere."
 
@@ -92,6 +94,14 @@ def _check_windows(lower: FloatArray, upper: FloatArray) -> None:
             "bounds",
             "must not be a million times narrower in one row than in another",
             remedy="Widen the narrowest; its row would not gain from being narrower.",
+        )
+
+
+def check_mean(low: Any, high: Any, mean: Any) -> None:
+    """Raise where a prior mean is so far from bounds that what is between them is lost in rounding."""
+    if not (distances((low, high, mean)) <= _FARTHEST * (high - low)).all():
+        raise ArgumentError(
+            "mean", "must be no farther from the bounds than a billion times their width", remedy=_UNIT
         )
 
 
@@ -206,6 +216,8 @@ def at_rows(
     limits = (low, high) if isinstance(low, float) else (frozen(low), frozen(np.asarray(high)))
     if not own:
         level = low + (high - low) / 2
+    elif isinstance(low, np.ndarray) or isinstance(level, np.ndarray):  # numbers were looked at before
+        check_mean(low, high, level)
     if isinstance(level, float) and not callable(known):
         return limits, level
     rows = np.broadcast_to(np.asarray(level), (len(X),))

@@ -1,16 +1,16 @@
 """A plan for more rows than fit into memory: three passes over X, and nothing needs to be held of its length.
 
 The first pass sums what the rows tell the model. The noise is then designed for a pilot: rows spread
-evenly over X, and those that stand most alone. The second pass makes every row's integer column and
-finds the longest, exactly: that is the sensitivity, whatever the pilot missed. Where the pilot missed too
-much, the rows with the longest columns join it, and design and pass are repeated. (A pilot alone would
-understate the sensitivity: a lone row that it lacks may have a column many times longer than any in it.)
+evenly over X, and others whose columns would be long in a rough design. The second pass makes every row's
+integer column and finds the longest, exactly: that is the sensitivity, whatever the pilot missed. Where it
+missed too much, the rows with the longest columns join it, and design and pass are repeated. (A pilot alone
+would understate the sensitivity: a lone row that it lacks may have a column many times longer than any in
+it.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -41,10 +41,10 @@ from cloakgp.measurements.recipes import (
 from cloakgp.measurements.rounding import LARGEST_ERROR, allowance
 from cloakgp.model.factors import Root, turn_to_triangle
 from cloakgp.model.inducing import Features, Gram, SparseGP, triangular_whitening, unexplained
-from cloakgp.model.smoothers import Rows
 from cloakgp.plans.pilot import Pilot, first_pilot, rough_design, solved, space_of
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import noise_objective, offset
+from cloakgp.plans.screening import Screen, longest, screen
 from cloakgp.posterior.links import FactoredLinks
 from cloakgp.rows.chunks import one_blas_thread, steps
 from cloakgp.rows.merging import Chunk, Inputs, first_of_equal
@@ -63,10 +63,7 @@ LARGER = 64
 make again.
 """
 _PILOT, _WHOLE = 2**21, 2**23  # entries of the pilot's columns; so many are all rows', rather than a part's
-_LONERS = 2**13  # rows that stand most alone near their inducing input
-_SPREAD = 2**14  # rows that are spread over the space
-_LONGEST = 2**14  # rows whose columns would be longest
-_DIRECTIONS = 16  # by which a row seems to be one of them
+_LONG = 2**14  # rows whose columns seem to be long
 _ROUNDS = 5  # of design and pass
 _DESIGN = 0.6  # share of the gap that the pilot's design may use up
 _MANY = 2**17  # rows: of more, those in reserve are looked at before all are
@@ -82,7 +79,7 @@ class Survey:
     model: SparseGP
     pilot: Pilot
     reserve: Inputs
-    """More rows, about evenly over the space: what the pilot lacks shows on them."""
+    """More rows with long columns: what the pilot lacks shows on them."""
     rough: Solution | None
     """The `mse` design for the pilot's first rows, to start from; None if they are all rows there are."""
     digest: str
@@ -101,63 +98,36 @@ def _surveyed(planner: Planner) -> Survey:
     width = max(len(planner.X_star), len(features.W))
     whole = len(inputs) <= _WHOLE // width
     even = inputs.spread_evenly(len(inputs) if whole else max(2**12, _PILOT // width))
-    crowd = np.zeros(len(features.used))  # rows near each inducing input, going by the pilot
-    for rows in steps(len(even)):
-        near = np.abs(features.kernel_rows(even.X[rows]))
-        crowd += (near / np.maximum(near.sum(axis=1, keepdims=True), 1e-300)).sum(axis=0)
-    alone = np.concatenate(
-        [_alone(features.kernel_rows(even.X[rows]), crowd)[1] for rows in steps(len(even))]
-    )
-    kept = _SPREAD, min(_RESERVE, len(inputs) // _PARTS)
-    shares = [_share_for(n * len(even) / len(inputs), alone) for n in kept]
-    # Where they are all rows there are, there is none to look for.
+    root = Root(features.factor.A)
     rough = None if len(even) == len(inputs) else rough_design(planner, features, even)
-    measured = np.zeros((1, len(features.W))) if rough is None else rough.measured
+    wanted = _LONG, min(_RESERVE, len(inputs) // _PARTS)
+    screened = None if rough is None else screen(rough, root, len(inputs), wanted)
+    function = partial(_survey, features, root, gp.approximation, screened, planner.widest)
     total, shared = np.zeros((len(features.W),) * 2), np.zeros((len(features.W),) * 2)
-    digests = []
-    # As good as random, and the same everywhere.
-    angles = np.outer(np.sqrt(5) * np.arange(1, _DIRECTIONS + 1), np.arange(1, len(measured) + 1) ** 2)
-    function = partial(
-        _survey,
-        features,
-        Root(features.factor.A),
-        gp.approximation,
-        crowd,
-        shares,
-        measured @ features.factor.A,
-        np.sin(angles) @ measured @ features.factor.A,
-        planner.widest,
-    )
-    most, columns = max(4, _LONERS // len(features.Z)), planner.X_star.shape[1]
-    width = 3 + columns + (0 if inputs.windows is None else 3)
-    lone, longest = np.empty((0, width)), np.empty((0, width))
-    spread, reserve = [np.empty((0, width))], [np.empty((0, width))]
+    columns = planner.X_star.shape[1]
+    drawn, digests = [np.empty((0, 2 + columns + (0 if inputs.windows is None else 3)))] * 2, []
     parts = sweep(
         function, inputs.X, inputs.noise, inputs.group_counts, inputs.windows, label="summing over rows"
     )
     for part in parts:
         total += part.information
         shared += part.shared
-        lone = np.vstack([lone, part.loners])
-        lone = lone[_first_of_each(lone[:, 0], lone[:, 1], most)]
-        longest = np.vstack([longest, part.longest])
-        longest = longest[np.argsort(-longest[:, 1], kind="stable")[:_LONGEST]]
-        spread.append(part.spread)
-        reserve.append(part.reserve)
+        # Rows that are ordered in some way may be unlike those at even distances, and too many are drawn.
+        more = zip(drawn, part.drawn, wanted, strict=True)
+        drawn = [longest(np.vstack([known, new]), 2 * n) for known, new, n in more]
         digests.append(part.digest)
 
-    def rows_in(tables: list[FloatArray]) -> Inputs:
-        table = first_of_equal(np.vstack(tables)[:, 2:])
-        windows = None if inputs.windows is None else table[:, 1 + columns :]
-        return Inputs(np.ascontiguousarray(table[:, 1 : 1 + columns]), table[:, 0].copy(), None, windows)
+    def rows_in(table: FloatArray) -> Inputs:
+        windows = None if inputs.windows is None else table[:, 2 + columns :]
+        return Inputs(np.ascontiguousarray(table[:, 2 : 2 + columns]), table[:, 1].copy(), None, windows)
 
+    long, reserve = (rows_in(first_of_equal(table, aside=1)) for table in drawn)
     model = SparseGP(features, gp.approximation, total, planner.X_star)
     digest = combined_digest(digests, inputs.groups)
     if rough is None:
-        return Survey(model, first_pilot(planner, model, shared, even), rows_in(reserve), None, digest)
-    more = rows_in([lone, longest, *spread])
-    pilot = first_pilot(planner, model, shared, even, rough.pilot).joined_by(planner, more)
-    return Survey(model, pilot, rows_in(reserve), rough.solution, digest)
+        return Survey(model, first_pilot(planner, model, shared, even), reserve, None, digest)
+    pilot = first_pilot(planner, model, shared, even, rough.pilot).joined_by(planner, long)
+    return Survey(model, pilot, reserve, rough.solution, digest)
 
 
 class _Surveyed(NamedTuple):
@@ -166,83 +136,43 @@ class _Surveyed(NamedTuple):
     information: FloatArray
     shared: FloatArray
     """The same for outcomes in units of their bounds over the widest's width."""
-    loners: FloatArray
-    """Each with its nearest inducing input, how much it stands alone, its noise, itself, its bounds."""
-    longest: FloatArray
-    """The same of rows whose columns would be longest in a rough design, with how long they are."""
-    spread: FloatArray
-    """The same of rows that are drawn the likelier the more they stand alone: about evenly over the space."""
-    reserve: FloatArray
-    """More of these."""
+    drawn: list[FloatArray]
+    """Tables of rows: their columns' squared lengths in a rough design, noise, themselves, their bounds."""
     digest: bytes
-
-
-def _alone(K: FloatArray, crowd: FloatArray) -> tuple[Rows, FloatArray]:
-    """Each row's nearest inducing input, and how much the row stands alone there."""
-    nearest = K.argmax(axis=1)
-    return nearest, K[np.arange(len(K)), nearest] / np.maximum(np.abs(K @ crowd), 1e-300)
-
-
-def _share_for(n: float, alone: FloatArray) -> float:
-    """The s for which min(1, s alone) adds up to about n."""
-    order = np.sort(np.maximum(alone, 1e-300))[::-1]  # no row at all may be near an inducing input
-    least = np.maximum(n - np.arange(len(order)), 0) / np.cumsum(order[::-1])[::-1]  # if so many count as 1
-    fits = np.flatnonzero(least * order <= 1)
-    return float(least[fits[0]]) if len(fits) else 1 / float(order[-1])
 
 
 def _survey(
     features: Features,
     root: Root,
     approximation: str,
-    crowd: FloatArray,
-    shares: Sequence[float],
-    measured: FloatArray,
-    directions: FloatArray,
+    screened: Screen | None,
     widest: float,
     X: FloatArray,
     noise: Any,
     counts: Any,
     windows: Any,
 ) -> _Surveyed:
-    alone, nearest, length, scale = np.empty((4, len(X)))
-    total, chunk = Gram(len(features.W), root), Chunk(X, noise, counts, windows)
-    shared = total if windows is None else Gram(len(features.W), root)
+    squares, chunk = np.zeros(len(X)), Chunk(X, noise, counts, windows)
+    total, shared = Gram(len(features.W)), Gram(len(features.W))
     for rows in steps(len(chunk)):
         step = chunk[rows]
         K = features.kernel_rows(step.X)
-        nearest[rows], alone[rows] = _alone(K, crowd)
         phi = features.factor.times(K) if approximation == "fitc" else np.empty((0, len(K)))
         D = unexplained(features, approximation, step.X, phi, step.noise)
+        begun, weights = root.begin(K), np.sqrt(step.group_counts / D)
+        total.add(begun, weights)
         share = 1.0 if step.windows is None else (step.windows[:, 1] - step.windows[:, 0]) / widest
-        scale[rows] = share / D
-        seen = directions @ K.T
-        length[rows] = np.einsum("ij,ij->j", seen, seen) * scale[rows] ** 2
-        weights = np.sqrt(step.group_counts / D)
-        total.add(K, weights)
         if step.windows is not None:
-            shared.add(K, weights * share)
-    first = _first_of_each(nearest, alone, 4)
-    own = [] if windows is None else [windows]
-    table = np.column_stack([nearest, alone, chunk.variances, X, *own])
-    # Those that seem to have the longest columns, going by some directions, are looked at in all.
-    n = min(len(X), max(1, _LONGEST // 4))
-    some = np.sort(np.argpartition(-length, n - 1)[:n])
-    moved = measured @ features.kernel_rows(X[some]).T
-    longest = table[some]
-    longest[:, 1] = np.einsum("ij,ij->j", moved, moved) * scale[some] ** 2
-    longest = longest[np.argsort(-longest[:, 1], kind="stable")[: _LONGEST // 8]]
-    drawn = [np.floor(np.cumsum(np.minimum(1.0, share * alone))) for share in shares]
-    spread, reserve = (table[np.diff(one, prepend=0.0) > 0] for one in drawn)
-    digest = chunk_digest(X, noise, counts, windows)
-    return _Surveyed(total.sum(), shared.sum(), table[first], longest, spread, reserve, digest)
-
-
-def _first_of_each(kind: FloatArray, score: FloatArray, n: int) -> Rows:
-    """Indices of the `n` largest scores of each kind."""
-    order = np.lexsort((-score, kind))
-    start = np.searchsorted(kind[order], kind[order])  # where a kind begins
-    return order[np.arange(len(order)) - start < n]
+            shared.add(begun, weights * share)
+        if screened is not None:
+            squares[rows] = screened.squares(begun, share / D)
+    table = np.column_stack([squares, chunk.variances, X, *([] if windows is None else [windows])])
+    return _Surveyed(
+        root.end(total.total),
+        root.end(total.total if windows is None else shared.total),
+        [table[:0]] * 2 if screened is None else screened.drawn(table),
+        chunk_digest(X, noise, counts, windows),
+    )
 
 
 def plan_streamed(
@@ -286,15 +216,19 @@ def _plan(
         solution = solved(planner, pilot, design, _DESIGN * gap, s, solution)
         lower, iterations = max(lower, solution.lower_bound), iterations + solution.iterations
 
-    if len(planner.inputs) > _MANY:  # most of what the pilot lacks shows on some of the rows already
+    def settled() -> None:
+        """Most of what the pilot lacks shows on some of the rows already."""
         for _ in range(_ROUNDS):
             made = recipe(model.features, model.approximation, _turned(solution, model)[1], 0, planner.widest)
             length, worst = lengths(made, found.reserve)
             if good_enough(reached(solution, length)):
                 break
             joined_by(worst)
+
     best: tuple[float, Solution, FactoredMeasurement, Scan] | None = None
     for _ in range(_ROUNDS):
+        if len(planner.inputs) > _MANY and len(found.reserve):
+            settled()
         measurement, seen = _measured(planner, model, solution, epsilon, delta, calibration)
         value = reached(
             solution, measurement.sensitivity() * 2.0 ** -(measurement.y_bits + measurement.matrix_bits)
@@ -304,6 +238,8 @@ def _plan(
         if good_enough(best[0]):
             break
         joined_by(seen.worst)
+        if good_enough(best[0]):  # what was thought to be possible was not
+            break
     assert best is not None
     value, solution, measurement, seen = best
     weights, unbiased = planner.weights_for(design), solution.unbiased

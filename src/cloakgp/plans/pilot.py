@@ -1,4 +1,4 @@
-"""The rows that a design for many rows looks at: some, spread evenly, those that stand alone, and a few sums.
+"""The rows that a design for many rows looks at: some, spread evenly, others that count, and a few sums.
 
 With G at most the sum of c c' over all N columns of C, the columns of G^(1/2) / sqrt(N) join the pilot's.
 What keeps c' M^-1 c <= 1 for every row keeps it for them (their sum is at most the rows' mean), so they
@@ -78,7 +78,9 @@ def rough_design(planner: Planner, features: Features, rows: Inputs) -> Rough:
     gp, times = planner.gp, len(planner.X) / len(rows)
     own, gram = _columns(planner, features, rows)
     model = SparseGP(features, gp.approximation, gram * times, planner.X_star)
-    pilot = Pilot(model, np.hstack([_common(planner, model.information, rows), own]), "")
+    # Something in every direction: a row that is like none of these has a long column then, not none.
+    common = _common(planner, model.information + np.eye(len(gram)), rows)
+    pilot = Pilot(model, np.hstack([common, own]), "")
     solution = designs.solve("mse", cast("Smoother", pilot), planner.weights, _ROUGH)
     assert solution.reduce is not None
     return Rough(pilot, solution, solution.reduce @ model.T)

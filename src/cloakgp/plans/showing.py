@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from html import escape
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -20,7 +20,7 @@ BACKENDS = ("pandas", "polars", "pyarrow")
 def interval(mean: FloatArray, std: FloatArray, level: Any) -> dict[str, FloatArray]:
     """A prediction, its std, and the two ends between which f lies with this probability."""
     level = checks.number(level, "level", above=0.0, below=1.0, remedy="0.95 is common.")
-    half = ndtri(0.5 + level / 2) * std
+    half = NormalDist().inv_cdf(0.5 + level / 2) * std
     return {"prediction": mean, "std": std, "lower": mean - half, "upper": mean + half}
 
 

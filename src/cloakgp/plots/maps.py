@@ -99,7 +99,7 @@ def plot_map(
     labels = release.labels.changed(title=title, units=units, source=source, date=date)
     if surface is None:
         axes: Any = {"coordinates": coordinates, "geographic": geographic}
-        surface = surface_of(release, **axes, held=held, of=of, units=labels.units)
+        surface = surface_of(release, **axes, held=held, of=of, units=labels.units, views=(view,))
     ax = draw_map(new_axes(ax), release, surface, view, outline, labels)
     if style == "dark":
         darken(ax.get_figure(root=True))  # type: ignore[arg-type]

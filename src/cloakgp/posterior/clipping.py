@@ -17,7 +17,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
 from cloakgp.checks import FloatArray
 
@@ -72,6 +71,8 @@ def linearise(
 
     `bounds` are the outer ones, in the unit of the rest.
     """
+    from scipy.special import ndtr  # here: slow to import
+
     s = np.sqrt(np.maximum(variance, 1e-300))
     alpha = np.clip((window[0] - mean) / s, -_FAR, _FAR)
     beta = np.clip((window[1] - mean) / s, -_FAR, _FAR)

@@ -14,7 +14,7 @@ rounding it, are not.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -146,10 +146,10 @@ class Posterior:
         extra = self._observation_variance(X, include_noise)
         prior = self.gp.mean_at(X)
         if return_cov:
-            link = np.vstack([self._links.at(X[rows]) for rows in batches(len(X), self._links.width)])
-            whitened = solve_triangular(self._factor[0], link.T, lower=True)
-            cov = np.asarray(self.gp.kernel(X)) - whitened.T @ whitened
-            return prior + self._moved(link), cov + extra * np.eye(len(X))
+            parts = [(rows @ self._moving, rows @ self._explaining.T) for _, rows in self._linked(X)]
+            moved, explained = (np.concatenate(each) for each in zip(*parts, strict=True))
+            cov = np.asarray(self.gp.kernel(X)) - explained @ explained.T
+            return prior + moved, cov + extra * np.eye(len(X))
         moved, variance = self._moments(X, return_std)
         mean = prior + moved
         return (mean, np.sqrt(variance + extra)) if return_std else mean
@@ -157,12 +157,29 @@ class Posterior:
     def _moments(self, X: FloatArray, variances: bool) -> tuple[FloatArray, FloatArray]:
         """How far the mean of f moves from the prior's; and the variance of f, if asked for."""
         moved, variance = np.empty(len(X)), np.empty(len(X))
-        for rows in batches(len(X), self._links.width):
-            link = self._links.at(X[rows])
-            moved[rows] = self._moved(link)
+        for some, rows in self._linked(X):
+            moved[some] = rows @ self._moving
             if variances:
-                variance[rows] = self._variance(X[rows], link)
+                explained = rows @ self._explaining.T
+                known = np.einsum("ij,ij->i", explained, explained)
+                variance[some] = np.maximum(np.asarray(self.gp.kernel.diag(X[some])) - known, 0.0)
         return moved, variance
+
+    def _linked(self, X: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+        """Some of the inputs at a time, and what links f there with the measurements."""
+        for some in batches(len(X), len(self._links.weights)):
+            yield some, self._links.rows(X[some])
+
+    @cached_property
+    def _moving(self) -> FloatArray:
+        """(w,) how far what links f with the measurements moves its mean."""
+        moving: FloatArray = self._links.weights @ cho_solve(self._factor, self._surprise)
+        return moving
+
+    @cached_property
+    def _explaining(self) -> FloatArray:
+        """(c, w) what it is multiplied with for a root of the covariance that they explain."""
+        return self._links.explaining(self._factor[0])
 
     def known_variance(self, X: FloatArray) -> FloatArray:
         """(n,) variance of f at `X` if y itself were known."""
@@ -189,16 +206,6 @@ class Posterior:
         normals = np.random.default_rng(seed).normal(size=(n, len(mean)))
         draws: FloatArray = mean + (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         return draws
-
-    def _moved(self, link: FloatArray) -> FloatArray:
-        moved: FloatArray = link @ cho_solve(self._factor, self._surprise)
-        return moved
-
-    def _variance(self, X: FloatArray, link: FloatArray) -> FloatArray:
-        whitened = solve_triangular(self._factor[0], link.T, lower=True)
-        explained = np.einsum("ij,ij->j", whitened, whitened)
-        variance: FloatArray = np.maximum(np.asarray(self.gp.kernel.diag(X)) - explained, 0.0)
-        return variance
 
     def _observation_variance(self, X: FloatArray, include_noise: bool | float) -> float | FloatArray:
         if isinstance(include_noise, (bool, np.bool_)) and not include_noise:

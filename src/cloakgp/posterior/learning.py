@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import ndtr, ndtri
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
@@ -37,6 +36,7 @@ from cloakgp.rows.merging import Inputs
 T = TypeVar("T")
 _KEPT = 10  # settings that predictions are made with
 _SHOWN = 12  # lines of a table
+_NEWTON, _SETTLED = 8, 1e-9  # steps towards a quantile, and the last one's size, in standard deviations
 _HALVINGS = 60  # of an interval, for a quantile: to the last bits
 _MANY = 1000  # points from which on threads are worth their while
 _REMEMBERED = 2**22  # means at the points that were asked for last
@@ -201,16 +201,31 @@ def check_level(level: Any) -> float:
 
 def mixture_quantiles(weights: FloatArray, means: FloatArray, stds: FloatArray, level: float) -> FloatArray:
     """(2, n) ends of the middle `level` of mixtures of normals: (S,) weights, (S, n) means and stds."""
-    ends = []
-    for p in ((1 - level) / 2, (1 + level) / 2):
-        each = means + ndtri(p) * stds
-        low, high = each.min(axis=0), each.max(axis=0)  # a mixture's quantile is between its parts'
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            below = weights @ ndtr((middle - means) / np.maximum(stds, 1e-300)) < p
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        ends.append((low + high) / 2)
-    return np.array(ends)
+    stds = np.maximum(stds, 1e-300)
+    return np.array([_quantile(weights, means, stds, p) for p in ((1 - level) / 2, (1 + level) / 2)])
+
+
+def _quantile(weights: FloatArray, means: FloatArray, stds: FloatArray, p: float) -> FloatArray:
+    """(n,) by Newton's method, and by halving an interval where that has not come to rest."""
+    from scipy.special import ndtr, ndtri  # here: slow to import
+
+    each = means + ndtri(p) * stds
+    low, high = each.min(axis=0), each.max(axis=0)  # a mixture's quantile is between its parts'
+    found: FloatArray = weights @ each
+    off = np.zeros_like(found)
+    with np.errstate(all="ignore"):
+        for _ in range(_NEWTON):
+            at = (found - means) / stds
+            off = (weights @ ndtr(at) - p) / (weights @ (np.exp(-(at**2) / 2) / stds)) * np.sqrt(2 * np.pi)
+            found = np.clip(found - off, low, high)
+    left = ~(np.abs(off) <= _SETTLED * stds.min(axis=0))  # of NaN, too
+    means, stds, low, high = means[:, left], stds[:, left], low[left], high[left]
+    for _ in range(_HALVINGS if left.any() else 0):
+        middle = (low + high) / 2
+        below = weights @ ndtr((middle - means) / stds) < p
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    found[left] = (low + high) / 2
+    return found
 
 
 def learn(

@@ -6,11 +6,13 @@ these sums: Cov(f(x), B y) and B K B'. Public, like all that is not y.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from cloakgp.checks import FloatArray
 from cloakgp.measurements.lattice import Measurement
@@ -25,21 +27,32 @@ if TYPE_CHECKING:
 _ENTRIES = 2**22  # of a block of the kernel matrix: bounds memory, whatever is asked
 
 
-class Links(Protocol):
+class Links(ABC):
     """Prior covariances of the measurements."""
 
     covariance: FloatArray
     """(q, q) of the measurements with each other, privacy noise not counted."""
-    width: int
-    """Numbers needed per input asked about."""
+    weights: FloatArray
+    """(w, q): what :meth:`rows` is multiplied with for f's covariance with the measurements."""
 
-    def at(self, X: FloatArray) -> FloatArray:
-        """(n, q) of f(X) with the measurements."""
-        ...
+    @abstractmethod
+    def rows(self, X: FloatArray) -> FloatArray:
+        """(n, w) covariances of f(X) with f where it is measured, or at the inducing inputs."""
 
+    @abstractmethod
+    def explaining(self, factor: FloatArray) -> FloatArray:
+        """(c, w) C with as few rows as will do: what the measurements tell of f(X) has the root C rows(X)'.
+
+        `factor` is their covariance's, noise included, by Cholesky.
+        """
+
+    @abstractmethod
     def known_variance(self, X: FloatArray) -> FloatArray:
         """(n,) variance of f(X) if y itself were known."""
-        ...
+
+    def at(self, X: FloatArray) -> FloatArray:
+        """(n, q) covariances of f(X) with the measurements."""
+        return np.asarray(self.rows(X) @ self.weights)
 
 
 def links(
@@ -85,72 +98,88 @@ def _same(one: Measurement, other: Measurement) -> bool:
     return np.array_equal(one.groups.labels, other.groups.labels)
 
 
-class ExactLinks:
+class ExactLinks(Links):
     """k(x, X) B' and B (Kff + S) B'."""
 
     def __init__(self, gp: GP, inputs: Inputs, B: FloatArray) -> None:
-        self._gp, self._inputs, self._summed = gp, inputs, B * inputs.counts
-        self.width = len(inputs)
+        self._gp, self._inputs, self.weights = gp, inputs, (B * inputs.counts).T
         product = B * inputs.noise
         for rows in batches(len(inputs), len(inputs)):
-            product += self._summed[:, rows] @ np.asarray(gp.kernel(inputs.X[rows], inputs.X))
-        self.covariance: FloatArray = product @ self._summed.T
+            product += self.weights[rows].T @ np.asarray(gp.kernel(inputs.X[rows], inputs.X))
+        self.covariance: FloatArray = product @ self.weights
 
-    def at(self, X: FloatArray) -> FloatArray:
-        link: FloatArray = np.asarray(self._gp.kernel(X, self._inputs.X)) @ self._summed.T
-        return link
+    def rows(self, X: FloatArray) -> FloatArray:
+        return np.asarray(self._gp.kernel(X, self._inputs.X))
+
+    def explaining(self, factor: FloatArray) -> FloatArray:
+        return _solved(factor, self.weights.T)
 
     def known_variance(self, X: FloatArray) -> FloatArray:
         return smoother_for(self._gp, self._inputs, X).posterior_variance
 
 
-class SparseLinks:
-    """phi(x)' H' with H = B phi', and H H' + B D B'."""
+class _FeatureLinks(Links):
+    """phi(x)' H', with features phi(x) = A k(Z, x): often far fewer than inducing inputs, or measurements."""
+
+    def __init__(self, features: Features, approximation: str, H: FloatArray, own: FloatArray) -> None:
+        self._features, self._approximation, self._H = features, approximation, H
+        self.weights: FloatArray = (H @ features.factor.A).T
+        self.covariance: FloatArray = H @ H.T + own
+
+    @property
+    @abstractmethod
+    def _information(self) -> FloatArray:
+        """What X tells: see :func:`cloakgp.model.inducing.information`."""
+
+    def rows(self, X: FloatArray) -> FloatArray:
+        return self._features.kernel_rows(X)
+
+    def explaining(self, factor: FloatArray) -> FloatArray:
+        whitened = _solved(factor, self._H)
+        if len(whitened) > whitened.shape[1]:
+            whitened = np.asarray(np.linalg.qr(whitened, mode="r"))
+        return np.asarray(whitened @ self._features.factor.A)
+
+    def known_variance(self, X: FloatArray) -> FloatArray:
+        model = SparseGP(self._features, self._approximation, self._information, X)
+        variance: FloatArray = model.posterior_variance
+        return variance
+
+
+class SparseLinks(_FeatureLinks):
+    """H = B phi', and H H' + B D B'."""
 
     def __init__(self, gp: GP, inputs: Inputs, B: FloatArray) -> None:
-        self._features, self._approximation = Features(gp.kernel, np.asarray(gp.inducing)), gp.approximation
-        self._inputs, self.width = inputs, len(self._features.used)
-        untold = np.zeros((len(self._features.W),) * 2)  # what X tells is summed up when it is asked for
-        model = SparseGP(self._features, self._approximation, untold, inputs.X[:1])
+        features, self._inputs = Features(gp.kernel, np.asarray(gp.inducing)), inputs
+        untold = np.zeros((len(features.W),) * 2)  # what X tells is summed up when it is asked for
+        model = SparseGP(features, gp.approximation, untold, inputs.X[:1])
         rows = SparseRows(model, inputs)
         rows.keep = False  # each is looked at once
-        H, own = rows.factored.measured(B)
-        self._weights: FloatArray = (H @ self._features.factor.A).T  # phi(x)' H' is k(x, Z) times this
-        self.covariance: FloatArray = H @ H.T + own
+        super().__init__(features, gp.approximation, *rows.factored.measured(B))
 
     @cached_property
     def _information(self) -> FloatArray:
         return information(self._features, self._approximation, self._inputs)
 
-    def at(self, X: FloatArray) -> FloatArray:
-        return np.asarray(self._features.kernel_rows(X) @ self._weights)
 
-    def known_variance(self, X: FloatArray) -> FloatArray:
-        model = SparseGP(self._features, self._approximation, self._information, X)
-        variance: FloatArray = model.posterior_variance
-        return variance
-
-
-class FactoredLinks:
+class FactoredLinks(_FeatureLinks):
     """The same from a recipe, B = R phi / D: H = R I and B D B' = R I R', with I the rows' information."""
 
     def __init__(self, gp: GP, measurements: Sequence[FactoredMeasurement]) -> None:
         first = measurements[0]
-        self._features, self._approximation = first.recipe.features, gp.approximation
-        self._information = first.information
-        self.width = len(self._features.used)
-        R = np.vstack([m.recipe.reduced_to(self._features) for m in measurements])
-        H = R @ self._information
-        self._weights: FloatArray = (H @ self._features.factor.A).T
-        self.covariance: FloatArray = H @ H.T + H @ R.T
+        R = np.vstack([m.recipe.reduced_to(first.recipe.features) for m in measurements])
+        self._told = first.information
+        H = R @ self._told
+        super().__init__(first.recipe.features, gp.approximation, H, H @ R.T)
 
-    def at(self, X: FloatArray) -> FloatArray:
-        return np.asarray(self._features.kernel_rows(X) @ self._weights)
+    @property
+    def _information(self) -> FloatArray:
+        return self._told
 
-    def known_variance(self, X: FloatArray) -> FloatArray:
-        model = SparseGP(self._features, self._approximation, self._information, X)
-        variance: FloatArray = model.posterior_variance
-        return variance
+
+def _solved(factor: FloatArray, right: FloatArray) -> FloatArray:
+    result: FloatArray = solve_triangular(factor, right, lower=True)
+    return result
 
 
 def batches(n_rows: int, n_columns: int) -> Iterator[slice]:

@@ -13,7 +13,6 @@ from functools import cached_property, partial
 
 import numpy as np
 from scipy.linalg import block_diag
-from scipy.special import ndtr
 
 from cloakgp.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Known, Setting
@@ -507,6 +506,8 @@ def _by_shape(settings: Sequence[Candidate]) -> list[list[int]]:
 
 def folded(std: FloatArray, limit: float) -> FloatArray:
     """E min(|r|, limit), r ~ N(0, std^2)."""
+    from scipy.special import ndtr  # here: slow to import
+
     at = limit / std
     result: FloatArray = std * np.sqrt(2 / np.pi) * -np.expm1(-(at**2) / 2) + 2 * limit * ndtr(-at)
     return result

@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.special import chdtr, chdtrc, logsumexp
 
 from cloakgp.checks import FloatArray
 from cloakgp.kernels import Constant, Kernel
@@ -84,6 +83,8 @@ class ModelCheck:
 
 def check_posterior(posterior: Posterior, alternatives: Callable[[GP], Posterior] | None) -> ModelCheck:
     """The check of one model; `alternatives` gives the posterior of another, if that can be had."""
+    from scipy.special import logsumexp  # here: slow to import
+
     p_value, ratio = residual_check(posterior)
     odds, better = None, None
     if alternatives is not None:
@@ -113,6 +114,8 @@ def check_mixtures(curves: tuple[tuple[Posterior, ...], ...], weights: FloatArra
 
 def residual_check(posterior: Posterior) -> tuple[float, float]:
     """The p-value of the residuals, and how large their squares are over what is expected."""
+    from scipy.special import chdtr, chdtrc
+
     surprise, covariance, noise = posterior.residuals
     scale = 1 / np.sqrt(np.diag(covariance))
     covariance, noise = covariance * scale[:, None] * scale, noise * scale[:, None] * scale

@@ -19,6 +19,7 @@ from cloakgp.posterior.learning import Learned, check_level
 from cloakgp.posterior.linking import Linked
 
 _POINTS = 161  # of the grid of f at each input
+_REMEMBERED = 2**21  # numbers of a law at the inputs that were asked for last: three times 16 MB
 _FAR = 4.0  # standard deviations of the prior that it covers
 
 
@@ -74,11 +75,17 @@ class LinkedLearned(Learned):
         return Learned(self.settings, self.weights, self.evidence, self.posteriors, self.columns)
 
     def _laws(self, X: Any) -> Laws:
-        """What is known of f at each of X."""
+        """What is known of f at each of X. The last is kept: who wants probabilities wants intervals, too."""
         X = self._points(X)
         means, stds = self._means_and_stds(X)
+        last: tuple[FloatArray, Laws] | None = self.__dict__.get("_last_laws")
+        if last is not None and last[0] is means:  # which are kept in the same way
+            return last[1]
         priors = np.array([np.asarray(one.gp.kernel.diag(X), dtype=np.float64) for one in self.posteriors])
-        return Laws(self.link, self.weights, means - self.link.middle, stds**2, priors)
+        laws = Laws(self.link, self.weights, means - self.link.middle, stds**2, priors)
+        if laws.f.size <= _REMEMBERED:
+            self.__dict__["_last_laws"] = means, laws
+        return laws
 
     def _moments(self, X: Any) -> tuple[FloatArray, FloatArray, FloatArray]:
         """(n,) mean, variance of the probability or rate, and variance of an outcome about it."""

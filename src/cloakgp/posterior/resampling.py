@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import ndtri
 
 from cloakgp.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Setting
@@ -23,6 +22,8 @@ def about_the_best(
     round_: int,
 ) -> tuple[list[Setting], FloatArray]:
     """More settings where the weight is, by a normal law about it, and what corrects for its density."""
+    from scipy.special import ndtri  # here: slow to import
+
     family = settings[int(np.argmax(total))].family
     own = np.array([setting.family == family for setting in settings])
     logs = np.array([_logs(setting) for setting in settings])[own]

@@ -1,6 +1,7 @@
 """Whole columns of a CSV or Parquet file: public ones, and private ones when the private room asks.
 
-Errors quote no cell.
+Errors quote no cell. In CSV, where any cell may hold anything, one that cannot be read is missing, whatever
+is in it: whether a private column is refused must not depend on what it was that could not be read.
 """
 
 from __future__ import annotations
@@ -20,14 +21,21 @@ from cloakgp.rows.formats import Format, csv_options, detected, is_parquet, open
 from cloakgp.rows.parquet import files_of
 
 _NUMBER = re.compile(r"[+-]?[0-9]{1,300}(\.[0-9]{0,300})?")
+_POINT_NUMBER = r"^[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*$"
+_COMMA_NUMBER = _POINT_NUMBER.replace(r"\.", ",")
+_MORE = r"[\x80-\xBF]"  # a byte that goes on with a letter
+_UTF_8 = (  # RFC 3629, section 4
+    rf"^([\x00-\x7F]|[\xC2-\xDF]{_MORE}|\xE0[\xA0-\xBF]{_MORE}|[\xE1-\xEC\xEE\xEF]{_MORE}{{2}}"
+    rf"|\xED[\x80-\x9F]{_MORE}|\xF0[\x90-\xBF]{_MORE}{{2}}|[\xF1-\xF3]{_MORE}{{3}}|\xF4[\x80-\x8F]{_MORE}{{2}})*$"
+)
 PathLike = str | os.PathLike[str]
 
 
 def read_numbers(path: PathLike, column: str, form: Format | None = None) -> FloatArray:
-    """A column of numbers, NaN where one is missing."""
+    """A column of numbers, NaN where one is missing; in CSV, also where a cell is none."""
     import pyarrow
 
-    cells = _parquet(path, column) if is_parquet(path) else _csv(path, column, pyarrow.float64(), form)
+    cells = _parquet(path, column) if is_parquet(path) else _csv_numbers(path, column, form)
     if not (pyarrow.types.is_boolean(cells.type) or pyarrow.types.is_primitive(cells.type)):
         raise irregular(path)
     numbers: FloatArray = cells.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False)
@@ -36,9 +44,7 @@ def read_numbers(path: PathLike, column: str, form: Format | None = None) -> Flo
 
 def read_texts(path: PathLike, column: str, form: Format | None = None) -> Any:
     """(rows,) texts of a column, None where a cell is empty."""
-    import pyarrow
-
-    cells = _parquet(path, column) if is_parquet(path) else _csv(path, column, pyarrow.string(), form, [""])
+    cells = _parquet(path, column) if is_parquet(path) else _csv_texts(path, column, form)
     return np.asarray(_texts(cells).to_pylist(), dtype=object)
 
 
@@ -52,7 +58,7 @@ def read_answers(path: PathLike, column: str, form: Format | None = None) -> Flo
     import pyarrow
     from pyarrow import compute
 
-    cells = _parquet(path, column) if is_parquet(path) else _csv(path, column, pyarrow.string(), form, [""])
+    cells = _parquet(path, column) if is_parquet(path) else _csv_texts(path, column, form)
     places = compute.index_in(compute.utf8_lower(_texts(cells)), value_set=pyarrow.array([*NO, *YES]))
     numbers = np.repeat([0.0, 1.0, np.nan], [len(NO), len(YES), 1])
     found: FloatArray = numbers[places.fill_null(len(NO) + len(YES)).to_numpy(zero_copy_only=False)]
@@ -131,6 +137,35 @@ def read_csv(path: PathLike, form: Format, options: dict[str, Any]) -> Any:
         return None
     check_lines(path, table.num_rows, form)
     return table
+
+
+def _csv_numbers(path: PathLike, column: str, form: Format | None) -> Any:
+    """Cells as numbers; those that are none are missing. The same is done whatever they hold."""
+    import pyarrow
+    from pyarrow import compute
+
+    form = detected(path) if form is None else form
+    comma = form.decimal == ","
+    texts = _matching(_csv(path, column, pyarrow.binary(), form), _COMMA_NUMBER if comma else _POINT_NUMBER)
+    if comma:
+        texts = compute.replace_substring(texts, ",", ".")
+    return compute.utf8_trim_whitespace(texts).cast(pyarrow.float64())
+
+
+def _csv_texts(path: PathLike, column: str, form: Format | None) -> Any:
+    """Cells as texts; those that are empty, or whose bytes are no text, are missing."""
+    import pyarrow
+
+    return _matching(_csv(path, column, pyarrow.binary(), form, [""]), _UTF_8)
+
+
+def _matching(cells: Any, pattern: str) -> Any:
+    """Cells of bytes as texts, null where they do not match."""
+    import pyarrow
+    from pyarrow import compute
+
+    fine = compute.match_substring_regex(cells, pattern)
+    return compute.if_else(fine, cells, pyarrow.scalar(None, cells.type)).cast(pyarrow.string())
 
 
 def _csv(path: PathLike, column: str, kind: Any, form: Format | None, missing: Any = None) -> Any:

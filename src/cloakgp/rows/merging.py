@@ -219,9 +219,9 @@ def _distinct_rows(X: FloatArray, noise: float | FloatArray, windows: FloatArray
     return table if found is None else table[found.first]
 
 
-def first_of_equal(rows: FloatArray) -> FloatArray:
-    """Rows without repetitions, by their hashes."""
-    return rows[np.sort(np.unique(_hashes(rows), return_index=True)[1])]
+def first_of_equal(rows: FloatArray, aside: int = 0) -> FloatArray:
+    """Rows without repetitions, by their hashes; the first columns are left aside."""
+    return rows[np.sort(np.unique(_hashes(rows[:, aside:]), return_index=True)[1])]
 
 
 def _labels(

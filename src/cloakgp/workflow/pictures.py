@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -115,24 +115,26 @@ def release_pictures(
     coordinates: Sequence[str] | None = None,
     geographic: bool | None = None,
     outline: str | os.PathLike[str] | None = None,
-) -> list[Picture]:
-    """What was released, for any number of input columns: the most telling picture first."""
+) -> Iterator[Picture]:
+    """What was released, for any number of input columns: the most telling picture first.
+
+    Each is worked out when it is asked for: who wants the first does not wait for the others.
+    """
     columns = n_inputs(release)
-    shown: list[Picture] = []
     predicts = can_denoise(release) or isinstance(release, FunctionRelease)
     if columns == 1 and not isinstance(release, FunctionRelease):
-        shown.append(_curve(release, inputs[0], output))
+        yield _curve(release, inputs[0], output)
     elif predicts:
         if has_map(release, inputs, coordinates):
             axes = {"coordinates": coordinates, "geographic": geographic}
-            shown += _maps(release, inputs, output, axes, outline)
-        shown.append(_slices(release, inputs, output))
+            yield from _maps(release, inputs, output, axes, outline)
+        yield _slices(release, inputs, output)
     else:
         caption = "The std of the privacy noise over the test points, from small to large."
-        shown.append(Picture("noise", caption, lambda narrow: _noise_figure(release, narrow)))
+        yield Picture("noise", caption, lambda narrow: _noise_figure(release, narrow))
     if isinstance(release, RowsRelease):
-        shown.append(_density(release, inputs))
-    return [*shown, *_of_stages(release, inputs, output)]
+        yield _density(release, inputs)
+    yield from _of_stages(release, inputs, output)
 
 
 def _curve(release: Release | StagedRelease, name: str, output: str) -> Picture:
@@ -208,20 +210,21 @@ def _maps(
     output: str,
     axes: dict[str, Any],
     outline: str | os.PathLike[str] | None,
-) -> list[Picture]:
+) -> Iterator[Picture]:
     """Three views of one surface; of several classes, each one's probability."""
     given: dict[str, Any] = {**axes, "units": release.labels.units, "names": inputs}
     classes = classes_of(release)[:_MOST_CLASSES]
+    for one in classes:
+        surface = plots.surface_of(release, of=one, views=(PREDICTION,), **given)
+        what = f"the probability of {one}"
+        picture = _view(release, surface, PREDICTION, f"map-{slug(str(one))}", what, outline)
+        yield replace(picture, numbers=partial(_whole_table, release, of=one, **given))
     if classes:
-        each = [plots.surface_of(release, of=one, **given) for one in classes]
-        return [
-            _view(release, surface, PREDICTION, f"map-{slug(str(one))}", f"the probability of {one}", outline)
-            for one, surface in zip(classes, each, strict=True)
-        ]
+        return
     surface = plots.surface_of(release, output=output, **given)
     names = {PREDICTION: "map", UNCERTAINTY: "map-uncertainty", PRIVACY: "map-privacy"}
-    what = _what(release, output)
-    return [_view(release, surface, view, name, what, outline) for view, name in names.items()]
+    for view, name in names.items():
+        yield _view(release, surface, view, name, _what(release, output), outline)
 
 
 def release_map(
@@ -298,6 +301,11 @@ def surface_table(surface: Surface) -> dict[str, Any]:
         "known": (~surface.unknown).ravel().astype(int),
         "privacy_share": surface.privacy_share.ravel(),
     }
+
+
+def _whole_table(release: AnyRelease, **given: Any) -> dict[str, Any]:
+    """The same with privacy's share, which no picture of a class shows."""
+    return surface_table(plots.surface_of(release, **given))
 
 
 def has_map(release: AnyRelease, inputs: list[str], coordinates: Sequence[str] | None = None) -> bool:

@@ -96,9 +96,8 @@ def html(
     heading = labels.title or (f"{output} by {', '.join(names)}" if inputs and output else path.stem)
     # The heading has the title, and the lead source and date: pictures need not say so again.
     drawn = release.labelled(title="", units=labels.units, source="", date="")
-    shown = pictures.release_pictures(
-        drawn, names, what, coordinates=coordinates, geographic=geographic, outline=outline
-    )
+    axes: dict[str, Any] = {"coordinates": coordinates, "geographic": geographic, "outline": outline}
+    shown = list(pictures.release_pictures(drawn, names, what, **axes))
     body = [
         f"<h1>{escape(heading)}</h1>",
         f'<p class="lead">{escape(words.lead(release.plan))}{_origin(labels)}</p>',

@@ -336,7 +336,8 @@ def _numbers(column: Any) -> FloatArray:
     """A column of pyarrow's as float64, with NaN for what is missing."""
     import pyarrow
 
-    cast = column.cast(pyarrow.float64(), safe=False)
+    wanted = pyarrow.float64()
+    cast = column if column.type == wanted else column.cast(wanted, safe=False)  # which loads all functions
     cast = cast.combine_chunks() if isinstance(cast, pyarrow.ChunkedArray) else cast
     if cast.null_count or not len(cast):
         values: FloatArray = cast.to_numpy(zero_copy_only=False)

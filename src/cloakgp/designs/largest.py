@@ -58,6 +58,7 @@ class JointClimb(Climb):
     """The climb over rows' multipliers and test points' weights together."""
 
     criterion: WorstPoint
+    slower = 2
 
     def __init__(self, part: Array, criterion: WorstPoint, gap: float) -> None:
         super().__init__(part, criterion, gap / 2)  # the rest is for being kinder

@@ -61,6 +61,7 @@ def search(
     `last` are multipliers of the first rows, from a search that did without the others.
     """
     at_once = WORKING_SET if is_on_host(columns.down) else WORKING_SET_ON_GPU
+    at_once //= climb_type.slower
     lower, inner = 0.0, _INNER * gap
     if last is not None:
         rows = np.flatnonzero(last)
@@ -104,7 +105,7 @@ def _next_rows(rows: Rows, v: FloatArray, g: FloatArray, at_once: int) -> tuple[
     """Leave out rows that carry no weight and are far from binding; add the worst violators."""
     v = v * len(v) / v.sum()
     bar = g[rows].max()
-    keep = (v > 0) | (g[rows] > 0.7 * bar)
+    keep = (v > 1e-3) | (g[rows] > 0.8 * bar)
     rows, v = rows[keep], v[keep]
     outside = np.ones(len(g), dtype=bool)
     outside[rows] = False

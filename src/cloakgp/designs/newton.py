@@ -34,9 +34,10 @@ _PART = 12.0  # part of the gap over all rows that active ones are searched to
 _INNER = 0.85  # the same of the gap to reach
 _MU = 0.8  # share of the gap that n mu / sum(v) takes
 _FASTEST = 0.1  # share of mu that a step may aim at
+_KINDER = 5  # steps at the end
 _SHORT_OF = 0.95  # of the boundary
 _WEIGHTY = 0.01  # v_i (-dg_i/dv_i) of a row that carries weight
-_MOST = 4  # times the rank: such rows, at most
+_MOST = 6  # times the rank: such rows, at most
 _LEAST = 16  # rows, of which each look may add the rank
 _FIRST = 0.06, 0.3  # v_i (-dg_i/dv_i) of a row that joins: at least and at most
 _ALIKE = 0.85  # squared cosine of two rows of which one is enough
@@ -65,7 +66,17 @@ class NewtonClimb(Climb):
             active, start = self._active(point)
             inner = max(_INNER * self.gap, min(_FAR, self.gap_to(point.upper) / _PART))
             found = self._central(_take(self.part, active), start, inner)
-        return self.best
+        return self._kinder(self.best)
+
+    def _kinder(self, point: Point) -> Point:
+        """Multiplicative steps while the gap allows: less noise where the objective hardly sees it."""
+        for _ in range(_KINDER):
+            v, g = self._scaled(point)
+            kinder = self._at(self.part, v * np.minimum(g, 1.0))
+            if self.gap_to(kinder.upper) > self.gap:
+                break
+            point = kinder
+        return point
 
     def _at(self, part: Array, v: FloatArray) -> Point:
         shape = self.criterion.shape(weighted_gram(part, like(part, v)))

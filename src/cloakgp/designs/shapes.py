@@ -59,6 +59,9 @@ class Smooth(Criterion, Protocol):
 class Climb:
     """A search over the multipliers of the given columns, until its bounds are within the relative `gap`."""
 
+    slower = 1
+    """Of so many times fewer rows at once."""
+
     def __init__(self, part: Array, criterion: Criterion, gap: float) -> None:
         self.part, self.criterion, self.gap = part, criterion, gap
         self.evaluations, self.lower, self.upper = 0, 0.0, np.inf

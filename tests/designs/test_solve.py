@@ -123,6 +123,12 @@ def test_the_unit_of_the_predictions_does_not_matter(dense, design, scale):
     assert small.objective / scale**2 == pytest.approx(noise_of(dense, design, C, gap=0.01)[0].objective)
 
 
+def test_numbers_that_underflow_are_no_errors(dense, design):
+    C = np.diag(10.0 ** -np.arange(5)) @ np.random.default_rng(3).normal(size=(5, 50))
+    with np.errstate(all="raise"):
+        assert noise_of(dense, design, C, gap=0.01)[0].status == "converged"
+
+
 @pytest.mark.parametrize("length", [1e8, 1e12])
 def test_rows_with_columns_far_longer_than_known_ones(dense, design, length):
     C = np.random.default_rng(7).normal(size=(10, 100))

@@ -31,10 +31,10 @@ def test_coordinates_carry_everything(dense, C, weights, whiten, block, monkeypa
 
 
 def test_coordinates_measure_weighted_predictions(dense, C, weights):
-    """|down c|² = Σ_j w_j c_j², so that tr M in coordinates is the weighted sum of variances."""
+    """|down c|² u² = Σ_j w_j c_j², so that tr M u² in coordinates is the weighted sum of variances."""
     columns = reduced(dense(C), weights)
     norms = np.sum(columns.take(np.arange(50)) ** 2, axis=0)
-    np.testing.assert_allclose(norms, weights @ C**2)
+    np.testing.assert_allclose(norms * np.linalg.norm(C, 2) ** 2, weights @ C**2)
 
 
 def test_whitened_coordinates_are_orthonormal_over_the_rows(dense, C, weights):

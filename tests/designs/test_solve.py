@@ -115,6 +115,30 @@ def test_a_test_point_of_little_weight_is_still_predicted(dense, design, weight)
     np.testing.assert_allclose(s.reconstruction @ s.reduce @ C, C, atol=1e-4)
 
 
+@pytest.mark.parametrize("scale", [1e-95, 1e120])
+def test_the_unit_of_the_predictions_does_not_matter(dense, design, scale):
+    """Test points far from all data have next to no column: what is left of it is hidden all the same."""
+    C = np.random.default_rng(3).normal(size=(3, 20))
+    small, _ = noise_of(dense, design, C * scale, gap=0.01)
+    assert small.objective / scale**2 == pytest.approx(noise_of(dense, design, C, gap=0.01)[0].objective)
+
+
+def test_numbers_that_underflow_are_no_errors(dense, design):
+    C = np.diag(10.0 ** -np.arange(5)) @ np.random.default_rng(3).normal(size=(5, 50))
+    with np.errstate(all="raise"):
+        assert noise_of(dense, design, C, gap=0.01)[0].status == "converged"
+
+
+@pytest.mark.parametrize("length", [1e8, 1e12])
+def test_rows_with_columns_far_longer_than_known_ones(dense, design, length):
+    C = np.random.default_rng(7).normal(size=(10, 100))
+    last = solve(design, dense(C), np.ones(10), 0.01)
+    for seed in (1, 3, 26, 39):
+        new = length * np.random.default_rng(seed).normal(size=(10, 2))
+        s = solve(design, dense(np.hstack([C, new])), np.ones(10), 0.01, last=last)
+        assert s.status == "converged"
+
+
 @pytest.mark.parametrize("gap", [1e-12, 1e-17])
 def test_a_gap_beyond_reach_ends_without_a_warning(dense, design, gap):
     for C in (np.eye(3), np.diag([1.0, 1e-3]), np.ones((2, 3))):

@@ -470,6 +470,15 @@ def test_a_pilot_stays_small_where_rows_at_even_distances_are_unlike_the_others(
     assert planner.survey.pilot.n_rows <= 4096 + 2 * 64 + len(places)
 
 
+def test_rows_that_are_fewer_than_those_to_draw_can_be_drawn_from(monkeypatch):
+    """As where test points are so many that the pilot cannot have all of a few thousand rows."""
+    monkeypatch.setattr(out_of_core, "_WHOLE", 1)
+    monkeypatch.setattr(out_of_core, "_PILOT", 1)
+    data, places, points = crowd_and_outlier()
+    planner = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places).planner(data[:5000], points)
+    assert 4096 < planner.survey.pilot.n_rows <= 4096 + 5000 + len(places)
+
+
 def test_many_rows_that_are_all_in_the_pilot_need_no_reserve(monkeypatch, plan_in_passes):
     monkeypatch.setattr(out_of_core, "_MANY", 3000)
     data, places, points = crowd_and_outlier()

@@ -64,9 +64,10 @@ def reduced(smoother: Smoother, weights: FloatArray, whiten: bool = False) -> Co
 
     That loses singular values below 1e-8 times the largest, and those are cut anyway.
 
-    The coordinates are orthonormal for the weighted predictions, sqrt(W) c; which directions are kept
-    does not depend on the weights. With `whiten` the coordinates are divided by the singular values
-    instead, for objectives that do not depend on the coordinates used.
+    The coordinates are orthogonal for the weighted predictions, sqrt(W) c, in units of the largest singular
+    value, so that no power of them is out of range; which directions are kept does not depend on the
+    weights. With `whiten` the coordinates are divided by their own singular values instead, for objectives
+    that do not depend on the coordinates used.
     """
     known: dict[int, Array] | None = {} if smoother.n_rows * smoother.n_outputs <= _KEPT else None
     gram = 0
@@ -92,7 +93,7 @@ def reduced(smoother: Smoother, weights: FloatArray, whiten: bool = False) -> Co
         down, up = (basis / scale).T, basis * scale
     else:
         R = r_factor(np.sqrt(weights)[:, None] * basis)
-        down, up = R @ basis.T, np.linalg.solve(R.T, basis.T).T
+        down, up = R @ basis.T / scale[0], np.linalg.solve(R.T, basis.T).T * scale[0]
     down, up = like(gram, down), like(gram, up)
     if smoother.n_rows * len(down) > _KEPT:
         return Columns(smoother, down, up)

@@ -91,14 +91,17 @@ class NewtonClimb(Climb):
         return point.v * mean ** (1 / self.criterion.degree), point.g / mean
 
     def _nearer(self, part: Array, v: FloatArray, gap: float) -> Point:
-        """The best of some multiplicative steps, which need no derivatives."""
+        """The best of some multiplicative steps, which need no derivatives.
+
+        By its own bounds: where others' are better, its multipliers may still be far from the best.
+        """
         best = point = self._at(part, v)
         for i in range(_STEPS):
-            if self.gap_to(best.upper) <= gap:
+            if best.upper <= best.lower * (1 + gap):
                 break
             v, g = self._scaled(point)
             point = self._at(part, v * np.clip(g, 1e-3, 1e3) ** (1.0 if i % 2 else _LONG))
-            best = min(best, point, key=lambda p: p.upper)
+            best = min(best, point, key=lambda p: p.upper / p.lower)
         return best
 
     def _central(self, part: Array, v: FloatArray, gap: float) -> Point:

@@ -26,15 +26,16 @@ def mse(
 ) -> Solution:
     """Least weighted mean noise variance: the L2 factorisation ("matrix") mechanism.
 
-    The coordinates are orthonormal for the weighted predictions, so tr M / sum(w) is their
-    weighted mean noise variance.
+    The coordinates are orthogonal for the weighted predictions, and of one unit, so tr M / sum(w) is their
+    weighted mean noise variance, times that unit's square.
     """
     columns = reduced(smoother, weights)
+    squared_unit = float(weights @ on_host(columns.up[:, 0]) ** 2)
     return _solution(
         "mse",
         columns,
         search(columns, _Trace(), gap, last=_multipliers(last)),
-        scale=1 / float(weights.sum()),
+        scale=squared_unit / float(weights.sum()),
     )
 
 
@@ -91,7 +92,8 @@ def solve(
     `noise_variance` is that of the noise to come on measurements with unit columns; only
     `posterior` depends on it. `last` is the same design's solution for the first rows alone.
     """
-    return DESIGNS[name](smoother, weights, gap, noise_variance, last)
+    with np.errstate(under="ignore"):  # what is next to nothing is nothing
+        return DESIGNS[name](smoother, weights, gap, noise_variance, last)
 
 
 def _multipliers(last: Solution | None) -> FloatArray | None:

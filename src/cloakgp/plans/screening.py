@@ -57,7 +57,7 @@ def screen(rough: Rough, root: Root, n_rows: int, wanted: tuple[int, ...]) -> Sc
     """For drawing about as many of all rows as are wanted; half of them the longest."""
     some = _directions(rough.measured, n_rows)
     squares = squared_lengths(some, rough.pilot.features[:, len(root.diagonal) :])
-    halves = [n / n_rows / 2 for n in wanted]
+    halves = [min(n / n_rows, 1.0) / 2 for n in wanted]
     average = max(float(squares.mean()), 1e-300)
     draws = [Draw(float(np.quantile(squares, 1 - half)), half / average) for half in halves]
     return Screen(np.ascontiguousarray((some @ root.diagonal).T, np.float32), draws)

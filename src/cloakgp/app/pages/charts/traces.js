@@ -49,7 +49,7 @@ export function line(c, run, colour, names, { width = 3, filled = false } = {}) 
     name: names[run.faded ? 1 : 0],
     mode: run.x.length > 1 ? "lines" : "markers",
     showlegend: run.first,
-    legendrank: run.faded ? 1 : 0,
+    legendrank: run.faded && names[1] !== names[0] ? 1 : 0, // what has one name is in its place
     line: run.faded ? { color: alpha(colour, 0.45), width, dash: "dot" } : { color: colour, width },
     marker: { color: alpha(colour, run.faded ? 0.45 : 1), size: 7 },
     fill: filled && run.x.length > 1 ? "tozeroy" : "none",

@@ -10,7 +10,7 @@ from scipy.linalg import solve_triangular
 from cloakgp.checks import FloatArray
 
 _BLOCKS = 3  # of a triangle: more would leave out more zeros, in products too small to be quick
-_STEEP = 64  # times: entries of a block of a root's diagonal are at most so much larger than its first
+_STEEP = 32  # times: entries of a block of a root's diagonal are at most so much larger than its first
 
 
 class Factor:

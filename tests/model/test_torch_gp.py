@@ -226,7 +226,6 @@ def test_cholesky_says_that_a_matrix_is_not_positive_definite(where, monkeypatch
 def searched(request, monkeypatch):
     if request.param == "working sets":
         monkeypatch.setattr(multipliers, "WORKING_SET", 120)
-        monkeypatch.setattr(multipliers, "WORKING_SET_ON_GPU", 120)
 
 
 @pytest.mark.usefixtures("searched")

@@ -22,14 +22,12 @@ from cloakgp.checks import FloatArray
 from cloakgp.designs.columns import Columns
 from cloakgp.designs.newton import NewtonClimb
 from cloakgp.designs.shapes import Climb, Criterion, Shape
-from cloakgp.model.arrays import is_on_host, like, on_host, weighted_gram
+from cloakgp.model.arrays import like, on_host, weighted_gram
 from cloakgp.model.smoothers import Rows
 from cloakgp.rows.chunks import evenly
 
 WORKING_SET = 6000
 """Up to this many rows are searched at once."""
-WORKING_SET_ON_GPU = 2**18
-"""There a step costs what its r x r matrices cost, however many rows it has."""
 _ROUNDS = 20
 _INNER = 0.9  # share of the gap that a working set's search may use up
 _LARGEST = 0.4  # share of the rows to add whose constraints are violated most
@@ -60,8 +58,7 @@ def search(
 
     `last` are multipliers of the first rows, from a search that did without the others.
     """
-    at_once = WORKING_SET if is_on_host(columns.down) else WORKING_SET_ON_GPU
-    at_once //= climb_type.slower
+    at_once = WORKING_SET // climb_type.slower
     lower, inner = 0.0, _INNER * gap
     if last is not None:
         rows = np.flatnonzero(last)

@@ -30,10 +30,6 @@ def like(array: Array, values: NDArray[Any]) -> Array:
     return array_namespace(array).asarray(values, device=device(array), copy=True)
 
 
-def is_on_host(array: Array) -> bool:
-    return str(device(array)) == "cpu"
-
-
 def column_dots(a: Array, b: Array) -> Array:
     """The dot product of each column of `a` with the same column of `b`."""
     if is_numpy_array(a):

@@ -49,10 +49,10 @@ def test_a_wrong_model_is_amber(kernel, level):
 
 def test_outcomes_that_hardly_vary_are_told_from_those_that_do():
     plan = MODEL.plan(X, X_star, epsilon=1000.0, delta=1e-4)
-    check = plan.release(np.full(len(X), 50.0)).check_model()
-    assert not check.fits
-    assert check.ratio < 1
-    assert "vary less" in check.words or "does not fit" in check.words
+    found = [plan.release(np.full(len(X), 50.0)).check_model() for _ in range(5)]
+    assert not any(check.fits for check in found)
+    assert sum(check.ratio < 1 for check in found) >= 4  # privacy noise may vary more by chance
+    assert all("vary less" in check.words or "does not fit" in check.words for check in found)
 
 
 def test_what_was_learned_is_checked_too_and_a_function():

@@ -18,7 +18,7 @@ from cloakgp.measurements import kept_columns
 from cloakgp.measurements.lattice import Measurement
 from cloakgp.measurements.recipes import MARGIN, FactoredMeasurement
 from cloakgp.model.inducing import APPROXIMATIONS, Features, SparseGP, SparseRows, information
-from cloakgp.plans import out_of_core
+from cloakgp.plans import out_of_core, screening
 from cloakgp.rows import chunks
 from cloakgp.rows.merging import Inputs
 
@@ -439,10 +439,15 @@ def test_no_direction_is_lost_that_only_a_row_outside_of_the_pilot_has(
     check_sensitivity(plan)
 
 
+@pytest.mark.parametrize("directions", [64, 2], ids=["all", "some directions"])
 @pytest.mark.parametrize("alike", [False, True], ids=["like no other", "beside others"])
 @every_approximation
-def test_rows_with_long_columns_are_in_the_pilot(monkeypatch, plan_in_passes, approximation, alike):
+def test_rows_with_long_columns_are_in_the_pilot(
+    monkeypatch, plan_in_passes, approximation, alike, directions
+):
     """Also one with a place and a test point of its own, of which a sample of the rows knows nothing."""
+    monkeypatch.setattr(screening, "EXACT", 1)
+    monkeypatch.setattr(screening, "LEAST", directions)
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
     monkeypatch.setattr(out_of_core, "_WHOLE", 1)
     monkeypatch.setattr(out_of_core, "_ROUNDS", 1)

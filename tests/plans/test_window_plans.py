@@ -144,7 +144,7 @@ def test_a_recipe_says_the_same_as_a_matrix(monkeypatch, prior, bounds):
     assert off < 1e-3
     np.testing.assert_allclose(released_without_noise(plan), released_without_noise(dense), atol=off)
     assert plan.certificate.objective == pytest.approx(dense.certificate.objective, rel=0.02)
-    np.testing.assert_allclose(plan.noise_std, dense.noise_std, rtol=0.1)  # as good, and not the same
+    np.testing.assert_allclose(plan.noise_std, dense.noise_std, rtol=0.03)  # as good, and not the same
     release = plan.release(Y)
     near = release.remodel(gp).predict(X_STAR)  # with the recipe written out
     np.testing.assert_allclose(release.predict(X_STAR), near, atol=1e-5)

@@ -86,9 +86,18 @@ def visit(browser: Browser, site: Site) -> Iterator[Callable[..., Watched]]:
         window.close()
 
 
-@pytest.fixture
-def window(visit: Callable[..., Watched]) -> Watched:
-    """A window in which a custodian is signed in."""
-    opened = visit()
+@pytest.fixture(scope="module")
+def custodians_window(browser: Browser, site: Site) -> Iterator[Watched]:
+    from browser_helpers import Watched
+
+    opened = Watched(browser, site)
     opened.sign_in()
-    return opened
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def window(custodians_window: Watched) -> Watched:
+    """A window in which a custodian is signed in, and begins a new release."""
+    custodians_window.start_again()
+    return custodians_window

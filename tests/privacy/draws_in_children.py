@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 

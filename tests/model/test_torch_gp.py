@@ -11,14 +11,9 @@ from sklearn.gaussian_process import kernels as sk
 
 from cloakgp import GP
 from cloakgp.designs import DESIGNS, multipliers, solve
+from cloakgp.designs.posterior import denoising_gain
 from cloakgp.kernels import EQ, Constant, Gibbs, Linear, Matern32, Periodic, as_kernel
 from cloakgp.model.smoothers import ExactGP
-
-torch = pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
-
-from cloakgp.designs.posterior import denoising_gain  # noqa: E402
-from cloakgp.model import torch_gp  # noqa: E402
-from cloakgp.model.torch_gp import TorchExactGP  # noqa: E402
 
 N, P = 40, 9
 DEVICES = [
@@ -26,10 +21,20 @@ DEVICES = [
     pytest.param(
         "cuda",
         marks=pytest.mark.skipif(
-            not torch.cuda.is_available(), reason="no CUDA device here: run this file on a machine with one"
+            "not pytest.importorskip('torch').cuda.is_available()",
+            reason="no CUDA device here: run this file on a machine with one",
         ),
     ),
 ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported():
+    """By the one test process that has these tests: it takes seconds."""
+    global torch, torch_gp, TorchExactGP
+    torch = pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
+    from cloakgp.model import torch_gp
+    from cloakgp.model.torch_gp import TorchExactGP
 
 
 @pytest.fixture
@@ -104,11 +109,9 @@ def test_columns_of_slices_and_of_chosen_rows(device, X, X_star):
     assert torch.equal(there.columns(np.array([9, 0, 9])).cpu(), everything[:, [9, 0, 9]])
 
 
-@pytest.mark.parametrize(
-    "noise", [np.full(N, 0.2), torch.full((N,), 0.2), 0.2], ids=["array", "tensor", "number"]
-)
-def test_noise_of_any_kind(noise, X, X_star):
-    close(on("cpu", EQ(1.0), noise, X, X_star).cross, ExactGP(EQ(1.0), 0.2, X, X_star).cross)
+def test_noise_of_any_kind(X, X_star):
+    for noise in (np.full(N, 0.2), torch.full((N,), 0.2), 0.2):
+        close(on("cpu", EQ(1.0), noise, X, X_star).cross, ExactGP(EQ(1.0), 0.2, X, X_star).cross)
 
 
 def test_seen_from_the_host(device, X, X_star):

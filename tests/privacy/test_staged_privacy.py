@@ -51,6 +51,8 @@ from cloakgp.plans.stages import StagePlan, Walk
 from cloakgp.private import room
 from cloakgp.rows.merging import Groups
 
+pytestmark = pytest.mark.usefixtures("few_models")  # privacy does not depend on how well models are learned
+
 PLANS = {
     "distinct rows": {},
     "equal rows": {"repeats": 3},

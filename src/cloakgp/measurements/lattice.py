@@ -417,7 +417,7 @@ def _absolute_sums(matrix: IntArray | FloatArray, counts: IntArray | FloatArray)
     """(q,) about the sum over all rows of y of the columns' absolute values."""
 
     def work(some: slice) -> FloatArray:
-        sums: FloatArray = np.abs(matrix[:, some], dtype=np.float64) @ counts[some]
+        sums: FloatArray = np.abs(matrix[:, some].astype(np.float64)) @ counts[some]
         return sums
 
     total: FloatArray = sum(in_threads(work, list(steps(matrix.shape[1]))), np.zeros(len(matrix)))

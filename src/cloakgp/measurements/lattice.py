@@ -22,7 +22,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -413,7 +413,7 @@ def _rounded(B: FloatArray, bits: int) -> IntArray:
     return matrix
 
 
-def _absolute_sums(matrix: IntArray | FloatArray, counts: IntArray | FloatArray) -> FloatArray:
+def _absolute_sums(matrix: NDArray[Any], counts: NDArray[Any]) -> FloatArray:
     """(q,) about the sum over all rows of y of the columns' absolute values."""
 
     def work(some: slice) -> FloatArray:

@@ -120,8 +120,9 @@ class Planner:
     @cached_property
     def smoother(self) -> Smoother:
         """How y becomes predictions."""
+        outcome_std = max(self.widest, float(np.sqrt(np.min(self.inputs.variances))))
         for points in (self.inputs.X, self.X_star):
-            check_variance(diagonal(self.gp.kernel, points), self.widest)
+            check_variance(diagonal(self.gp.kernel, points), outcome_std)
         return smoother_for(self.gp, self.inputs, self.X_star, self.device)
 
     @cached_property

@@ -218,6 +218,8 @@ def test_names_that_no_file_should_hold_are_refused(name):
 def test_a_column_that_cannot_be_an_input_is_refused_by_name():
     with pytest.raises(ArgumentError, match="numbers, texts or dates in 'how'; got Duration"):
         Columns.of(pd.DataFrame({"how": pd.to_timedelta([1, 2])}))
+    with pytest.raises(ArgumentError, match="X must have another name for each column"):
+        Columns.of(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(ArgumentError, match="hold something in 'none'"):
         Columns.of({"none": [None, None]})
     with pytest.raises(ArgumentError, match=r"at most 1,000 levels in 'id'; got 1,001.*people="):

@@ -115,7 +115,7 @@ def irregular(path: PathLike) -> InputError:
     return InputError(
         f"{Path(path).name}: cannot be read as a regular table. Every row must have as many cells as the "
         "header, text with separators or line breaks in it needs quotes, and quotes must be closed. "
-        "Take out line breaks between which a cell looks like a row."
+        "Where lines within quotes look like rows themselves, take these line breaks out."
     )
 
 

@@ -29,6 +29,7 @@ class Phrase(StrEnum):
     SET_MODEL = "use GP with a kernel of your choice"
     LEARN_MODEL = "use AutoGP, which learns the model in the release itself, of any number of rows"
     DROP_INPUTS = "missing_inputs='drop'"
+    NAME_LEVELS = "name its levels with Columns.of"
 
 
 class Argument(str):

@@ -23,7 +23,8 @@ from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
 from cloakgp.model.arrays import column_dots, like, on_host
 from cloakgp.model.build import OnDevice, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
-from cloakgp.model.smoothers import Rescaled, Smoother, blocks
+from cloakgp.model.smoothers import Rescaled, Smoother, blocks, diagonal
+from cloakgp.model.windows import check_variance
 from cloakgp.plans import out_of_core
 from cloakgp.plans.comparison import Comparison, compare
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
@@ -119,6 +120,9 @@ class Planner:
     @cached_property
     def smoother(self) -> Smoother:
         """How y becomes predictions."""
+        outcome_std = max(self.widest, float(np.sqrt(np.min(self.inputs.variances))))
+        for points in (self.inputs.X, self.X_star):
+            check_variance(diagonal(self.gp.kernel, points), outcome_std)
         return smoother_for(self.gp, self.inputs, self.X_star, self.device)
 
     @cached_property

@@ -35,6 +35,7 @@ from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.private.noise import add_laplace, add_noise, drawn, noisy_minimum
 from cloakgp.private.outcomes import (
     INCOMPLETE,
+    Answers,
     PrivateColumn,
     PrivateLabels,
     kept,
@@ -75,7 +76,7 @@ def measure(
     y: Any,
     missing: str,
     rows: TableRows | None = None,
-    classes: tuple[Any, ...] = (),
+    classes: tuple[Any, ...] | str = (),
 ) -> IntArray:
     """The noisy measurements of y, or of whole rows: the one private step.
 
@@ -94,9 +95,10 @@ def measure(
         counts in one fixed public cell, with its outcome in the middle.
     rows : TableRows, optional
         Public: which rows of y count, and their labels, if they have some. Others are refused.
-    classes : tuple
+    classes : tuple or "yes/no"
         Public: if given, y is not numbers, but each one of these; what is none of them is missing. Of two, y
         is the second or not. Of more, what is missing counts for none of them; in whole rows, for all alike.
+        For yes/no, y is 1 and 0; what is neither is missing, but on a cluster, where it is clipped.
     """
     return add_noise(_times(measurement, y, missing, rows, classes), measurement.sigma)
 
@@ -106,7 +108,7 @@ def check_usable(
     y: Any,
     missing: str,
     rows: TableRows | None = None,
-    classes: tuple[Any, ...] = (),
+    classes: tuple[Any, ...] | str = (),
 ) -> None:
     """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
     _times(measurement, y, missing, rows, classes)
@@ -217,17 +219,15 @@ def _times(
     y: Any,
     missing: str,
     rows: TableRows | None = None,
-    classes: tuple[Any, ...] = (),
+    classes: tuple[Any, ...] | str = (),
 ) -> IntArray:
     """The exact measurements, once their integers are found to keep the promise."""
     m.check()
     checks.choice(missing, "missing", MISSING)
-    if classes and is_dask(y):
-        raise ValueError(STAYS)
     if classes and isinstance(m, RowSums):
-        y = PrivateRows(y.X, PrivateLabels(y.y, classes), y.people)
+        y = PrivateRows(y.X, _compared(y.y, classes), y.people)
     elif classes:
-        y = PrivateLabels(y, classes)
+        y = _compared(y, classes)
     y = own_rows(y, rows)
     if isinstance(m, FactoredMeasurement):
         return _times_recipe(m, y, missing)
@@ -236,6 +236,15 @@ def _times(
     if isinstance(m, Measurement) and m.classes > 1:
         return _times_classes(m, y, missing)
     return _times_matrix(m, y, missing)
+
+
+def _compared(y: Any, classes: tuple[Any, ...] | str) -> Any:
+    """y as what will be compared with classes, unread; on a cluster yes and no are numbers."""
+    if isinstance(classes, str):
+        return y if is_dask(y) else Answers(y)
+    if is_dask(y):
+        raise ValueError(STAYS)
+    return PrivateLabels(y, classes)
 
 
 def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:

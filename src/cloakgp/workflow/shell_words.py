@@ -27,6 +27,7 @@ PHRASES = {
         "plan without --kernel: the model is learned in the release itself, of any number of rows"
     ),
     Phrase.DROP_INPUTS: "--missing-inputs drop",
+    Phrase.NAME_LEVELS: "name it with --categories",
 }
 """What the library says, and what is said here instead."""
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from cloakgp import calibration as calibrate
 from cloakgp import checks, designs
@@ -20,7 +21,7 @@ from cloakgp.files.schema import is_custom
 from cloakgp.measurements.certificate import certify
 from cloakgp.measurements.lattice import Limits, Measurement, to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
-from cloakgp.model.arrays import column_dots, like, on_host
+from cloakgp.model.arrays import Array, column_dots, like, on_host
 from cloakgp.model.build import OnDevice, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks, diagonal
@@ -238,7 +239,7 @@ class Planner:
             for block in pieces:
                 parts.append(on_host(solution.columns(self.scaled, block)))
                 progress.advance()
-        B, solution = np.hstack(parts), solution.on_host()
+        reduce, B, solution = solution.reduce, np.hstack(parts), solution.on_host()
         if self.rows_of_each is not None:
             B = B / self.rows_of_each
         smoother = smoother.on_host() if isinstance(smoother, OnDevice) else smoother
@@ -289,17 +290,24 @@ class Planner:
             rows=self.rows,
         )
         if self.device is not None:  # where the kernel's matrix is still at hand
-            plan.__dict__["expected_error"] = self._expected_error(measurement)
+            plan.__dict__["expected_error"] = self._expected_error(measurement, reduce)
         return plan
 
-    def _expected_error(self, measurement: Measurement) -> FloatArray:
-        """The plan's, by the smoother and where that is."""
+    def _expected_error(self, measurement: Measurement, reduce: Array | None) -> FloatArray:
+        """The plan's, by the smoother and where that is; `reduce` C is measured, if it is given."""
         smoother = self.smoother
-        B = like(smoother.cross, measurement.real_matrix())
-        gain = denoising_gain(smoother, B, measurement.noise_scale**2)
-        left = smoother.posterior_variance + smoother.explained_variance
-        left = on_host(left - column_dots(gain.T, B @ smoother.cross))
-        return frozen(np.sqrt(np.maximum(left, 0.0)))
+        if reduce is None:
+            B = like(smoother.cross, measurement.real_matrix())
+            covariance, H = smoother.times_covariance(B) @ B.T, B @ smoother.cross
+        else:  # C times the kernel's matrix is what f(X*) has in common with y: no need of that matrix
+            H = reduce @ sum(
+                smoother.columns(block) @ smoother.cross[block] for block in blocks(smoother.n_rows)
+            )
+            covariance = H @ reduce.T
+        noise = like(H, measurement.noise_scale**2 * np.eye(len(H)))
+        known = column_dots(H, array_namespace(H).linalg.solve(covariance + noise, H))
+        left = smoother.posterior_variance + smoother.explained_variance - known
+        return frozen(np.sqrt(np.maximum(on_host(left), 0.0)))
 
     def compare(
         self,

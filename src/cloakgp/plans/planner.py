@@ -14,12 +14,12 @@ from cloakgp import calibration as calibrate
 from cloakgp import checks, designs
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.any_noise import AnyNoise
-from cloakgp.designs.posterior import denoised_error, denoising_gain
+from cloakgp.designs.posterior import denoising
 from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
 from cloakgp.files.schema import is_custom
 from cloakgp.measurements.certificate import certify
-from cloakgp.measurements.lattice import Limits, Measurement, to_integers
+from cloakgp.measurements.lattice import Limits, to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
 from cloakgp.model.arrays import Array, column_dots, like, on_host
 from cloakgp.model.build import OnDevice, smoother_for, torch_device
@@ -247,17 +247,16 @@ class Planner:
         more: Any = {"groups": self.inputs.groups, "people": self.people, "any_near": not solution.unbiased}
         measurement = to_integers(B, self.bounds, epsilon, delta, mu, **more)
         noise_variance = measurement.noise_scale**2
-        reconstruction = frozen(
-            solution.reconstruction
-            if solution.unbiased
-            else denoising_gain(smoother, measurement.real_matrix(), noise_variance)
-        )
+        left: Array | None = None
         if solution.unbiased:
+            reconstruction = frozen(solution.reconstruction)
             objective = noise_objective(
                 design, self.weights_for(design), reconstruction, measurement.noise_scale
             )
         else:
-            objective = denoised_error(smoother, self.weights, measurement.real_matrix(), reconstruction)
+            gain, left = denoising(self.smoother, measurement.real_matrix(), noise_variance)
+            reconstruction = frozen(on_host(gain))
+            objective = float(self.weights @ on_host(left) / self.weights.sum())
         # With people the lower bound is that of designs with columns so limited, and the same noise.
         # Of denoised ones it grows with the noise, but more slowly.
         proved = noise_variance if solution.unbiased else min(noise_variance, expected_variance)
@@ -290,24 +289,21 @@ class Planner:
             rows=self.rows,
         )
         if self.device is not None:  # where the kernel's matrix is still at hand
-            plan.__dict__["expected_error"] = self._expected_error(measurement, reduce)
+            plan.__dict__["expected_error"] = self._expected_error(reduce, noise_variance, left)
         return plan
 
-    def _expected_error(self, measurement: Measurement, reduce: Array | None) -> FloatArray:
-        """The plan's, by the smoother and where that is; `reduce` C is measured, if it is given."""
+    def _expected_error(self, reduce: Array | None, noise_variance: float, left: Array | None) -> FloatArray:
+        """The plan's, where the smoother is: `reduce` C is measured, or it is known what is left."""
         smoother = self.smoother
-        if reduce is None:
-            B = like(smoother.cross, measurement.real_matrix())
-            covariance, H = smoother.times_covariance(B) @ B.T, B @ smoother.cross
-        else:  # C times the kernel's matrix is what f(X*) has in common with y: no need of that matrix
-            H = reduce @ sum(
-                smoother.columns(block) @ smoother.cross[block] for block in blocks(smoother.n_rows)
-            )
-            covariance = H @ reduce.T
-        noise = like(H, measurement.noise_scale**2 * np.eye(len(H)))
-        known = column_dots(H, array_namespace(H).linalg.solve(covariance + noise, H))
-        left = smoother.posterior_variance + smoother.explained_variance - known
-        return frozen(np.sqrt(np.maximum(on_host(left), 0.0)))
+        if left is None:
+            assert reduce is not None
+            # C times the kernel's matrix is what f(X*) has in common with y: no need of that matrix.
+            common = sum(smoother.columns(block) @ smoother.cross[block] for block in blocks(smoother.n_rows))
+            H = reduce @ common
+            noise = like(H, noise_variance * np.eye(len(H)))
+            known = array_namespace(H).linalg.solve(H @ reduce.T + noise, H)
+            left = smoother.explained_variance - column_dots(H, known)
+        return frozen(np.sqrt(np.maximum(on_host(smoother.posterior_variance + left), 0.0)))
 
     def compare(
         self,

@@ -35,7 +35,8 @@ def _settled(rows: FloatArray, n: int) -> FloatArray:
         last, found = found, np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], found)
         if float(np.square(found - last).sum()) <= still:
             break
-    return found + middle
+    result: FloatArray = found + middle
+    return result
 
 
 def _nearest(rows: FloatArray, centres: FloatArray) -> Rows:
@@ -44,7 +45,8 @@ def _nearest(rows: FloatArray, centres: FloatArray) -> Rows:
 
     def work(some: slice) -> Rows:
         scores = rows[some] @ centres.T
-        return np.argmin(np.subtract(halves, scores, out=scores), axis=1)
+        nearest: Rows = np.argmin(np.subtract(halves, scores, out=scores), axis=1)
+        return nearest
 
     return np.concatenate(in_threads(work, list(steps(len(rows)))))
 

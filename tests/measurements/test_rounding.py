@@ -16,10 +16,10 @@ def term_by_term(scale: float = 1.0) -> float:
     return (9 + 128) * 2.0**-52 * float(((np.abs(A * scale) @ K.T) / D).max())
 
 
-@pytest.mark.parametrize("highest", [0.512, np.inf])
+@pytest.mark.parametrize("span", [(0.0, 0.512), (-1.0, 0.512), (-np.inf, np.inf)])
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e3])
-def test_an_error_is_what_its_terms_add_up_to_or_too_small_to_count(highest, scale):
-    found, wanted = Rounding(A * scale, None, 9, highest).largest(K, NONE, D), term_by_term(scale)
+def test_an_error_is_what_its_terms_add_up_to_or_too_small_to_count(span, scale):
+    found, wanted = Rounding(A * scale, None, 9, span).largest(K, NONE, D), term_by_term(scale)
     assert found * (1 + 1e-12) >= wanted
     assert found <= max(0.5, wanted * (1 + 1e-9))
 
@@ -36,6 +36,6 @@ def test_the_largest_error_of_several_steps_is_that_of_all_rows():
 
 def test_rows_are_not_looked_at_where_the_highest_kernel_value_tells_enough():
     unknown = np.full_like(K, np.nan)
-    small = Rounding(A * 1e-9, None, 9, 0.512).largest(unknown, NONE, D)
+    small = Rounding(A * 1e-9, None, 9, (0.0, 0.512)).largest(unknown, NONE, D)
     assert term_by_term(1e-9) <= small < 0.5
-    assert np.isnan(Rounding(A, None, 9, 0.512).largest(unknown, NONE, D))
+    assert np.isnan(Rounding(A, None, 9, (0.0, 0.512)).largest(unknown, NONE, D))

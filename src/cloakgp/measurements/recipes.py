@@ -91,9 +91,8 @@ class Recipe:
     @cached_property
     def _rounding(self) -> Rounding:
         W = self.features.W[:, self._used] if self.approximation == "fitc" else None
-        known = getattr(self.features.kernel, "range", None)
-        highest = math.inf if known is None else max(known[1], -known[0])
-        return Rounding(self._factor.A, W, len(self.features.Z), highest)
+        span = getattr(self.features.kernel, "range", None) or (-math.inf, math.inf)
+        return Rounding(self._factor.A, W, len(self.features.Z), span)
 
     @property
     def reduced(self) -> FloatArray:
@@ -295,7 +294,7 @@ def _scan(
         column_sum,
         absolute_sums.astype(object),
         rounding.astype(np.float64),
-        _longest_rows(chunk, norms, _WORST),
+        _longest_rows(chunk, norms),
         error,
         moved,
         whole,
@@ -303,23 +302,23 @@ def _scan(
     )
 
 
-def lengths(recipe: Recipe, inputs: Inputs) -> tuple[float, Inputs]:
-    """About the length of the longest column, in units; and rows with the longest columns of each chunk."""
-    parts = list(sweep(partial(_lengths, recipe), inputs.X, inputs.noise, inputs.windows, label=""))
-    return max(longest for longest, _ in parts), stacked([worst for _, worst in parts])
+def lengths(recipe: Recipe, inputs: Inputs) -> FloatArray:
+    """(U,) about the length of each column, in units."""
+    parts = sweep(partial(_lengths, recipe), inputs.X, inputs.noise, inputs.windows, label="")
+    return np.concatenate(list(parts))
 
 
-def _lengths(recipe: Recipe, X: FloatArray, noise: Any, windows: Any) -> tuple[float, Inputs]:
-    chunk, norms = Chunk(X, noise, 1.0, windows), np.empty(len(X))
+def _lengths(recipe: Recipe, X: FloatArray, noise: Any, windows: Any) -> FloatArray:
+    chunk, squares = Chunk(X, noise, 1.0, windows), np.empty(len(X))
     for rows in steps(len(chunk)):
         step = chunk[rows]
         real = recipe.real_columns(step.X, step.noise, step.windows)
-        norms[rows] = np.einsum("ij,ij->j", real, real)
-    return float(np.sqrt(norms.max())), _longest_rows(chunk, norms, 4 * _WORST)
+        squares[rows] = np.einsum("ij,ij->j", real, real)
+    return np.sqrt(squares, out=squares)
 
 
-def _longest_rows(chunk: Chunk, norms: FloatArray, n: int) -> Inputs:
-    return stacked([chunk[np.sort(np.argsort(-norms, kind="stable")[:n])]])
+def _longest_rows(chunk: Chunk, norms: FloatArray) -> Inputs:
+    return stacked([chunk[np.sort(np.argsort(-norms, kind="stable")[:_WORST])]])
 
 
 def whole_norms(columns: FloatArray) -> IntArray:

@@ -47,7 +47,7 @@ from cloakgp.plans.reconstruction import noise_objective, offset
 from cloakgp.plans.screening import Screen, longest, screen
 from cloakgp.posterior.links import FactoredLinks
 from cloakgp.rows.chunks import one_blas_thread, steps
-from cloakgp.rows.merging import Chunk, Inputs, first_of_equal
+from cloakgp.rows.merging import Chunk, Inputs, first_of_equal, stacked
 from cloakgp.rows.passes import sweep
 
 if TYPE_CHECKING:
@@ -67,7 +67,8 @@ _LONG = 2**14  # rows whose columns seem to be long
 _ROUNDS = 5  # of design and pass
 _DESIGN = 0.6  # share of the gap that the pilot's design may use up
 _MANY = 2**17  # rows: of more, those in reserve are looked at before all are
-_RESERVE, _PARTS = 2**17, 8  # rows in reserve, at most, and at most a part of all so large
+_RESERVE, _PARTS = 2**18, 4  # rows in reserve, at most, and at most a part of all so large
+_JOINING, _NEAR = 2**11, 0.8  # rows in reserve that join the pilot; share of the longest's length to stay
 _LOOSE = 64  # times that a bound may be too large before it is worth another pass
 _Y_BITS, _MATRIX_BITS = 24, 26  # finest lattice
 
@@ -218,12 +219,16 @@ def _plan(
 
     def settled() -> None:
         """Most of what the pilot lacks shows on some of the rows already."""
+        reserve = found.reserve
         for _ in range(_ROUNDS):
             made = recipe(model.features, model.approximation, _turned(solution, model)[1], 0, planner.widest)
-            length, worst = lengths(made, found.reserve)
-            if good_enough(reached(solution, length)):
+            length = lengths(made, reserve)
+            if good_enough(reached(solution, float(length.max()))):
                 break
-            joined_by(worst)
+            order = np.argsort(-length, kind="stable")
+            joined_by(stacked([reserve[np.sort(order[:_JOINING])]]))
+            # The next design is much like this one: what is short now is not the longest then.
+            reserve = stacked([reserve[length >= _NEAR * length.max()]])
 
     best: tuple[float, Solution, FactoredMeasurement, Scan] | None = None
     for _ in range(_ROUNDS):

@@ -17,6 +17,7 @@ class Phrase(StrEnum):
     CREATE_LEDGER = "Ledger.create"
     COMPARE_RECEIPTS = "Ledger.verify(receipts=[...])"
     LOOK_FOR_CHARGE = "look at ledger.entries(); if it was, recover(...) on the plan gives the answer."
+    GO_ON = "recover(ledger, entry, y) on the plan goes on where it stopped, for nothing"
     NEW_REQUEST = "another request name"
     GIVE_INPUTS = "give X="
     GIVE_PEOPLE = "give X= and people="

@@ -174,10 +174,12 @@ def test_numbers_are_as_good_as_truth_values(seeded):
 
 def test_numbers_that_are_neither_yes_nor_no_are_missing(seeded):
     """Of outcomes that are 1 and 2, clipped, everybody's would be yes."""
+    da = pytest.importorskip("dask.array")
     plan = GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE)
     rows = GP(KERNEL, outcome="yes/no").plan_rows(Grid({"x": (0, 10)}, cells=12), 60, POINTS, **PROMISE)
-    with pytest.raises(ValueError, match="for yes and no are 1 and 0"):
-        plan.release(1 + Y)
+    for outcomes in (1 + Y, da.from_array(1 + Y, chunks=20)):
+        with pytest.raises(ValueError, match="for yes and no are 1 and 0"):
+            plan.release(outcomes)
     with pytest.raises(ValueError, match="something is missing"):
         rows.release(X, 1 + Y)
     found = []

@@ -91,3 +91,5 @@ def test_an_outlier_for_which_the_kernel_is_huge_is_refused_with_a_remedy():
     for design in ("posterior", "mse"):
         with pytest.raises(cloakgp.ArgumentError, match=r"kernel must give f a std of at most .* move them"):
             gp.plan(inputs, [1.0, 2.0], epsilon=1.0, delta=1e-3, design=design)
+    with pytest.raises(cloakgp.ArgumentError, match="kernel must give f a std"):
+        gp.plan_function(inputs, epsilon=1.0, delta=1e-3)

@@ -321,7 +321,7 @@ def test_the_private_room_stays_small_enough_to_be_read_at_a_sitting():
     numbers that are neither yes nor no came to be missing.
     """
     files = sources()
-    assert sum(len(files[path].splitlines()) for path in files if path.startswith("private/")) < 780
+    assert sum(len(files[path].splitlines()) for path in files if path.startswith("private/")) < 790
 
 
 def test_the_tables_have_no_idle_lines_and_none_for_what_must_not_know_y():

@@ -48,6 +48,12 @@ def numeric(y: Any) -> checks.FloatArray:
         return np.where(masked, np.nan, array.astype(np.float64))
 
 
+def answers(y: Any) -> checks.FloatArray:
+    """Rows of y that are 1 or 0; what is neither is missing: of 1 and 2, clipped, each would be a yes."""
+    values = numeric(y)
+    return np.where((values == 0) | (values == 1), values, np.nan)
+
+
 def to_integers(y: checks.FloatArray, lattice: Lattice) -> IntArray:
     """y clipped to the bounds and rounded to integers in [0, 2^y_bits]; what is missing is in the middle.
 
@@ -177,10 +183,7 @@ class PrivateLabels:
 
 
 class Answers:
-    """Outcomes that are 1 and 0, or truth values: unread until one of the doors asks for a slice.
-
-    What is neither is missing: of 1 and 2, clipped, each would be a yes.
-    """
+    """Outcomes that are 1 and 0, or truth values: unread until one of the doors asks for a slice."""
 
     def __init__(self, y: Any) -> None:
         self.y, self.shape = y, getattr(y, "shape", ())
@@ -190,8 +193,7 @@ class Answers:
         return len(self.y)
 
     def __getitem__(self, rows: slice) -> Any:
-        values = numeric(self.y[rows])
-        return np.where((values == 0) | (values == 1), values, np.nan)
+        return answers(self.y[rows])
 
 
 class _ParquetRows:

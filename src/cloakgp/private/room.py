@@ -38,6 +38,7 @@ from cloakgp.private.outcomes import (
     Answers,
     PrivateColumn,
     PrivateLabels,
+    answers,
     kept,
     numeric,
     own_rows,
@@ -47,7 +48,7 @@ from cloakgp.private.rows import INCOMPLETE_ROWS, PrivateRows, rows_of
 from cloakgp.rows.chunks import chunks, is_dask
 from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.merging import Inputs, Labels
-from cloakgp.rows.on_dask import private_dask_column
+from cloakgp.rows.on_dask import as_array, private_dask_column
 from cloakgp.rows.passes import sweep
 
 __all__ = [
@@ -98,7 +99,7 @@ def measure(
     classes : tuple or "yes/no"
         Public: if given, y is not numbers, but each one of these; what is none of them is missing. Of two, y
         is the second or not. Of more, what is missing counts for none of them; in whole rows, for all alike.
-        For yes/no, y is 1 and 0; what is neither is missing, but on a cluster, where it is clipped.
+        For yes/no, y is 1 and 0; what is neither is missing.
     """
     return add_noise(_times(measurement, y, missing, rows, classes), measurement.sigma)
 
@@ -239,9 +240,9 @@ def _times(
 
 
 def _compared(y: Any, classes: tuple[Any, ...] | str) -> Any:
-    """y as what will be compared with classes, unread; on a cluster yes and no are numbers."""
+    """y as what will be compared with classes, unread."""
     if isinstance(classes, str):
-        return y if is_dask(y) else Answers(y)
+        return as_array(y).map_blocks(answers, meta=np.empty(0)) if is_dask(y) else Answers(y)
     if is_dask(y):
         raise ValueError(STAYS)
     return PrivateLabels(y, classes)

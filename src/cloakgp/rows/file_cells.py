@@ -9,9 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
 from collections.abc import Iterable, Iterator
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +19,8 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.rows.formats import Format, csv_options, detected, is_parquet, opened
 from cloakgp.rows.parquet import files_of
+from cloakgp.rows.people import same_id
 
-_NUMBER = re.compile(r"[+-]?[0-9]{1,300}(\.[0-9]{0,300})?")
 _POINT_NUMBER = r"^[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*$"
 _COMMA_NUMBER = _POINT_NUMBER.replace(r"\.", ",")
 _MORE = r"[\x80-\xBF]"  # a byte that goes on with a letter
@@ -81,14 +79,10 @@ def read_ids(path: PathLike, column: str, form: Format | None = None) -> FloatAr
     ]
     encoded = pyarrow.concat_arrays([_texts(part) for part in parts]).dictionary_encode()
     known: dict[Any, int] = {}
-    own = [known.setdefault(_id(text), len(known)) for text in encoded.dictionary.to_pylist()]
+    own = [known.setdefault(same_id(text), len(known)) for text in encoded.dictionary.to_pylist()]
     codes = encoded.indices.fill_null(len(own)).to_numpy(zero_copy_only=False)
     numbers: FloatArray = np.asarray([*own, np.nan], dtype=np.float64)[codes]
     return numbers
-
-
-def _id(text: str) -> Any:
-    return Decimal(text).normalize() if _NUMBER.fullmatch(text) else text
 
 
 def n_rows(path: PathLike) -> int:

@@ -13,6 +13,7 @@ PHRASES = {
     Phrase.LOOK_FOR_CHARGE: (
         "look at cloakgp ledger show --entries; if it was, the same command gives the answer, for nothing."
     ),
+    Phrase.GO_ON: "the same command goes on where it stopped, for nothing",
     Phrase.NEW_REQUEST: "--again LABEL for a new answer",
     Phrase.GIVE_INPUTS: "give --inputs-from",
     Phrase.GIVE_PEOPLE: "give --inputs-from and --people",

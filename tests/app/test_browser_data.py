@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -305,9 +306,11 @@ def test_a_name_is_no_markup_in_pictures(window: Watched, tmp_path: Path) -> Non
 
 @pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_session_that_ends_in_the_middle_loses_nothing(
-    window: Watched, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    visit: Callable[..., Watched], site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Signed in again, people are where they were; and nothing was spent meanwhile."""
+    window = visit()
+    window.sign_in()
     page = window.page
     to_release(page, write_table(tmp_path / "late.csv"))
     expire_sessions(monkeypatch)
@@ -320,14 +323,15 @@ def test_a_session_that_ends_in_the_middle_loses_nothing(
     page.get_by_role("heading", name="Whose budget pays?").wait_for()
     pay(page, "late")
     window.check("401")
-    window.sign_in()
 
 
 @pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
 def test_a_draft_is_not_left_to_an_analyst(
-    window: Watched, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    visit: Callable[..., Watched], site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who signs in where a custodian's session has ended: inputs are nobody's until they are released."""
+    window = visit()
+    window.sign_in()
     page = window.page
     to_model(page, write_table(tmp_path / "left.csv"))
     assert "left.csv" in page.evaluate("JSON.stringify(sessionStorage)")
@@ -337,7 +341,6 @@ def test_a_draft_is_not_left_to_an_analyst(
     page.get_by_role("heading", name="Releases").wait_for()
     assert "left.csv" not in page.evaluate("JSON.stringify(sessionStorage)")
     window.check("401")
-    window.sign_in()
 
 
 def expire_sessions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,10 +83,7 @@ RANDOM_ALLOWED = {  # as in ALLOWED: why it may draw random numbers
     ("model/prior_draws.py", "_draw"): "the same",
     ("model/prior_draws.py", "_waves"): "the same",
     ("plans/function_planner.py", "_public_seed"): "that public seed, drawn before y is there",
-    (
-        "model/inducing.py",
-        "choose_inducing",
-    ): "k-means on public inputs, from a fixed public seed; before y is there",
+    ("model/k_means.py", "_first"): "k-means on public inputs, from a fixed public seed; before y is there",
     ("measurements/folds.py", "_k_folds"): "public folds, from a fixed public seed; before y is there",
     ("estimators.py", "sample_y"): "scikit-learn's name for the seed of public draws, after the release",
     ("plots/curves.py", "plot_noise_samples"): "public pictures of noise like a plan's; no release uses them",

@@ -47,8 +47,9 @@ SMALL = 2**13
 _SEVERAL = 4
 _ROUGH = 0.2  # gap of the `mse` design of large cells
 _BEGUN = 0.3  # share of the gap to search over large cells to
-_EVALUATIONS = 100  # at most, of a search over cells
-_INNER = 0.5  # share of the gap to search over small cells to
+_EVALUATIONS = 100  # at most, of a search over small cells
+_FIRST = 250  # over large ones, which take a quarter of the time
+_INNER = 0.8  # share of the gap to search over small cells to
 _ROUNDS = 6  # of such searches, each with a look at all rows
 _SLOW = 0.8  # share of the excess that is left: rounds that do no better are no use
 _SHORT = 0.125  # first step from about the best
@@ -92,6 +93,7 @@ class InCells:
         """For noise of variance `s`."""
         aim = self.aim
         first = _Search(aim, s, _BEGUN * gap, aim.left(self.start, s), Cells(self.large, aim.turn))
+        first.most = _FIRST
         first.run(first.signal(self.start))
         law = Law(self.large, first.best)
         B = np.empty((len(first.best.B), self.small.n_rows))
@@ -224,6 +226,9 @@ def _spread(
 class _Search(Search):
     """Over cells."""
 
+    memory = 7
+    most = _EVALUATIONS
+
     @property
     def cells(self) -> Cells:
         assert isinstance(self.rows, Cells)
@@ -244,7 +249,7 @@ class _Search(Search):
         return best_bound(gram, total, left, left - self.s * point.Y.T @ point.Y)
 
     def _done(self, last: bool = False) -> bool:
-        return super()._done(last) or self.evaluations >= _EVALUATIONS
+        return super()._done(last) or self.evaluations >= self.most
 
 
 def _used(point: Point, gap: float) -> Array:

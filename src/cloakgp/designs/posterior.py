@@ -195,6 +195,9 @@ class Point:
 class Search:
     """In the aim's coordinates, without those that hardly matter beside `left`: about what will be."""
 
+    memory = 15
+    """Steps that the next ones are made from."""
+
     def __init__(
         self, aim: Aim, s: float, gap: float, left: float, rows: Seen | None = None, n: int | None = None
     ) -> None:
@@ -243,6 +246,7 @@ class Search:
             first_step=first_step,
             done=self._done,
             evaluations=_EVALUATIONS - self.evaluations,
+            memory=self.memory,
         )
         self._done(last=True)
 

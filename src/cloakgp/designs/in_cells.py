@@ -47,11 +47,11 @@ SMALL = 2**13
 _SEVERAL = 4
 _ROUGH = 0.2  # gap of the `mse` design of large cells
 _BEGUN = 0.3  # share of the gap to search over large cells to
-_EVALUATIONS = 100  # at most, of a search over small cells
+_EVALUATIONS = 60  # at most, of a search over small cells
 _FIRST = 250  # over large ones, which take a quarter of the time
 _INNER = 0.8  # share of the gap to search over small cells to
-_ROUNDS = 6  # of such searches, each with a look at all rows
-_SLOW = 0.8  # share of the excess that is left: rounds that do no better are no use
+_ROUNDS = 8  # of such searches, each with a look at all rows
+_SLOW = 0.95  # share of the excess that is left: rounds that do no better are no use
 _SHORT = 0.125  # first step from about the best
 _UNUSED = 1e-4  # share of the gap: of the measurements that predictions use most
 _RIDGE = 1e-9  # of the features' mean variance
@@ -71,7 +71,6 @@ class CellAnchor(NamedTuple):
     left: float
     evaluations: int
     cells: Cells
-    law: Law
     n: int
 
 
@@ -95,9 +94,8 @@ class InCells:
         first = _Search(aim, s, _BEGUN * gap, aim.left(self.start, s), Cells(self.large, aim.turn))
         first.most = _FIRST
         first.run(first.signal(self.start))
-        law = Law(self.large, first.best)
         B = np.empty((len(first.best.B), self.small.n_rows))
-        _spread(law, first.best, self.large_label, self.small, B)
+        _spread(self.large, first.best, self.large_label, self.small, B)
         if self.label is None:
             search = Search(aim, s, gap, first.best.value)
         else:
@@ -107,9 +105,8 @@ class InCells:
         best, evaluations = search.best, first.evaluations + search.evaluations
         if not isinstance(search, _Search):
             return Anchor(best.B, search.scale, best.value, evaluations)
-        law = Law(self.small, best)
-        cells = self._looked(search, law).cells
-        return CellAnchor(best.B, search.scale, best.value, evaluations + 1, cells, law, search.n)
+        cells = self._looked(search).cells
+        return CellAnchor(best.B, search.scale, best.value, evaluations + 1, cells, search.n)
 
     def posterior(self, start: CellAnchor, gap: float, s: float) -> Solution:
         """Search from an anchor."""
@@ -118,7 +115,7 @@ class InCells:
         for _ in range(_ROUNDS):
             search = _Search(self.aim, s, _INNER * gap, start.left, cells, start.n)
             search.go_on(B, start.scale, _SHORT)
-            found, before = self._looked(search, start.law), excess
+            found, before = self._looked(search), excess
             B, cells, evaluations = search.best.B, found.cells, evaluations + search.evaluations + 1
             lower = max(lower, found.bound * self.aim.unit)
             if best is None or found.point.value < best.value:
@@ -135,7 +132,7 @@ class InCells:
             best, lower, evaluations = over_all.best, over_all.lower, evaluations + over_all.evaluations
         return solution(self.aim, best.turned(_used(best, gap)), lower, gap, s, evaluations)
 
-    def _looked(self, search: _Search, law: Law) -> _Looked:
+    def _looked(self, search: _Search) -> _Looked:
         """All rows, measured like the cells of a search: what is left unknown, and a bound.
 
         E (lower_bound) is (A' - Y'Z) F - Y'B diag(d), which belongs to no measurements if Z, what cells
@@ -155,7 +152,7 @@ class InCells:
             return columns @ F.T, own @ columns.T, (E / v) @ E.T, v.sum()
 
         B = np.empty((len(Y), self.rows.n_rows))
-        parts = _spread(law, best, self.label, self.rows, B, part)
+        parts = _spread(self.small, best, self.label, self.rows, B, part)
         BF, own, all_gram, all_total = (sum(each[i] for each in parts) for i in range(4))
         covariance, H = BF @ BF.T + own, BF @ A
         new = np.linalg.solve(covariance + s * np.eye(len(H)), H)
@@ -177,7 +174,7 @@ class _Looked(NamedTuple):
     cells: Cells
 
 
-class Law:
+class _Law:
     """How a row's column of B follows from its features, fitted to cells."""
 
     def __init__(self, cells: Factored, point: Point) -> None:
@@ -190,7 +187,6 @@ class Law:
         gram = weighted @ F.T
         gram[np.diag_indices_from(gram)] += _RIDGE * np.trace(gram) / len(gram)
         self._M = np.linalg.solve(gram, weighted @ sides.T).T
-        self.of_cells = self.columns(F, d)
 
     def columns(self, F: FloatArray, d: FloatArray) -> FloatArray:
         """Of rows with these features and noise."""
@@ -208,10 +204,11 @@ class Law:
 
 
 def _spread(
-    law: Law, point: Point, label: Rows, rows: Factored, B: FloatArray, then: Part | None = None
+    cells: Factored, point: Point, label: Rows, rows: Factored, B: FloatArray, then: Part | None = None
 ) -> list[Any]:
     """Fill B (q, N) with the columns of rows in the cells of a point; and what is then made of each piece."""
-    beyond = point.B - law.of_cells
+    law = _Law(cells, point)
+    beyond = point.B - law.columns(*cells.at(slice(None)))
 
     def part(some: slice) -> Any:
         F, d = rows.at(some)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp.designs import in_cells
+from cloakgp.designs import in_cells, solve
 from cloakgp.designs.any_noise import AnyNoise
+from cloakgp.designs.posterior import denoised_error
 from cloakgp.kernels import EQ, Linear
 from cloakgp.model.factored import cells
 from cloakgp.model.smoothers import Rescaled
@@ -64,7 +65,7 @@ def test_rows_that_are_far_from_all_inducing_inputs_have_columns_too(monkeypatch
     smoother = GP.planner(far, X_STAR).smoother
     found = AnyNoise(smoother, np.ones(12), 1.0).solve(0.01, 20.0)
     assert found.status == "converged"
-    np.testing.assert_allclose(np.linalg.norm(found.matrix, axis=0), 1.0, atol=0.2)
+    assert np.linalg.norm(found.matrix, axis=0).max() == pytest.approx(1.0)  # and there is no NaN
 
 
 def test_rows_that_tell_little_need_not_be_measured_in_full(monkeypatch):
@@ -76,10 +77,12 @@ def test_rows_that_tell_little_need_not_be_measured_in_full(monkeypatch):
 
 
 @pytest.mark.parametrize("s", [20.0, 100.0])
-def test_a_design_that_was_sought_for_cells_first_is_as_good_as_any(smoother, s, monkeypatch):
+@pytest.mark.parametrize("small", [1000, 128])  # cells: more than rows; fewer, and all rows are looked at
+def test_a_design_that_was_sought_for_cells_first_is_as_good_as_any(smoother, small, s, monkeypatch):
     weights = np.ones(12)
     plain = AnyNoise(smoother, weights, 1.0).solve(0.01, s)
     monkeypatch.setattr(in_cells, "LARGE", 64)
+    monkeypatch.setattr(in_cells, "SMALL", small)
     designs = []
     for cores in (1, 3):
         monkeypatch.setattr(chunks, "_cores", lambda cores=cores: cores)
@@ -89,4 +92,20 @@ def test_a_design_that_was_sought_for_cells_first_is_as_good_as_any(smoother, s,
     assert one.status == "converged"
     assert one.lower_bound <= plain.objective
     assert plain.lower_bound <= one.objective
+    left = denoised_error(smoother, weights, one.matrix, one.reconstruction)
+    assert one.objective * s == pytest.approx(left, rel=1e-6)
     assert np.linalg.norm(one.matrix, axis=0).max() == pytest.approx(1.0)
+
+
+def test_cells_do_for_a_design_of_all_rows(monkeypatch):
+    """No search over all rows: their columns follow from the cells', and so does a bound."""
+    monkeypatch.setattr(in_cells, "LARGE", 64)
+    monkeypatch.setattr(in_cells, "SMALL", 128)
+    monkeypatch.setattr(in_cells, "_LARGEST", 0)
+    smoother, weights = GP.planner(X, X_STAR).smoother, np.ones(12)
+    found = AnyNoise(smoother, weights, 1.0).solve(0.01, 100.0)
+    assert found.status == "converged"
+    assert found.matrix.shape == (12, 600)
+    best = solve("posterior", smoother, weights, 1e-3, 100.0)
+    assert found.lower_bound <= best.objective
+    assert best.lower_bound <= found.objective

@@ -31,6 +31,7 @@ from cloakgp.designs.posterior import (
     filled,
     preconditioned,
     solution,
+    used,
 )
 from cloakgp.designs.seen import Cells
 from cloakgp.designs.solution import Solution
@@ -51,9 +52,13 @@ _EVALUATIONS = 60  # at most, of a search over small cells
 _FIRST = 250  # over large ones, which take a quarter of the time
 _INNER = 0.8  # share of the gap to search over small cells to
 _ROUNDS = 8  # of such searches, each with a look at all rows
-_SLOW = 0.95  # share of the excess that is left: rounds that do no better are no use
+_OFF = 0.3  # share of the gap by which all rows may leave more unknown than cells; or another law is tried
+_SLOW, _PATIENCE = (
+    0.95,
+    2,
+)  # share of the excess that is left, if rounds are no use; how many such there may be
+_LARGEST = 2**22  # entries of measurements that all rows are searched for by themselves, if cells do not do
 _SHORT = 0.125  # first step from about the best
-_UNUSED = 1e-4  # share of the gap: of the measurements that predictions use most
 _RIDGE = 1e-9  # of the features' mean variance
 _NEWTON = 8
 _LONG = 1e-3  # error of a squared length
@@ -71,6 +76,7 @@ class CellAnchor(NamedTuple):
     left: float
     evaluations: int
     cells: Cells
+    law: _Law
     n: int
 
 
@@ -95,7 +101,7 @@ class InCells:
         first.most = _FIRST
         first.run(first.signal(self.start))
         B = np.empty((len(first.best.B), self.small.n_rows))
-        _spread(self.large, first.best, self.large_label, self.small, B)
+        _spread(_Law(self.large, first.best), first.best, self.large_label, self.small, B)
         if self.label is None:
             search = Search(aim, s, gap, first.best.value)
         else:
@@ -105,34 +111,42 @@ class InCells:
         best, evaluations = search.best, first.evaluations + search.evaluations
         if not isinstance(search, _Search):
             return Anchor(best.B, search.scale, best.value, evaluations)
-        cells = self._looked(search).cells
-        return CellAnchor(best.B, search.scale, best.value, evaluations + 1, cells, search.n)
+        law = _Law(self.small, best)
+        cells = self._looked(search, law).cells
+        return CellAnchor(best.B, search.scale, best.value, evaluations + 1, cells, law, search.n)
 
     def posterior(self, start: CellAnchor, gap: float, s: float) -> Solution:
         """Search from an anchor."""
-        B, cells, evaluations = start.B, start.cells, start.evaluations
-        best, lower, excess = None, 0.0, np.inf
+        B, cells, law, evaluations = start.B, start.cells, start.law, start.evaluations
+        best, lower, excess, slow = None, 0.0, np.inf, 0
         for _ in range(_ROUNDS):
             search = _Search(self.aim, s, _INNER * gap, start.left, cells, start.n)
             search.go_on(B, start.scale, _SHORT)
-            found, before = self._looked(search), excess
-            B, cells, evaluations = search.best.B, found.cells, evaluations + search.evaluations + 1
-            lower = max(lower, found.bound * self.aim.unit)
+            before, evaluations = excess, evaluations + search.evaluations
+            laws = [_Law(self.small, search.best), law]
+            looked: list[_Looked] = []
+            while laws and all(each.point.value > search.best.value * (1 + _OFF * gap) for each in looked):
+                looked.append(self._looked(search, laws.pop(0)))
+                lower, evaluations = max(lower, looked[-1].bound * self.aim.unit), evaluations + 1
+            found = min(looked, key=lambda each: each.point.value)
+            B, cells, law = search.best.B, found.cells, found.law
             if best is None or found.point.value < best.value:
                 best = found.point
             excess = best.value * self.aim.unit / lower - 1
-            if excess <= gap or excess > _SLOW * before:
+            slow = slow + 1 if excess > _SLOW * before else 0
+            if excess <= gap or slow == _PATIENCE:
                 break
         assert best is not None
-        if excess > gap:
+        best = best.turned(used(best, gap))
+        if excess > gap and best.B.size <= _LARGEST:
             over_all = Search(self.aim, s, gap, best.value)
             over_all.lower = max(over_all.lower, lower)
             over_all.best, over_all.scale = preconditioned(over_all.at(filled(best.B)), s)
             over_all.climb(_SHORT)
             best, lower, evaluations = over_all.best, over_all.lower, evaluations + over_all.evaluations
-        return solution(self.aim, best.turned(_used(best, gap)), lower, gap, s, evaluations)
+        return solution(self.aim, best, lower, gap, s, evaluations)
 
-    def _looked(self, search: _Search) -> _Looked:
+    def _looked(self, search: _Search, law: _Law) -> _Looked:
         """All rows, measured like the cells of a search: what is left unknown, and a bound.
 
         E (lower_bound) is (A' - Y'Z) F - Y'B diag(d), which belongs to no measurements if Z, what cells
@@ -152,7 +166,7 @@ class InCells:
             return columns @ F.T, own @ columns.T, (E / v) @ E.T, v.sum()
 
         B = np.empty((len(Y), self.rows.n_rows))
-        parts = _spread(self.small, best, self.label, self.rows, B, part)
+        parts = _spread(law, best, self.label, self.rows, B, part)
         BF, own, all_gram, all_total = (sum(each[i] for each in parts) for i in range(4))
         covariance, H = BF @ BF.T + own, BF @ A
         new = np.linalg.solve(covariance + s * np.eye(len(H)), H)
@@ -165,10 +179,11 @@ class InCells:
         cells_BF, cells_own = self.small.measured(best.B)
         cells.BF, cells.own = BF - cells_BF, own - cells_own
         cells.gram, cells.total = all_gram - gram, float(all_total) - total
-        return _Looked(point, bound, cells)
+        return _Looked(law, point, bound, cells)
 
 
 class _Looked(NamedTuple):
+    law: _Law
     point: Point
     bound: float
     cells: Cells
@@ -187,6 +202,7 @@ class _Law:
         gram = weighted @ F.T
         gram[np.diag_indices_from(gram)] += _RIDGE * np.trace(gram) / len(gram)
         self._M = np.linalg.solve(gram, weighted @ sides.T).T
+        self.of_cells = self.columns(F, d)
 
     def columns(self, F: FloatArray, d: FloatArray) -> FloatArray:
         """Of rows with these features and noise."""
@@ -204,11 +220,10 @@ class _Law:
 
 
 def _spread(
-    cells: Factored, point: Point, label: Rows, rows: Factored, B: FloatArray, then: Part | None = None
+    law: _Law, point: Point, label: Rows, rows: Factored, B: FloatArray, then: Part | None = None
 ) -> list[Any]:
     """Fill B (q, N) with the columns of rows in the cells of a point; and what is then made of each piece."""
-    law = _Law(cells, point)
-    beyond = point.B - law.columns(*cells.at(slice(None)))
+    beyond = point.B - law.of_cells
 
     def part(some: slice) -> Any:
         F, d = rows.at(some)
@@ -247,9 +262,3 @@ class _Search(Search):
 
     def _done(self, last: bool = False) -> bool:
         return super()._done(last) or self.evaluations >= self.most
-
-
-def _used(point: Point, gap: float) -> Array:
-    """(q, m) the directions of measurements that predictions use."""
-    used, turn = np.linalg.eigh(point.Y @ point.Y.T)
-    return turn[:, used > _UNUSED * gap * used[-1]]

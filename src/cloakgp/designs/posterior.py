@@ -39,6 +39,7 @@ _ROOM = 2  # measurements for each that tells more than noise: with fewer a sear
 _HALVINGS = 1.5  # of the excess over the lower bound, in a step that goes well
 _SEARCHED = 0.95  # share of the gap that a search may use up; the rest is for what it leaves out
 _APART = 2  # evaluations between looks if it went less well since the last
+_UNUSED = 1e-4  # share of the gap: of the measurements that predictions use most
 _TAIL = 1e-2  # share of the gap that predictions' idle directions may make up
 _ROUNDING = 1e-14  # of quantities that are 1 at most
 
@@ -119,7 +120,7 @@ def solution(
 ) -> Solution:
     """What is made of the best point, and of a bound on all."""
     smoother, weights = aim.smoother, aim.weights
-    turn = _without_idle_rows(point)
+    turn = _without_idle_rows(point, gap)
     B, covariance = times_wide(turn.T, point.B), turn.T @ point.covariance @ turn
     H = B @ smoother.cross if aim.factored is None else turn.T @ point.BK @ aim.factored.star
     gain = _gain(covariance, H, noise_variance)
@@ -378,10 +379,16 @@ def filled(start: Array, rows: int = _FILL) -> Array:
     return filled / xp.linalg.vector_norm(filled, axis=0)
 
 
-def _without_idle_rows(point: Point) -> Array:
-    """What makes B's rows orthogonal, without those that are nearly zero, and its longest column 1."""
-    xp = array_namespace(point.B)
-    values, vectors = xp.linalg.eigh(wide_dots(point.B, point.B))
-    turn = vectors[:, values > 1e-4 * values[-1]]
+def used(point: Point, gap: float) -> Array:
+    """(q, m) the directions of measurements that predictions use: no more than there are predictions."""
+    values, vectors = array_namespace(point.Y).linalg.eigh(point.Y @ point.Y.T)
+    return vectors[:, values >= _UNUSED * gap * values[-1]]
+
+
+def _without_idle_rows(point: Point, gap: float) -> Array:
+    """What makes B's rows orthogonal, without those that are not used, and its longest column 1."""
+    turn = used(point, gap)
+    values, vectors = array_namespace(point.B).linalg.eigh(turn.T @ wide_dots(point.B, point.B) @ turn)
+    turn = turn @ vectors[:, values > 1e-4 * values[-1]]
     B = times_wide(turn.T, point.B)
     return turn / np.sqrt(float(column_dots(B, B).max()))

@@ -36,7 +36,7 @@ from cloakgp.designs.posterior import (
 from cloakgp.designs.seen import Cells
 from cloakgp.designs.solution import Solution
 from cloakgp.designs.solve import mse
-from cloakgp.model.arrays import Array, column_dots
+from cloakgp.model.arrays import Array, column_dots, times_wide
 from cloakgp.model.factored import Factored
 from cloakgp.model.smoothers import Rows, Smoother
 from cloakgp.rows.chunks import in_threads
@@ -50,6 +50,7 @@ _ROUGH = 0.2  # gap of the `mse` design of large cells
 _BEGUN = 0.3  # share of the gap to search over large cells to
 _EVALUATIONS = 60  # at most, of a search over small cells
 _FIRST = 250  # over large ones, which take a quarter of the time
+_EASY = 30  # evaluations of a search over large cells
 _INNER = 0.8  # share of the gap to search over small cells to
 _ROUNDS = 8  # of such searches, each with a look at all rows
 _OFF = 0.3  # share of the gap by which all rows may leave more unknown than cells; or another law is tried
@@ -104,6 +105,8 @@ class InCells:
         _spread(_Law(self.large, first.best), first.best, self.large_label, self.small, B)
         if self.label is None:
             search = Search(aim, s, gap, first.best.value)
+            if first.evaluations <= _EASY:
+                B = filled(times_wide(used(first.best, gap).T, B))  # without the room that it did not need
         else:
             search = _Search(aim, s, gap, first.best.value, Cells(self.small, aim.turn))
         search.best, search.scale = preconditioned(search.at(B), s)

@@ -38,7 +38,7 @@ from cloakgp.datasets import (
     make_city_like,
     make_kung_like,
 )
-from cloakgp.designs.posterior import denoising_gain
+from cloakgp.designs.posterior import denoising
 from cloakgp.kernels import EQ, Constant
 
 DESIGNS, EPSILONS, DELTA, LONE = ("volume", "mse", "posterior"), (1.0, 0.2), 0.01, 0.1
@@ -115,7 +115,7 @@ def squared_errors(planner, plan, y, y_test):
     low, high = plan.gp.bounds
     B, scale = plan.measurement.real_matrix(), plan.measurement.noise_scale
     released = plan.offset + plan.reconstruction @ (B @ summed(planner, y - (low + (high - low) / 2)))
-    gain = denoising_gain(planner.smoother, B, scale**2)
+    gain = denoising(planner.smoother, B, scale**2)[0]
     denoised = plan.gp.mean + gain @ (B @ summed(planner, y - plan.gp.mean))
     return {
         "released": (released - y_test) ** 2 + plan.noise_std**2,

@@ -2,14 +2,14 @@
 
     CLOAKGP_DATA=folder python experiments/minneapolis.py [--data stops] [--splits 5] [--epsilon 1 0.5]
 
-`--data` is stops (was a person searched, by place and reason of the stop: 80 % of the rows are released, 20
-% held out), rows (the same with whole rows private, on a grid of `--cells` a side), plain (outcomes
-private, but taken for numbers from 0 to 1: no link) or visits (to a doctor, as counts by age, site and sex,
-the promise being to people). Nothing is known but public ranges and levels; delta is 10⁻⁶. For each split
-one draw of the noise: prints by how much the log loss is below that of the base rate on the same split,
-which is not private, with the standard error over the splits; of visits the Poisson deviance. `--export
-folder` writes the splits of stops as CSV files instead, for `dp_ebm.py`. Needs `mpls_stops.csv.gz` and
-`randhie.csv.gz` in the folder.
+`--data` is stops (was a person searched, by place and reason of the stop: 80 % of the rows are released, 20 %
+held out), rows (the same with whole rows private, on a grid of `--cells` a side), plain (outcomes private,
+but taken for numbers from 0 to 1: no link), once (the same in one stage: no windows) or visits (to a doctor,
+as counts by age, site and sex, the promise being to people). Nothing is known but public ranges and levels;
+delta is 10⁻⁶. For each split one draw of the noise: prints by how much the log loss is below that of the base
+rate on the same split, which is not private, with the standard error over the splits; of visits the Poisson
+deviance. `--export folder` writes the splits of stops as CSV files instead, for `dp_ebm.py`. Needs
+`mpls_stops.csv.gz` and `randhie.csv.gz` in the folder.
 """
 
 from __future__ import annotations
@@ -74,9 +74,13 @@ def of_stops(number, epsilon, model=None):
     return gained(y, train, test, np.clip(release.predict(X[test]), LEAST, 1 - LEAST))
 
 
-def of_numbers(number, epsilon):
+def of_numbers(number, epsilon, stages=None):
     """The same with a linear model of outcomes: no and yes are the numbers 0 and 1."""
-    return of_stops(number, epsilon, AutoGP((0, 1), categories=[2]))
+    return of_stops(number, epsilon, AutoGP((0, 1), categories=[2], stages=stages))
+
+
+def at_once(number, epsilon):
+    return of_numbers(number, epsilon, stages=1)
 
 
 def of_rows(number, epsilon, cells):
@@ -125,6 +129,7 @@ STUDIES = {
     "stops": (of_stops, "searches, outcomes private: log loss below the base rate's"),
     "rows": (of_rows, "searches, whole rows private: log loss below the base rate's"),
     "plain": (of_numbers, "searches, outcomes private and taken for numbers: log loss below the base rate's"),
+    "once": (at_once, "searches, the same in one stage: log loss below the base rate's"),
     "visits": (of_visits, "visits to a doctor, people protected: deviance below the base rate's"),
 }
 

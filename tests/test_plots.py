@@ -11,9 +11,9 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 
-from cloakgp import GP, ArgumentError, AutoGP, Grid, plots, testing
+from cloakgp import GP, ArgumentError, AutoGP, Column, Columns, Grid, plots, testing
 from cloakgp.datasets import make_kung_like
-from cloakgp.kernels import EQ
+from cloakgp.kernels import EQ, Category
 
 pytestmark = pytest.mark.usefixtures("few_models")
 
@@ -120,6 +120,21 @@ def test_private_points_only_on_request_and_then_marked(release):
     assert np.isin(Y, _shown(marked)).all()
     assert plots.NOT_FOR_RELEASE in _words(marked)
     assert plots.NOT_FOR_RELEASE not in _words(plain)
+
+
+def test_what_is_between_two_dollar_signs_is_no_formula():
+    odd = r"$\no{such}$ formula"
+    table = {odd: X[:, 0], "level": np.where(X[:, 0] > 30, odd, "other")}
+    columns = Columns.of(table, response="y" + odd, units={odd: odd})
+    kernel = EQ(20.0, variance=25.0**2, active_dims=[0]) * Category(0.5, active_dims=[1])
+    gp, promise = replace(GP_MODEL, kernel=kernel), {"epsilon": 1.0, "delta": 0.01}
+    points = {name: cells[:5] for name, cells in table.items()}
+    two = gp.plan(table, points, columns=columns, **promise).release(Y)
+    only = Columns([Column(odd)], response="y" + odd)
+    one = GP_MODEL.plan(X, AGES, columns=only, **promise).release(Y)
+    named = one.labelled(title=odd, source=odd, units="$")
+    for drawn in (plots.plot_slices(two), plots.plot_release(named).get_figure()):
+        drawn.canvas.draw()
 
 
 def test_mark_stays_when_the_title_is_changed_and_lies_on_the_figure(release):

@@ -46,7 +46,7 @@ from scipy.stats import t as student
 import cloakgp
 from cloakgp import binning
 from cloakgp.datasets import CITIBIKE_BOX, DatasetError, fetch_citibike, make_bike_like
-from cloakgp.designs.posterior import denoising_gain
+from cloakgp.designs.posterior import denoising
 from cloakgp.kernels import EQ
 from cloakgp.progress import Progress
 
@@ -148,7 +148,7 @@ def cloaked(fold, kernel, lengthscale):
 def denoised(planner, plan, y):
     """What `release.predict` would say at the test points (common.denoised would build K again)."""
     B, scale = plan.measurement.real_matrix(), plan.measurement.noise_scale
-    gain = denoising_gain(planner.smoother, B, scale**2)
+    gain = denoising(planner.smoother, B, scale**2)[0]
     return Noisy(MEAN + gain @ (B @ summed(planner, y - MEAN)), scale * gain)
 
 

@@ -173,7 +173,7 @@ class Spend:
 
     def _bounds(self) -> list[Callable[[float], float]]:
         bounds: list[Callable[[float], float]] = [self._basic]
-        if self.rho is not None:
+        if self.rho is not None and self.mu is None:  # of Gaussians alone the first is exact
             bounds.append(self._concentrated)
         first, rest = self.events[0], self.events[1:]
         if isinstance(first, Exponential) and rest and all(isinstance(event, Gaussian) for event in rest):
@@ -295,14 +295,13 @@ def _with_slack(continuous: Callable[[float], float], epsilon: float, q: int) ->
 
 def _concentrated_delta(rho: float, epsilon: float) -> float:
     """delta of rho-zCDP at epsilon (Canonne, Kamath & Steinke 2020, corollary 13)."""
-    from scipy.optimize import minimize_scalar  # here: slow to import, and rarely needed
-
-    def log_delta(log_excess: float) -> float:
-        alpha = 1 + math.exp(log_excess)
-        return (alpha - 1) * (alpha * rho - epsilon) + alpha * math.log1p(-1 / alpha) - math.log(alpha - 1)
-
-    best = minimize_scalar(log_delta, bounds=(-15.0, 15.0), method="bounded", options={"xatol": 1e-9})
-    return math.exp(min(0.0, float(best.fun)))  # any alpha gives a valid bound
+    low, high = -15.0, 15.0  # of log(alpha - 1); any alpha gives a valid bound
+    for _ in range(50):
+        alpha = 1 + math.exp((low + high) / 2)
+        slope = (2 * alpha - 1) * rho - epsilon + math.log1p(-1 / alpha)  # of the bound's log, and it grows
+        low, high = (low, (low + high) / 2) if slope > 0 else ((low + high) / 2, high)
+    log_delta = (alpha - 1) * (alpha * rho - epsilon) + alpha * math.log1p(-1 / alpha) - math.log(alpha - 1)
+    return math.exp(min(0.0, log_delta))
 
 
 def _selection_delta(chosen: float, mu: float, epsilon: float) -> float:

@@ -17,6 +17,7 @@ class Phrase(StrEnum):
     CREATE_LEDGER = "Ledger.create"
     COMPARE_RECEIPTS = "Ledger.verify(receipts=[...])"
     LOOK_FOR_CHARGE = "look at ledger.entries(); if it was, recover(...) on the plan gives the answer."
+    GO_ON = "recover(ledger, entry, y) on the plan goes on where it stopped, for nothing"
     NEW_REQUEST = "another request name"
     GIVE_INPUTS = "give X="
     GIVE_PEOPLE = "give X= and people="
@@ -29,6 +30,7 @@ class Phrase(StrEnum):
     SET_MODEL = "use GP with a kernel of your choice"
     LEARN_MODEL = "use AutoGP, which learns the model in the release itself, of any number of rows"
     DROP_INPUTS = "missing_inputs='drop'"
+    NAME_LEVELS = "name its levels with Columns.of"
 
 
 class Argument(str):

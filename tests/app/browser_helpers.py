@@ -22,7 +22,7 @@ pytest.importorskip(
     "playwright", reason="!!! NO PLAYWRIGHT: the pages are NOT TESTED !!! pip install playwright"
 )
 
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, Response, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from cloakgp.app import State, create_app, open_state
 
@@ -180,20 +180,26 @@ class Watched:
         self.page.set_default_timeout(20_000)
         self.errors: list[str] = []
         self.foreign: list[str] = []
-        self.answers: list[Response] = []
+        self.asked: list[str] = []
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
         self.page.on("request", lambda request: self._look(request.url))
-        self.page.on("response", self._keep)
 
     def _look(self, url: str) -> None:
         place = urlsplit(url)
         if place.scheme in ("http", "https", "ws", "wss") and place.netloc != urlsplit(self.site.url).netloc:
             self.foreign.append(url)
+        if place.path.startswith("/api/"):
+            self.asked.append(place.path)
 
-    def _keep(self, response: Response) -> None:
-        if "/api/" in response.url:
-            self.answers.append(response)
+    def start_again(self) -> None:
+        """As after signing in, without loading more than a hundred files again."""
+        self.open("/words", "h1:has-text('Words')")
+        self.page.evaluate("import('/static/core/draft.js').then((module) => module.startAgain())")
+        self.open("/new/data", "h1:has-text('Data and roles')")
+        self.begin = len(self.site.said)
+        for seen in (self.errors, self.foreign, self.asked):
+            seen.clear()
 
     def check(self, *expected: str) -> None:
         """No request left this machine, and no error but those whose text holds something expected."""

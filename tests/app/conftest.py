@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from app_helpers import World, make_plan, make_world, release
+from app_helpers import World, make_plan, make_world, opened, release
 from forked import Forking
 
 if TYPE_CHECKING:  # the other tests do without playwright
@@ -22,9 +23,15 @@ def learned_among_few(request: pytest.FixtureRequest) -> None:
         request.getfixturevalue("few_models")
 
 
+@pytest.fixture(scope="session")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return make_world(tmp_path_factory.mktemp("untouched") / "data")
+
+
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return make_world(tmp_path / "data")
+def world(untouched: World, tmp_path: Path) -> World:
+    shutil.copytree(untouched.state.folder.path, tmp_path / "data")
+    return World(*opened(tmp_path / "data"), tokens=dict(untouched.tokens))
 
 
 @pytest.fixture(scope="session")
@@ -86,9 +93,18 @@ def visit(browser: Browser, site: Site) -> Iterator[Callable[..., Watched]]:
         window.close()
 
 
-@pytest.fixture
-def window(visit: Callable[..., Watched]) -> Watched:
-    """A window in which a custodian is signed in."""
-    opened = visit()
+@pytest.fixture(scope="module")
+def custodians_window(browser: Browser, site: Site) -> Iterator[Watched]:
+    from browser_helpers import Watched
+
+    opened = Watched(browser, site)
     opened.sign_in()
-    return opened
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def window(custodians_window: Watched) -> Watched:
+    """A window in which a custodian is signed in, and begins a new release."""
+    custodians_window.start_again()
+    return custodians_window

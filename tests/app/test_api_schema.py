@@ -14,7 +14,7 @@ from cloakgp.app import create_app, open_state
 
 schemathesis = pytest.importorskip("schemathesis")
 
-EXAMPLES = 12
+EXAMPLES = 8
 
 
 @pytest.fixture(scope="module")

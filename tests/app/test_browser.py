@@ -45,10 +45,8 @@ def ready(site: Site) -> str:
     return make_release(site, site.token("a program", "custodian"))
 
 
-def test_a_newcomer_gets_from_a_csv_file_to_a_report(visit: Visit, tmp_path: Path) -> None:
-    window = visit()
+def test_a_newcomer_gets_from_a_csv_file_to_a_report(window: Watched, tmp_path: Path) -> None:
     page = window.page
-    window.sign_in()
     page.get_by_role("heading", name="Data and roles").wait_for()
     to_model(page, write_table(tmp_path / "newcomer.csv"))
 
@@ -114,10 +112,8 @@ def test_a_newcomer_gets_from_a_csv_file_to_a_report(visit: Visit, tmp_path: Pat
 
 
 @pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_what_does_not_fit_into_the_budget_is_refused(visit: Visit, site: Site, tmp_path: Path) -> None:
-    window = visit()
+def test_what_does_not_fit_into_the_budget_is_refused(window: Watched, site: Site, tmp_path: Path) -> None:
     page = window.page
-    window.sign_in()
     to_release(page, write_table(tmp_path / "frugal.csv"))
     create_dataset(page, "frugal", "0.3")
     page.get_by_role("heading", name="It does not fit into the budget").wait_for()
@@ -164,9 +160,8 @@ def test_a_ledger_that_was_put_back_is_told_before_anything_else(browser: Browse
         window.close()
 
 
-def test_analysts_see_plans_and_releases_and_nothing_else(visit: Visit, ready: str) -> None:
-    custodian = visit()
-    custodian.sign_in()
+def test_analysts_see_plans_and_releases_and_nothing_else(window: Watched, visit: Visit, ready: str) -> None:
+    custodian = window
     custodian.open("/people")
     custodian.page.get_by_label("Name", exact=True).fill("Grace")
     custodian.page.get_by_role("button", name="Make a token").click()
@@ -366,10 +361,8 @@ def test_dark_follows_the_system_and_the_button(visit: Visit, ready: str) -> Non
     window.check()
 
 
-def test_names_in_a_file_are_text_and_never_markup(visit: Visit, tmp_path: Path) -> None:
-    window = visit()
+def test_names_in_a_file_are_text_and_never_markup(window: Watched, tmp_path: Path) -> None:
     page = window.page
-    window.sign_in()
     name = "x<img src=x onerror=alert(1)>"
     path = write_table(tmp_path / "markup.csv", output=name)
     upload(page, path)
@@ -379,10 +372,8 @@ def test_names_in_a_file_are_text_and_never_markup(visit: Visit, tmp_path: Path)
     window.check()
 
 
-def test_the_server_s_sentence_is_shown_when_something_is_wrong(visit: Visit, tmp_path: Path) -> None:
-    window = visit()
+def test_the_server_s_sentence_is_shown_when_something_is_wrong(window: Watched, tmp_path: Path) -> None:
     page = window.page
-    window.sign_in()
     path = write_table(tmp_path / "wrong.csv")
     to_model(page, path, "kernel")
     page.get_by_label("as text, for experts").check()
@@ -394,10 +385,8 @@ def test_the_server_s_sentence_is_shown_when_something_is_wrong(visit: Visit, tm
     window.check("422", "409")
 
 
-def test_a_draft_survives_a_reload(visit: Visit, tmp_path: Path) -> None:
-    window = visit()
+def test_a_draft_survives_a_reload(window: Watched, tmp_path: Path) -> None:
     page = window.page
-    window.sign_in()
     to_model(page, write_table(tmp_path / "again.csv"))
     page.reload()
     page.get_by_role("heading", name="Model and test points").wait_for()
@@ -409,10 +398,8 @@ def test_a_draft_survives_a_reload(visit: Visit, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_a_kept_plan_can_be_taken_up_and_pays_again_only_if_asked_to(visit: Visit, ready: str) -> None:
-    window = visit()
+def test_a_kept_plan_can_be_taken_up_and_pays_again_only_if_asked_to(window: Watched, ready: str) -> None:
     page = window.page
-    window.sign_in()
     window.open("/plans")
     page.get_by_role("link", name="ready made").click()
     page.get_by_role("button", name="Take up this plan").click()
@@ -452,13 +439,11 @@ def _contrast(window: Watched, colour: str, ground: str) -> float:
 
 
 @pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_a_large_table_is_planned_with_inducing_inputs(visit: Visit, site: Site, tmp_path: Path) -> None:
+def test_a_large_table_is_planned_with_inducing_inputs(window: Watched, site: Site, tmp_path: Path) -> None:
     rows = [f"{3 + place / 90:.3f},{120 + place % 30}" for place in range(6_100)]
     path = tmp_path / "large.csv"
     path.write_text("\n".join(["age,height", *rows]) + "\n", encoding="utf-8")
-    window = visit()
     page = window.page
-    window.sign_in()
     to_model(page, path, "kernel")
     inducing = page.get_by_label("Inducing inputs", exact=True)
     expect(inducing).to_have_value("200")
@@ -480,19 +465,15 @@ def test_a_large_table_is_planned_with_inducing_inputs(visit: Visit, site: Site,
 
 
 @pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_a_small_table_starts_without_inducing_inputs(visit: Visit, tmp_path: Path) -> None:
-    window = visit()
-    window.sign_in()
+def test_a_small_table_starts_without_inducing_inputs(window: Watched, tmp_path: Path) -> None:
     to_model(window.page, write_table(tmp_path / "small.csv"), "kernel")
     expect(window.page.get_by_label("Inducing inputs", exact=True)).to_have_value("")
     expect(wait_for_noise(window.page)).to_contain_text("exact, worked out")
     window.check()
 
 
-def test_experts_describe_the_model_and_change_their_mind(visit: Visit, tmp_path: Path) -> None:
-    window = visit()
+def test_experts_describe_the_model_and_change_their_mind(window: Watched, tmp_path: Path) -> None:
     page = window.page
-    window.sign_in()
     to_model(page, write_table(tmp_path / "expert.csv"), "kernel")
     panel = wait_for_noise(page)
     expect(panel).to_contain_text("exact, worked out")
@@ -509,15 +490,13 @@ def test_experts_describe_the_model_and_change_their_mind(visit: Visit, tmp_path
 
 
 @pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_of_too_many_inputs_nothing_is_learned(visit: Visit, tmp_path: Path) -> None:
+def test_of_too_many_inputs_nothing_is_learned(window: Watched, tmp_path: Path) -> None:
     names = [f"x{place:02}" for place in range(11)]
     rows = [",".join(f"{(row * (place + 3)) % 17}" for place in range(11)) for row in range(30)]
     path = tmp_path / "wide.csv"
     lines = [",".join([*names, "height"]), *(f"{row},{120 + place}" for place, row in enumerate(rows))]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    window = visit()
     page = window.page
-    window.sign_in()
     upload(page, path)
     describe(page, names, "height")
     expect(page.get_by_label("Learn it, privately")).to_be_disabled()
@@ -527,10 +506,8 @@ def test_of_too_many_inputs_nothing_is_learned(visit: Visit, tmp_path: Path) -> 
 
 
 @pytest.mark.slow  # a walk of its own; tests of the API and of plans ask the same
-def test_more_can_be_asked_of_a_learned_release(visit: Visit, site: Site, tmp_path: Path) -> None:
-    window = visit()
+def test_more_can_be_asked_of_a_learned_release(window: Watched, site: Site, tmp_path: Path) -> None:
     page = window.page
-    window.sign_in()
     to_release(page, write_table(tmp_path / "more.csv"))
     pay(page, "more")
     page.get_by_role("button", name="Ask for more").click()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from typer.testing import CliRunner
+import typer.testing
 
 from cloakgp.cli.app import app
 
@@ -18,10 +19,13 @@ PLAN = f"plan data.csv --inputs age --output height {MODEL} --at grid:9 --epsilo
 LEDGER = "--ledger sqlite:///budget.db"
 RELEASE = f"release plan.json data.csv {LEDGER} --dataset kung -o heights.cloak"
 
+# Else all options are made anew for each line.
+typer.testing._get_command = cache(typer.testing._get_command)  # type: ignore[attr-defined]
+
 
 def run(line: str, answer: str | None = None) -> SimpleNamespace:
     """Type a command; exit code, stdout, stderr, and what stdout holds as JSON if it was asked for."""
-    result = CliRunner().invoke(app, shlex.split(line), input=answer)
+    result = typer.testing.CliRunner().invoke(app, shlex.split(line), input=answer)
     expected = result.exception is None or isinstance(result.exception, SystemExit)
     assert expected, repr(result.exception)
     found = json.loads(result.stdout) if "--json" in line and result.stdout else None

@@ -1,7 +1,6 @@
 """The whole way as a user walks it: table, plan, ledger, release, prediction, check, report."""
 
 import json
-import os
 import shlex
 import subprocess
 import sys
@@ -248,22 +247,9 @@ def test_the_installed_command_in_a_process_of_its_own():
 def test_a_plan_is_the_same_whatever_the_number_of_threads():
     """Else an answer that was paid for could not be fetched again. Enough rows for threads to share work."""
     write_people(n=400)
-    made = []
-    for threads in ("1", "2"):
-        limits = {"OMP_NUM_THREADS": threads, "OPENBLAS_NUM_THREADS": threads}
-        line = [
-            sys.executable,
-            "-m",
-            "cloakgp.cli",
-            "plan",
-            "data.csv",
-            "--inputs",
-            "age",
-            "--output",
-            "height",
-        ]
-        line += ["--bounds", "50", "170", "--kernel", "EQ(20, variance=625)", "--noise", "196"]
-        line += ["--at", "grid:200", "--epsilon", "1", "--delta", "0.01", "-o", f"plan{threads}.json"]
-        subprocess.run(line, env={**os.environ, **limits}, check=True, capture_output=True)
+    line, made = PLAN.replace("grid:9", "grid:200"), []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            good(f"{line} -o plan{threads}.json")
         made.append(Path(f"plan{threads}.json").read_bytes())
     assert made[0] == made[1]

@@ -223,7 +223,7 @@ def test_an_empty_input_is_refused_with_what_to_do():
     write_visits()
     refused = run(f"plan visits.csv {ASKED.replace('--missing-inputs drop', '')}")
     assert refused.code == 2
-    assert "row 8 does not. Leave such rows out with --missing-inputs drop" in refused.err
+    assert "row 8 does not. Leave such rows out (for a plan, with --missing-inputs drop" in refused.err
 
 
 def test_files_with_categories_are_combined():

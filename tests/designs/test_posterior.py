@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from cloakgp.designs import posterior, solve
-from cloakgp.designs.posterior import denoising_gain, lower_bound
+from cloakgp.designs.posterior import denoising, lower_bound
 from cloakgp.kernels import EQ
 from cloakgp.model.smoothers import ExactGP
 
@@ -114,7 +114,7 @@ def test_the_reconstruction_is_the_posterior_mean(dense, s):
     C, K, B = smoother.C, smoother.covariance, found.matrix
     gain = C @ K @ B.T @ np.linalg.inv(B @ K @ B.T + s * np.eye(len(B)))
     np.testing.assert_allclose(found.reconstruction, gain, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(denoising_gain(smoother, B, s), gain, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(denoising(smoother, B, s)[0], gain, rtol=1e-7, atol=1e-9)
     miss = gain @ B - C
     error = np.diag(miss @ K @ miss.T + s * gain @ gain.T)  # of the released predictions
     assert weights @ error / weights.sum() / s == pytest.approx(found.objective, rel=1e-4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -11,7 +12,7 @@ from ledger_helpers import Unreadable
 
 from cloakgp import AutoGP, verify
 from cloakgp.files import container
-from cloakgp.ledger import BudgetExceeded, Ledger, LedgerTampered
+from cloakgp.ledger import BudgetExceeded, Ledger, LedgerError, LedgerTampered
 from cloakgp.plans import staged
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.plans.stages import StagePlan
@@ -118,6 +119,25 @@ def test_what_a_crash_left_is_gone_on_with_for_nothing(book, plan, dies, number,
         assert answers(whole)[:number] == answers(left)
     assert answers(plan.recover(book, 2)) == answers(whole)
     book.verify(releases=[whole])
+
+
+def test_a_ledger_that_is_in_use_between_stages_says_what_was_paid_for(book, plan, file_url, monkeypatch):
+    other = sqlite3.connect(file_url.removeprefix("sqlite:///"), isolation_level=None)
+    right = StagedPlan._stage_plan
+
+    def planned(self, walk, number, record):
+        if number == 1:
+            other.execute("BEGIN IMMEDIATE")
+        return right(self, walk, number, record)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(StagedPlan, "_stage_plan", planned)
+        impatient = Ledger(file_url, timeout=0.01)
+        with pytest.raises(LedgerError, match=r"another process .* paid for before, in entry 2: recover"):
+            plan.release(Y, ledger=impatient, **PEOPLE)
+    other.close()
+    assert len(plan.recover(book, 2, Y).stages) == 3
+    assert book.balance("people").events == (plan.cost,)
 
 
 @pytest.mark.parametrize("ledger", [True, False], ids=["with a ledger", "without one"])

@@ -464,6 +464,18 @@ def test_rows_with_long_columns_are_in_the_pilot(
     check_sensitivity(plan)
 
 
+def test_rows_are_drawn_by_how_nearly_they_are_the_longest():
+    squares = np.random.default_rng(3).uniform(size=8000)
+    draw = screening._draw(squares, 0.1)
+    drawn = draw.of(squares)
+    assert drawn.sum() == pytest.approx(1600, abs=1)
+    assert drawn[squares >= draw.bar].all()
+    # (u / b)^4 has the sum b / 5 up to b = 0.9, and a tenth is drawn: 5 / 9 of those at b.
+    near, middle = (abs(squares - at) < 0.05 for at in (0.85, 0.6))
+    assert drawn[near].mean() == pytest.approx(5 / 9 * (0.85 / 0.9) ** 4, abs=0.06)
+    assert drawn[middle].mean() == pytest.approx(5 / 9 * (0.6 / 0.9) ** 4, abs=0.04)
+
+
 def test_a_pilot_stays_small_where_rows_at_even_distances_are_unlike_the_others(monkeypatch):
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
     monkeypatch.setattr(out_of_core, "_WHOLE", 1)

@@ -172,6 +172,23 @@ def test_numbers_are_as_good_as_truth_values(seeded):
     np.testing.assert_array_equal(found[0], found[2])
 
 
+def test_numbers_that_are_neither_yes_nor_no_are_missing(seeded):
+    """Of outcomes that are 1 and 2, clipped, everybody's would be yes."""
+    da = pytest.importorskip("dask.array")
+    plan = GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE)
+    rows = GP(KERNEL, outcome="yes/no").plan_rows(Grid({"x": (0, 10)}, cells=12), 60, POINTS, **PROMISE)
+    for outcomes in (1 + Y, da.from_array(1 + Y, chunks=20)):
+        with pytest.raises(ValueError, match="for yes and no are 1 and 0"):
+            plan.release(outcomes)
+    with pytest.raises(ValueError, match="something is missing"):
+        rows.release(X, 1 + Y)
+    found = []
+    for other in (2.0, np.nan):
+        with seeded(5):
+            found.append(plan.release(np.where(np.arange(60) < 20, other, Y), missing="midpoint").z)
+    np.testing.assert_array_equal(*found)
+
+
 def test_other_models_of_the_same_release(yes_no, known, seeded):
     again = known.remodel(GP(KERNEL, outcome="yes/no"))
     np.testing.assert_allclose(again.predict(POINTS), known.predict(POINTS), rtol=1e-9)

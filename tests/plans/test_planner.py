@@ -6,7 +6,7 @@ import pytest
 import cloakgp
 from cloakgp import designs
 from cloakgp.designs import any_noise
-from cloakgp.kernels import EQ
+from cloakgp.kernels import EQ, Polynomial
 from cloakgp.measurements import lattice
 
 X = np.linspace(0.0, 10.0, 30)
@@ -82,3 +82,14 @@ def test_a_coarse_lattice_costs_little_and_raises_no_lower_bound(people, cost, m
     coarse = planner.plan(epsilon=1.0, delta=1e-3, design="posterior").certificate
     assert coarse.lower_bound <= fine.objective
     assert coarse.objective < cost * fine.objective  # people's columns are short, and get more bits
+
+
+def test_an_outlier_for_which_the_kernel_is_huge_is_refused_with_a_remedy():
+    """(x x' + 1)^3 is 1e30 there: to the last bit of that, all that is within the bounds is nothing."""
+    inputs = np.append(X, 1e5)
+    gp = cloakgp.GP(Polynomial(degree=3), 1.0, (0.0, 10.0))
+    for design in ("posterior", "mse"):
+        with pytest.raises(cloakgp.ArgumentError, match=r"kernel must give f a std of at most .* move them"):
+            gp.plan(inputs, [1.0, 2.0], epsilon=1.0, delta=1e-3, design=design)
+    with pytest.raises(cloakgp.ArgumentError, match="kernel must give f a std"):
+        gp.plan_function(inputs, epsilon=1.0, delta=1e-3)

@@ -1,5 +1,6 @@
 """Plans and releases from tables: names stay with them, labels count, rows can be left out."""
 
+import pickle
 import re
 
 import narwhals.stable.v2 as narwhals
@@ -116,6 +117,15 @@ def test_labels_count_for_selections_and_functions_too():
         with pytest.raises(ValueError, match="labels of X's rows"):
             made(wrong)
         made(HEIGHTS)
+
+
+def test_labels_of_rows_are_in_no_pickle():
+    """They may be names; the release file does not have them either."""
+    named = X.set_axis([f"Ada{row}" for row in range(N)])
+    released = GP.plan(named, X.iloc[:2], missing_inputs="drop", **PROMISE).release(HEIGHTS.to_numpy())
+    kept = pickle.dumps(released)
+    assert b"Ada" not in kept
+    np.testing.assert_array_equal(pickle.loads(kept).predict(X), released.predict(X))  # noqa: S301
 
 
 def test_arrays_and_tables_without_labels_are_taken_in_their_order(plan):

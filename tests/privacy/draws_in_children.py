@@ -1,7 +1,5 @@
 """Run by ``test_fork.py`` as a program: release the same data in many processes and threads, print every z.
 
-Usage: python draws_in_children.py {os.fork,fork,spawn,threads}
-
 All is done twice, "secure" and "insecure"; the latter has the insecure seed of ``cloakgp.testing`` in force
 everywhere: the planted bug.
 """
@@ -11,7 +9,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 
@@ -21,6 +18,8 @@ from privacy_helpers import small_plan
 from cloakgp import testing
 
 CHILDREN, RELEASES = 3, 3
+MODES = ("secure", "insecure")
+FORKS = ("os.fork", "fork") if hasattr(os, "fork") else ()
 
 
 def seed(mode):
@@ -70,15 +69,24 @@ def everywhere(kind, mode):
                 results = [before, *pool.map(draws, [plan] * CHILDREN, chunksize=1)]
     else:
         jobs = [(plan, mode)] * CHILDREN
-        before = draws_on_its_own(jobs[0])
-        if kind == "threads":
-            with ThreadPoolExecutor(CHILDREN) as pool:
-                results = [before, *pool.map(draws_on_its_own, jobs)]
-        else:
-            with multiprocessing.get_context(kind).Pool(CHILDREN) as pool:
-                results = [before, *pool.map(draws_on_its_own, jobs, chunksize=1)]
+        with ThreadPoolExecutor(CHILDREN) as pool:
+            results = [draws_on_its_own(jobs[0]), *pool.map(draws_on_its_own, jobs)]
     return results
 
 
+def spawned():
+    """In processes that begin with nothing: three, for either mode one after the other."""
+    plan = small_plan()
+    with multiprocessing.get_context("spawn").Pool(CHILDREN) as pool:
+        jobs = {mode: [(plan, mode)] * CHILDREN for mode in MODES}
+        return {
+            mode: [draws_on_its_own(jobs[mode][0]), *pool.map(draws_on_its_own, jobs[mode], chunksize=1)]
+            for mode in MODES
+        }
+
+
 if __name__ == "__main__":
-    print(json.dumps({mode: everywhere(sys.argv[1], mode) for mode in ("secure", "insecure")}))
+    found = {kind: {mode: everywhere(kind, mode) for mode in MODES} for kind in FORKS}
+    found["spawn"] = spawned()
+    found["threads"] = {mode: everywhere("threads", mode) for mode in MODES}
+    print(json.dumps(found))

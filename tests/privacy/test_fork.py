@@ -28,9 +28,9 @@ KINDS = [
 
 
 @cache
-def drawn(kind):
-    """What the program printed, by mode."""
-    command = [sys.executable, "-W", "ignore", str(SCRIPT), kind]
+def drawn():
+    """What the program printed, by kind and mode."""
+    command = [sys.executable, "-W", "ignore", str(SCRIPT)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     require(done.returncode == 0, done.stderr)
     return json.loads(done.stdout)
@@ -38,7 +38,7 @@ def drawn(kind):
 
 def check_fresh_noise_everywhere(kind, mode):
     """No number is drawn twice, in any process or thread; by chance that has probability below 1e-12."""
-    results = drawn(kind)[mode]
+    results = drawn()[kind][mode]
     numbers = [number for batch in results for z in batch for number in z]
     require(len(results) >= 4 and len(numbers) >= 24, "too few draws")
     assert len(set(numbers)) == len(numbers), "two processes or threads drew the same noise"

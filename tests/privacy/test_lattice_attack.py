@@ -21,7 +21,7 @@ from scipy.stats import chi2_contingency, fisher_exact
 from cloakgp import Release
 from cloakgp.private import room
 
-N = 4000
+N = 2000
 FALSE_ALARM = 1e-7  # per test: a failure is news
 
 

@@ -69,6 +69,11 @@ def without_noise(plan, z):
     return Release(plan, z).mean if isinstance(plan, Plan) else FunctionRelease(plan, z).query(GRID)
 
 
+CONTAINERS = {dict, list, tuple, set, frozenset, types.CodeType, types.CellType}
+PLAIN = {str, bytes, int, float, bool, type(None)}
+"""Nothing can be reached from these."""
+
+
 @cache
 def any_of(texts):
     """A pattern that finds any of them: faster than one after another."""
@@ -99,12 +104,15 @@ class Secrets:
         patterns = [struct.pack("<d", v) for v in self.floats] + [struct.pack("<q", v) for v in self.integers]
         self.patterns = [*patterns, *(pattern[::-1] for pattern in patterns)]  # either byte order
         texts = [form(v) for v in self.floats for form in (repr, "{:.6g}".format, "{:.4f}".format, float.hex)]
-        self.texts = [text for text in texts if len(text.strip("-0.")) > 4] + [str(v) for v in self.integers]
+        texts = [text for text in texts if len(text.strip("-0.")) > 4] + [str(v) for v in self.integers]
+        self.texts = tuple(texts)
 
     def found_in(self, thing):
         """Whether one object holds a secret by itself."""
-        if isinstance(thing, (bool, type(None))):
+        if type(thing) in CONTAINERS or isinstance(thing, (bool, type(None))):
             return False
+        if isinstance(thing, str):
+            return any_of(self.texts).search(thing) is not None
         if isinstance(thing, np.timedelta64):  # an integer to numpy
             thing = thing.astype(np.int64)
         if isinstance(thing, (int, np.integer)):
@@ -113,8 +121,6 @@ class Secrets:
             return float(thing) in self.floats
         if isinstance(thing, np.ndarray):
             return thing.dtype != object and self.found_in(thing.tobytes())
-        if isinstance(thing, str):
-            return any_of(tuple(self.texts)).search(thing) is not None
         if isinstance(thing, (bytes, bytearray, memoryview)):
             raw = bytes(thing)
             return any(pattern in raw for pattern in self.patterns) or self.found_in(raw.decode("latin-1"))
@@ -127,14 +133,25 @@ def is_ours(thing):
     return str(name).split(".")[0] in ("cloakgp", "opendp")
 
 
+@cache
+def slots(kind):
+    return [slot for parent in kind.__mro__ for slot in getattr(parent, "__slots__", ())]
+
+
 def reachable(*roots):
     """All objects that can be reached from the roots, through arrays' bases too."""
     seen, queue = {}, list(roots)
     while queue:
         thing = queue.pop()
-        if id(thing) in seen or isinstance(thing, types.FrameType):
+        kind = type(thing)
+        if id(thing) in seen or kind is types.FrameType:
             continue
         seen[id(thing)] = thing
+        if kind in PLAIN:
+            continue
+        if kind in CONTAINERS:
+            queue += gc.get_referents(thing)
+            continue
         if isinstance(thing, (types.ModuleType, type, types.FunctionType)) and not is_ours(thing):
             # Not its globals, but what was put into it from outside.
             queue += [
@@ -150,8 +167,7 @@ def reachable(*roots):
                 queue += thing.ravel().tolist()
         if hasattr(thing, "__dict__") and not isinstance(thing, type):
             queue.append(vars(thing))
-        slots = [slot for kind in type(thing).__mro__ for slot in getattr(kind, "__slots__", ())]
-        for slot in slots:
+        for slot in slots(kind):
             with contextlib.suppress(Exception):  # some libraries' slots cannot be read
                 queue.append(getattr(thing, slot))
     return list(seen.values())

@@ -352,7 +352,7 @@ def drawn(plan, y, n):
 @pytest.mark.parametrize("epsilon", [2.0, 20.0])
 def test_choices_follow_the_exponential_mechanism(epsilon):
     plan, y = three_candidates(epsilon)
-    check_distribution(plan, y, drawn(plan, y, 10_000))
+    check_distribution(plan, y, drawn(plan, y, 4000))
 
 
 def test_whole_selections_do_too():
@@ -374,7 +374,7 @@ def test_planted_noise_of_half_the_size_is_caught(monkeypatch):
         room.choose(plan.scores, object(), "error")
     monkeypatch.undo()
     halved, _ = three_candidates(40.0)
-    assert fails(check_distribution, plan, y, drawn(halved, y, 10_000))
+    assert fails(check_distribution, plan, y, drawn(halved, y, 4000))
 
 
 def test_what_opendp_charges_is_what_the_certificate_claims():

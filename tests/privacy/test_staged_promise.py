@@ -251,6 +251,7 @@ def check_released(plan, y, seed):
     repr(release)
 
 
+@pytest.mark.usefixtures("few_models")
 @given(odd=odd_releases())
 @settings(max_examples=25, deadline=None)
 def test_what_was_planned_is_released_whatever_y_is(odd):

@@ -321,7 +321,7 @@ def test_no_object_holds_an_input_an_outcome_a_count_or_an_id():
     parts = [part for stage in made.stages for part in stage.plan.parts]
     integers = [number for part in parts for number in exact(part, (X, y, ids))]
     secrets.spell([*X["a"], *y, X["a"].sum(), y.sum(), y.mean()], integers, {0})
-    secrets.texts += ids
+    secrets.texts += tuple(ids)
     for thing in reachable(made, plan, *library_modules()):
         assert thing is not y
         assert thing is not X

@@ -218,6 +218,14 @@ def test_names_that_no_file_should_hold_are_refused(name):
 def test_a_column_that_cannot_be_an_input_is_refused_by_name():
     with pytest.raises(ArgumentError, match="numbers, texts or dates in 'how'; got Duration"):
         Columns.of(pd.DataFrame({"how": pd.to_timedelta([1, 2])}))
+    with pytest.raises(ArgumentError, match="X must have another name for each column"):
+        Columns.of(pd.DataFrame([[1, 2]], columns=["a", "a"]))
+    for odd in ("31/05/2024", "5/31/24 12:00", "2024-5-31", "2024-02-30"):
+        with pytest.raises(ArgumentError, match=r"all dates as 2024-05-31 .* in row 1 .* name its levels"):
+            Columns.of({"day": ["2024-05-30", odd]})
+    kept = Columns.of({"day": ["31/05/2024"]}, levels={"day": ["31/05/2024"]})
+    assert kept.inputs[0].levels == ("31/05/2024",)
+    assert Columns.of({"odd": ["1/2", "10-12-14-16", "3.5.1", "v1.2.3"]}).inputs[0].kind == "level"
     with pytest.raises(ArgumentError, match="hold something in 'none'"):
         Columns.of({"none": [None, None]})
     with pytest.raises(ArgumentError, match=r"at most 1,000 levels in 'id'; got 1,001.*people="):

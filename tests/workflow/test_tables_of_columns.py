@@ -13,6 +13,7 @@ from cloakgp import GP  # noqa: E402
 from cloakgp.errors import InputError  # noqa: E402
 from cloakgp.kernels import EQ  # noqa: E402
 from cloakgp.private.outcomes import PrivateColumn  # noqa: E402
+from cloakgp.rows import file_cells  # noqa: E402
 from cloakgp.workflow import tables  # noqa: E402
 from cloakgp.workflow.releases import released_table  # noqa: E402
 
@@ -197,6 +198,19 @@ def test_rows_swallowed_by_a_quote_are_refused(tmp_path):
     path.write_text('age,height\n1,"2\n2,5\n3,6"\n4,7\n')
     with pytest.raises(InputError, match="cannot be read as a regular table"):
         tables.read_columns(path, ["age"])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    ['1,"a\nb",5\n2,c,6\n', '1,"a ""b"", c\r\n\r\nd",5\r\n2,c,6\r\n', '\n1,"a\n2,",5\n\n2,"2 5"" nails\n",6'],
+    ids=["plain", "quotes and Windows line ends", "no end of the last line"],
+)
+def test_a_cell_in_quotes_may_hold_line_breaks(tmp_path, rows):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"age,note,height\n" + rows.encode())
+    assert tables.read_columns(path, ["age"])[:, 0].tolist() == [1.0, 2.0]
+    assert np.asarray(PrivateColumn(str(path), "height")).tolist() == [5.0, 6.0]
+    assert file_cells.n_rows(path) == 2
 
 
 def test_bytes_below_the_header_do_not_decide_what_is_said_of_it(tmp_path):

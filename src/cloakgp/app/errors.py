@@ -39,6 +39,8 @@ LABELS = {
     "X_star": "the points",
     "categories": "that it is a category:",
     Phrase.CREATE_LEDGER: "on the page Budget",
+    Phrase.GO_ON: "ask again, and it goes on where it stopped, for nothing",
+    Phrase.NAME_LEVELS: "say that it is a category,",
     Phrase.NOT_READ: "what is private was not read",
 }
 """Arguments and phrases that people meet under another name here; the others are fields of the same name."""

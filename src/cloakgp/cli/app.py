@@ -47,5 +47,5 @@ def cloakgp_command(
       cloakgp predict heights.cloak points.csv -o out.csv
 
     Exit codes: 0 done; 1 refused, or a check failed; 2 wrong usage or input; 3 does not fit into the
-    budget; 4 the ledger cannot be used.
+    budget; 4 the ledger cannot be used; 5 verified in part.
     """

@@ -160,7 +160,7 @@ def _counted(data: Path, people: str | None) -> int:
             return file_cells.n_rows(data)
         ids = file_cells.read_ids(data, people)
     except Exception:  # which might tell of private rows
-        ids = np.array([np.nan])
+        raise file_cells.irregular(data) from None
     if np.isnan(ids).any():
         raise InputError(
             f"{data.name}: it cannot be counted how many there are. Every row must name someone."

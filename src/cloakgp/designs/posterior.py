@@ -140,15 +140,14 @@ def solution(
     )
 
 
-def denoising_gain(smoother: Smoother, B: FloatArray, noise_variance: float) -> Array:
-    """(P, q): how the posterior mean at X* moves with the measurements."""
-    return _gain(*_joint(smoother, B), noise_variance)
+def denoising(smoother: Smoother, B: Array, noise_variance: float) -> tuple[Array, Array]:
+    """How the posterior mean at X* moves with measurements B y, (P, q); and its variances, (P,).
 
-
-def denoised_error(smoother: Smoother, weights: FloatArray, B: FloatArray, gain: FloatArray) -> float:
-    """The weighted mean squared error of denoised predictions, beside what y itself leaves unknown."""
-    left = smoother.explained_variance - np.einsum("ij,ji->i", gain, _joint(smoother, B)[1])
-    return float(weights @ left / weights.sum())
+    These are of what the measurements leave unknown beside what y itself does.
+    """
+    covariance, H = _joint(smoother, B)
+    gain = _gain(covariance, H, noise_variance)
+    return gain, smoother.explained_variance - column_dots(gain.T, H)
 
 
 def _joint(smoother: Smoother, B: Array) -> tuple[Array, Array]:

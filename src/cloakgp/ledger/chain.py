@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from cloakgp.ledger.errors import LedgerTampered
@@ -49,7 +49,7 @@ class Entry:
 
     def sealed(self) -> Entry:
         """The same with its hash."""
-        words = {name: value for name, value in asdict(self).items() if name != "hash"}
+        words = {name: value for name, value in vars(self).items() if name != "hash"}
         text = json.dumps(words, sort_keys=True, ensure_ascii=True, allow_nan=False)
         return replace(self, hash=sha256(text.encode()))
 

@@ -29,8 +29,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from cloakgp import testing
+from cloakgp.errors import Message, Phrase, parts_of
 from cloakgp.ledger.book import Ledger
 from cloakgp.ledger.charge import Account, Charge, Chargeable, ChargeableInStages
+from cloakgp.ledger.errors import LedgerError
 
 
 def as_ledger(ledger: Any) -> Ledger:
@@ -79,8 +81,14 @@ def staged(
         return
     _check_secure()
     assert entry is not None
-    with as_ledger(ledger).stage(entry, number, plan, stage_plan) as charge:
-        yield charge
+    try:
+        with as_ledger(ledger).stage(entry, number, plan, stage_plan) as charge:
+            yield charge
+    except LedgerError as error:
+        if type(error) is not LedgerError:  # such as tampering, after which nobody should go on
+            raise
+        paid_for = f" All stages were paid for before, in entry {entry}: "
+        raise LedgerError(Message(*parts_of(error), paid_for, Phrase.GO_ON, ".")) from None
 
 
 def _check_secure() -> None:

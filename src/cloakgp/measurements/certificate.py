@@ -121,8 +121,8 @@ def written(numbers: dict[str, Any]) -> dict[str, Any]:
 
 def certify(measurement: Measured, calibration: str, unit: Unit = OUTCOME, **reached: Any) -> Certificate:
     """The certificate of a measurement: its guarantee, and `reached`, how that came about."""
-    m = measurement
-    reached |= {"delta_slack": delta_slack(m.mu(), m.epsilon, m.delta, m.n_measurements)}
+    m, mu, steps = measurement, measurement.mu(), measurement.sensitivity()
+    reached |= {"delta_slack": delta_slack(mu, m.epsilon, m.delta, m.n_measurements)}
     reached["lower_bound"] = min(reached["lower_bound"], reached["objective"])
     if not 1e-290 < reached["lower_bound"] <= reached["objective"] < 1e290:
         raise ValueError(
@@ -137,15 +137,15 @@ def certify(measurement: Measured, calibration: str, unit: Unit = OUTCOME, **rea
         spend=SPEND,
         insecure=False,
         calibration=calibration,
-        mu=m.mu(),
-        sensitivity=m.sensitivity() * m.step,
+        mu=mu,
+        sensitivity=steps * m.step,
         noise_scale=m.noise_scale,
         n_rows=m.n_rows,
         n_measurements=m.n_measurements,
         y_bits=m.y_bits,
         matrix_bits=m.matrix_bits,
         sigma=m.sigma,
-        sensitivity_steps=m.sensitivity(),
+        sensitivity_steps=steps,
         **written(reached),
     )
 

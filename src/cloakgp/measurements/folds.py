@@ -64,12 +64,11 @@ def as_folds(folds: Any, X: FloatArray, people: People | None = None) -> tuple[F
 
 def _k_folds(k: int, n_rows: int, people: People | None) -> Iterable[Any]:
     """K folds of the shuffled rows: in the order of X, a sorted X would be tested by extrapolation."""
-    from sklearn.model_selection import KFold
-
     n, what = (n_rows, "rows") if people is None else (people.n_people, "people")
     if not 2 <= k <= n:
         raise ArgumentError("folds", f"must be from 2 to the number of {what}, {n}", str(k))
-    pairs: Iterable[Any] = KFold(k, shuffle=True, random_state=SEED).split(np.empty((n, 1)))
+    parts = np.array_split(np.random.RandomState(SEED).permutation(n), k)
+    pairs = [(np.setdiff1d(np.arange(n), part), np.sort(part)) for part in parts]
     if people is None:
         return pairs
     return [[np.flatnonzero(np.isin(people.labels, part)) for part in pair] for pair in pairs]

@@ -22,7 +22,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from cloakgp.calibration import SIGMA_FLOOR, total_delta
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.measurements.one_person import largest_squared_move
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
+from cloakgp.rows.chunks import in_threads, steps
 from cloakgp.rows.merging import Groups, Labels
 from cloakgp.rows.people import People
 
@@ -294,7 +295,7 @@ class Measurement(Measured):
 
     def largest_sum(self) -> int:
         """Largest absolute value that the measurements or a partial sum of them can take."""
-        magnitudes = np.abs(self.matrix.astype(np.float64)) @ self.counts
+        magnitudes = _absolute_sums(self.matrix, self.counts)
         return math.ceil(float(magnitudes.max(initial=0.0)) * (1 + 1e-6)) << self.y_bits
 
 
@@ -332,7 +333,7 @@ def to_integers(
     q = len(B)
     counts = np.ones(B.shape[1]) if groups is None else groups.counts.astype(np.float64)
     n_rows = int(counts.sum())
-    rows = float(n_rows) if hide_inputs else float((np.abs(B) @ counts).max())
+    rows = float(n_rows) if hide_inputs else float(_absolute_sums(B, counts).max())
     # Bits such that row sums of |B_int| y_int and 64 sigma stay below 2^61, a bit under the limit.
     reach = 1.0 if people is None else _longest_together(B, groups, people)
     reach *= math.sqrt(2) if classes > 1 else 1.0
@@ -340,7 +341,7 @@ def to_integers(
     near = (B.size, n_rows, 1 if people is None else people.most_rows) if any_near else ()
     y_bits, matrix_bits = bits_within(total, *near)
     declared = full_scale_sensitivity(q, y_bits, matrix_bits) if full_scale else 0
-    matrix = frozen(np.rint(np.ldexp(B, matrix_bits)).astype(np.int64))
+    matrix = frozen(_rounded(B, matrix_bits))
     fixed = (*bounds, epsilon, delta, declared, groups, part, people, classes)
     sensitivity = Measurement(matrix, y_bits, matrix_bits, 1, *fixed).sensitivity()
     sigma = integer_float_at_least(Fraction(sensitivity) / Fraction(mu))
@@ -401,12 +402,39 @@ def full_scale_sensitivity(q: int, y_bits: int, matrix_bits: int) -> int:
     return longest << y_bits
 
 
+def _rounded(B: FloatArray, bits: int) -> IntArray:
+    """In units of 2^-bits, a few columns at a time: a large matrix is not copied over and over."""
+    matrix = np.empty(B.shape, np.int64)
+
+    def work(some: slice) -> None:
+        matrix[:, some] = np.rint(np.ldexp(B[:, some], bits))
+
+    in_threads(work, list(steps(B.shape[1])))
+    return matrix
+
+
+def _absolute_sums(matrix: NDArray[Any], counts: NDArray[Any]) -> FloatArray:
+    """(q,) about the sum over all rows of y of the columns' absolute values."""
+
+    def work(some: slice) -> FloatArray:
+        sums: FloatArray = np.abs(matrix[:, some].astype(np.float64)) @ counts[some]
+        return sums
+
+    total: FloatArray = sum(in_threads(work, list(steps(matrix.shape[1]))), np.zeros(len(matrix)))
+    return total
+
+
 def largest_squared_norm(matrix: IntArray, real: FloatArray | None = None) -> int:
     """Largest squared column norm, exactly; `real` is the same matrix in float64, if there is one."""
-    if matrix.size == 0:
-        return 0
-    if real is None:
-        real = matrix.astype(np.float64)
+
+    def work(some: slice) -> int:
+        part = matrix[:, some]
+        return _largest_of_few(part, part.astype(np.float64) if real is None else real[:, some])
+
+    return max(in_threads(work, list(steps(matrix.shape[1]))), default=0)
+
+
+def _largest_of_few(matrix: IntArray, real: FloatArray) -> int:
     approximate = np.einsum("ij,ij->j", real, real)
     # A sum of q squares in float64 is within a factor 1 +- (q + 3) 2^-53 of the exact one, so the longest
     # column is among these, and below that bar no int64 partial sum can wrap; above it, Python integers.

@@ -74,11 +74,6 @@ class Population(NamedTuple):
         return self.size * self.each
 
     @property
-    def rows_known(self) -> bool:
-        """Whether the number of rows is public."""
-        return self.each == 1
-
-    @property
     def unit(self) -> Unit:
         return ROW if self.max_rows is None else PERSON_ROWS
 

@@ -10,7 +10,6 @@ so that C's column of a row needs that row alone: T phi(x) / D with T = phi(X*)'
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from functools import cached_property, partial
 from typing import Any
@@ -24,6 +23,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.factored import Factored
 from cloakgp.model.factors import Factor
+from cloakgp.model.k_means import centres
 from cloakgp.model.smoothers import Rows, blocks, check_covariance, diagonal, kernel_matrix
 from cloakgp.rows.chunks import spread_evenly, steps
 from cloakgp.rows.merging import Chunk, Inputs, group
@@ -36,7 +36,6 @@ _CUT = 1e-10
 """Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
 _KEPT = 2**26  # numbers of features that are kept: half a gigabyte
-_SEED = 0  # public: the same X gives the same inducing inputs
 
 
 def check_inducing(inducing: Any) -> int | FloatArray | None:
@@ -69,10 +68,6 @@ def choose_inducing(X: Any, n: int) -> FloatArray:
     Columns are scaled to their spread. Few of them follow the bulk of the data; with many, outliers get their
     own.
     """
-    from sklearn.cluster import KMeans
-    from sklearn.exceptions import ConvergenceWarning
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # comes with scikit-learn
-
     some = spread_evenly(X, max(_SAMPLE, 10 * n))
     found = group(some)
     unique = some if found is None else some[found.first]
@@ -80,10 +75,7 @@ def choose_inducing(X: Any, n: int) -> FloatArray:
         return frozen(unique)
     scale = some.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
-    with warnings.catch_warnings(), threadpool_limits(1):  # one thread, so that sums are added in one order
-        warnings.simplefilter("ignore", ConvergenceWarning)  # rows too alike to tell apart share one
-        means = KMeans(n, n_init=1, max_iter=30, random_state=_SEED).fit(some / scale)
-    return frozen(means.cluster_centers_ * scale)
+    return frozen(centres(some / scale, n) * scale)
 
 
 class Features:

@@ -31,7 +31,8 @@ from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.build import smoother_for
 from cloakgp.model.leverage import downweighted
 from cloakgp.model.prior_draws import draw_prior
-from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix, sites
+from cloakgp.model.smoothers import check_covariance, diagonal, gentle_cholesky, kernel_matrix, sites
+from cloakgp.model.windows import check_variance
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.reconstruction import largest_bias
 from cloakgp.rows.inputs import PublicInputs, as_points
@@ -103,6 +104,10 @@ def make_function_plan(
         )
     if shared is not None:
         gp = replace(gp, noise=for_people(gp.noise, shared, within))
+    outcome_std = max(bounds[1] - bounds[0], float(np.sqrt(np.min(gp.noise))))
+    for points in (None if hidden else X, basis):  # a refusal would tell of hidden inputs
+        if points is not None:
+            check_variance(diagonal(gp.kernel, points), outcome_std)
     gp = downweighted(gp, distinct(X, gp.noise))
     # Equal rows once, unless a bound looks at all of them, or their number is not to be shown.
     merged = distinct(X, gp.noise) if bound == "exact" else Inputs(X, gp.noise, None)

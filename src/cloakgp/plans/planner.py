@@ -8,22 +8,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from array_api_compat import array_namespace
 
 from cloakgp import calibration as calibrate
 from cloakgp import checks, designs
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.designs.any_noise import AnyNoise
-from cloakgp.designs.posterior import denoised_error, denoising_gain
+from cloakgp.designs.posterior import denoising
 from cloakgp.designs.solution import Solution
 from cloakgp.errors import Argument, Message
 from cloakgp.files.schema import is_custom
 from cloakgp.measurements.certificate import certify
-from cloakgp.measurements.lattice import Limits, Measurement, to_integers
+from cloakgp.measurements.lattice import Limits, to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
-from cloakgp.model.arrays import column_dots, like, on_host
+from cloakgp.model.arrays import Array, column_dots, like, on_host
 from cloakgp.model.build import OnDevice, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
-from cloakgp.model.smoothers import Rescaled, Smoother, blocks
+from cloakgp.model.smoothers import Rescaled, Smoother, blocks, diagonal
+from cloakgp.model.windows import check_variance
 from cloakgp.plans import out_of_core
 from cloakgp.plans.comparison import Comparison, compare
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
@@ -119,6 +121,9 @@ class Planner:
     @cached_property
     def smoother(self) -> Smoother:
         """How y becomes predictions."""
+        outcome_std = max(self.widest, float(np.sqrt(np.min(self.inputs.variances))))
+        for points in (self.inputs.X, self.X_star):
+            check_variance(diagonal(self.gp.kernel, points), outcome_std)
         return smoother_for(self.gp, self.inputs, self.X_star, self.device)
 
     @cached_property
@@ -234,7 +239,7 @@ class Planner:
             for block in pieces:
                 parts.append(on_host(solution.columns(self.scaled, block)))
                 progress.advance()
-        B, solution = np.hstack(parts), solution.on_host()
+        reduce, B, solution = solution.reduce, np.hstack(parts), solution.on_host()
         if self.rows_of_each is not None:
             B = B / self.rows_of_each
         smoother = smoother.on_host() if isinstance(smoother, OnDevice) else smoother
@@ -242,17 +247,16 @@ class Planner:
         more: Any = {"groups": self.inputs.groups, "people": self.people, "any_near": not solution.unbiased}
         measurement = to_integers(B, self.bounds, epsilon, delta, mu, **more)
         noise_variance = measurement.noise_scale**2
-        reconstruction = frozen(
-            solution.reconstruction
-            if solution.unbiased
-            else denoising_gain(smoother, measurement.real_matrix(), noise_variance)
-        )
+        left: Array | None = None
         if solution.unbiased:
+            reconstruction = frozen(solution.reconstruction)
             objective = noise_objective(
                 design, self.weights_for(design), reconstruction, measurement.noise_scale
             )
         else:
-            objective = denoised_error(smoother, self.weights, measurement.real_matrix(), reconstruction)
+            gain, left = denoising(self.smoother, measurement.real_matrix(), noise_variance)
+            reconstruction = frozen(on_host(gain))
+            objective = float(self.weights @ on_host(left) / self.weights.sum())
         # With people the lower bound is that of designs with columns so limited, and the same noise.
         # Of denoised ones it grows with the noise, but more slowly.
         proved = noise_variance if solution.unbiased else min(noise_variance, expected_variance)
@@ -285,17 +289,21 @@ class Planner:
             rows=self.rows,
         )
         if self.device is not None:  # where the kernel's matrix is still at hand
-            plan.__dict__["expected_error"] = self._expected_error(measurement)
+            plan.__dict__["expected_error"] = self._expected_error(reduce, noise_variance, left)
         return plan
 
-    def _expected_error(self, measurement: Measurement) -> FloatArray:
-        """The plan's, by the smoother and where that is."""
+    def _expected_error(self, reduce: Array | None, noise_variance: float, left: Array | None) -> FloatArray:
+        """The plan's, where the smoother is: `reduce` C is measured, or it is known what is left."""
         smoother = self.smoother
-        B = like(smoother.cross, measurement.real_matrix())
-        gain = denoising_gain(smoother, B, measurement.noise_scale**2)
-        left = smoother.posterior_variance + smoother.explained_variance
-        left = on_host(left - column_dots(gain.T, B @ smoother.cross))
-        return frozen(np.sqrt(np.maximum(left, 0.0)))
+        if left is None:
+            assert reduce is not None
+            # C times the kernel's matrix is what f(X*) has in common with y: no need of that matrix.
+            common = sum(smoother.columns(block) @ smoother.cross[block] for block in blocks(smoother.n_rows))
+            H = reduce @ common
+            noise = like(H, noise_variance * np.eye(len(H)))
+            known = array_namespace(H).linalg.solve(H @ reduce.T + noise, H)
+            left = smoother.explained_variance - column_dots(H, known)
+        return frozen(np.sqrt(np.maximum(on_host(smoother.posterior_variance + left), 0.0)))
 
     def compare(
         self,

@@ -11,6 +11,7 @@ from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import Measured, Measurement, exact_offset, exact_product
 from cloakgp.model.smoothers import Smoother, blocks
 from cloakgp.model.windows import RowMeans, distances
+from cloakgp.rows.chunks import in_threads
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -62,9 +63,14 @@ def largest_bias(gp: GP, smoother: Smoother, measurement: Measurement, reconstru
     counts, windows = measurement.counts, gp.windows_of(measurement.groups)
     width = np.broadcast_to(measurement.upper - measurement.lower, counts.shape)
     far = np.broadcast_to(gp.farthest if windows is None else distances(windows.T), counts.shape)
-    error = np.zeros(smoother.n_outputs)
-    for block in blocks(smoother.n_rows):
+
+    def of_rows(block: slice) -> FloatArray:
         C, n = smoother.columns(block), counts[block]
-        error += np.abs(reconstruction @ measurement.real_matrix(block) - C) @ (n * far[block])
+        off = reconstruction @ measurement.real_matrix(block)
+        off -= C
+        error: FloatArray = np.abs(off, out=off) @ (n * far[block])
         error += np.abs(C) @ (n * width[block]) * 2.0 ** -(measurement.y_bits + 1)
-    return float(error.max())
+        return error
+
+    total = sum(in_threads(of_rows, list(blocks(smoother.n_rows))), np.zeros(smoother.n_outputs))
+    return float(total.max())

@@ -19,19 +19,31 @@ from cloakgp.rows.merging import first_of_equal
 
 EXACT, LEAST = 2**21, 64
 """Rows up to which lengths are exact; for many more, directions by which lengths are told."""
+_POWER = 4
+"""Of squared lengths, by which rows are drawn.
+
+A place that the rough design has nearly right is the final one's longest rather than one that it has far too
+short; and where few rows are, most of them need to be drawn for one to be.
+"""
 
 
 class Draw(NamedTuple):
-    """Rows whose columns' squared lengths are above a bar, and of the others a share, times these."""
+    """Rows whose columns' squared lengths reach a bar, and a share of others, times a power of how near."""
 
     bar: float
     share: float
 
     def of(self, squares: FloatArray) -> NDArray[np.bool_]:
         """Which rows these are: as good as random, and the same everywhere."""
-        likely = np.where(squares >= self.bar, 1.0, np.minimum(self.share * squares, 1.0))
+        likely = np.where(squares >= self.bar, 1.0, np.minimum(self.share * self.nearness(squares), 1.0))
         drawn: NDArray[np.bool_] = np.diff(np.floor(np.cumsum(likely)), prepend=0.0) > 0
         return drawn
+
+    def nearness(self, squares: FloatArray) -> FloatArray:
+        """1 at the bar."""
+        with np.errstate(over="ignore", under="ignore"):
+            near: FloatArray = np.minimum(squares / max(self.bar, 1e-300), 1.0) ** _POWER
+        return near
 
 
 class Screen(NamedTuple):
@@ -58,9 +70,15 @@ def screen(rough: Rough, root: Root, n_rows: int, wanted: tuple[int, ...]) -> Sc
     some = _directions(rough.measured, n_rows)
     squares = squared_lengths(some, rough.pilot.features[:, len(root.diagonal) :])
     halves = [min(n / n_rows, 1.0) / 2 for n in wanted]
-    average = max(float(squares.mean()), 1e-300)
-    draws = [Draw(float(np.quantile(squares, 1 - half)), half / average) for half in halves]
+    draws = [_draw(squares, half) for half in halves]
     return Screen(np.ascontiguousarray((some @ root.diagonal).T, np.float32), draws)
+
+
+def _draw(squares: FloatArray, half: float) -> Draw:
+    """For drawing twice this share of such rows."""
+    draw = Draw(float(np.quantile(squares, 1 - half)), 1.0)
+    others = float(draw.nearness(squares[squares < draw.bar]).sum())
+    return draw._replace(share=half * len(squares) / max(others, 1.0))
 
 
 def _directions(measured: FloatArray, n_rows: int) -> FloatArray:

@@ -370,15 +370,20 @@ class StagedPlan:
                 "Outcomes of other people cannot be conditioned on. Nothing was spent.",
             )
 
+    @property
+    def _classes(self) -> tuple[Label, ...] | str:
+        """What outcomes must be; none for numbers."""
+        return YES_NO if self.rule.outcome == YES_NO and not self.rule.classes else self.rule.classes
+
     def _check_usable(self, y: Any, missing: str) -> None:
         from cloakgp.private.room import check_usable
 
-        check_usable(self.first.measurement, y, missing, self.rows, self.rule.classes)
+        check_usable(self.first.measurement, y, missing, self.rows, self._classes)
 
     def _measure_stage(self, plan: StagePlan, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        given = missing, self.rows, self.rule.classes
+        given = missing, self.rows, self._classes
         return np.concatenate([measure(part, y, *given) for part in plan.parts])
 
     def to_frame(self, *, backend: str = "pandas") -> Any:

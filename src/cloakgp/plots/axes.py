@@ -11,6 +11,7 @@ from cloakgp.model.outcome import CHANCES, COUNT
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plots.labels import column_of
 from cloakgp.plots.number_words import nice_ticks, tick_words
+from cloakgp.plots.page import as_written
 from cloakgp.rows.columns import DATE
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def name_levels(ax: Axes, levels: Sequence[Any]) -> None:
     places = np.arange(len(levels))
     shown = places[:: -(-len(levels) // _MOST_LEVELS)]
     names = [str(levels[place]) for place in shown]
-    ax.set_xticks(shown, names)
+    ax.set_xticks(shown, list(map(as_written, names)))
     if sum(map(len, names)) > _SIDEWAYS:
         ax.tick_params(axis="x", labelrotation=35)
         for text in ax.get_xticklabels():

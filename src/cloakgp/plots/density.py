@@ -10,7 +10,7 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentTypeError
 from cloakgp.plans.whole_rows import RowsRelease
-from cloakgp.plots.page import BLUE, bare, finish_panels, new_figure
+from cloakgp.plots.page import BLUE, as_written, bare, finish_panels, new_figure
 from cloakgp.plots.places import plane
 from cloakgp.plots.predicted import TWO_SIDED_95
 from cloakgp.rows.grid import Axis
@@ -90,7 +90,7 @@ def _draw_counts(ax: Axes, axis: Axis, counts: FloatArray, std: FloatArray) -> N
     """How many rows each cell along one input has, with 95 % bands."""
     if axis.category:
         ax.errorbar(axis.centres, counts, TWO_SIDED_95 * std, fmt="o", color=BLUE, capsize=4)
-        ax.set_xticks(axis.centres, [str(level) for level in axis.levels])
+        ax.set_xticks(axis.centres, [as_written(str(level)) for level in axis.levels])
         ax.margins(x=0.15)
     else:
         edges = np.linspace(axis.low, axis.high, axis.cells + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,19 @@ def bare(ax: Axes) -> None:
         ax.spines[side].set_visible(False)
 
 
+def as_written(words: str) -> str:
+    """With dollar signs as they are: matplotlib takes what is between two of them for a formula."""
+    return re.sub(r"(?<!\\)\$", r"\\$", words)
+
+
+def name_as_written(axes: Sequence[Any]) -> None:
+    """The same for the names of axes and what their legends say: these are words of whoever has the data."""
+    for ax in (one for each in axes for one in (each, *each.child_axes)):
+        legend = ax.get_legend()
+        for text in (ax.xaxis.label, ax.yaxis.label, *(() if legend is None else legend.get_texts())):
+            text.set_text(as_written(text.get_text()))
+
+
 def finish(
     ax: Axes,
     plan: AnyPlan,
@@ -80,11 +94,11 @@ def finish(
     """
     from matplotlib.transforms import ScaledTranslation
 
-    promise = "\n".join([title(plan), *more])
+    promise = as_written("\n".join([title(plan), *more]))
     if labels.title:
         ax.set_title(promise, loc="left", fontsize="small", color=GREY)
         up = 21 + _LINE * len(more)
-        above = ax.annotate(labels.title, (0, 1), (0, up), "axes fraction", "offset points")
+        above = ax.annotate(as_written(labels.title), (0, 1), (0, up), "axes fraction", "offset points")
         above.set(weight="bold", fontsize="large")
     else:
         ax.set_title(promise, loc="left", fontsize="medium")
@@ -101,7 +115,8 @@ def finish(
             place["bbox_transform"] = ax.transAxes + shift
         key = ax.legend(frameon=False, fontsize="small", **place)
         lowest = key if below else lowest
-    said = source_words(labels)
+    name_as_written([ax])
+    said = as_written(source_words(labels))
     if said:
         at: Any = ("axes fraction", lowest)  # below that, wherever it comes to lie
         note = ax.annotate(said, (1, 0), (0, -5), at, "offset points")
@@ -114,7 +129,8 @@ def finish_panels(figure: Figure, release: AnyRelease, private: bool) -> None:
     """Title and promise above several panels, and the marks of what must not be published."""
     lines = [release.labels.title, title(release.plan), source_words(release.labels)]
     above = "\n".join(line for line in lines if line)
-    figure.suptitle(above, x=0.01, ha="left", fontsize="medium")
+    name_as_written(figure.axes)
+    figure.suptitle(as_written(above), x=0.01, ha="left", fontsize="medium")
     marks = [INSECURE] * release.certificate.insecure + [NOT_FOR_RELEASE] * private
     if marks:
         words = "; ".join(marks)

@@ -25,9 +25,9 @@ EXPECTED_NUMBERS = (
     "with y.astype(float), writing missing values as NaN. Nothing was spent."
 )
 INCOMPLETE = (
-    "y must be finite; it has missing or infinite entries, or such as are none of the classes. Do not drop "
-    "rows because of their y: that would leak. Use missing='midpoint', which protects missingness too. "
-    "Nothing was spent."
+    "y must be finite; it has missing or infinite entries, or such as are none of the classes, which for yes "
+    "and no are 1 and 0. Do not drop rows because of their y: that would leak. Use missing='midpoint', which "
+    "protects missingness too. Nothing was spent."
 )
 OTHER_LABELS = (
     "y must have the labels of X's rows, in the same order; its index is another one. Use "
@@ -46,6 +46,12 @@ def numeric(y: Any) -> checks.FloatArray:
     array = _numbers(lambda: np.asarray(y))
     with np.errstate(all="ignore"):
         return np.where(masked, np.nan, array.astype(np.float64))
+
+
+def answers(y: Any) -> checks.FloatArray:
+    """Rows of y that are 1 or 0; what is neither is missing: of 1 and 2, clipped, each would be a yes."""
+    values = numeric(y)
+    return np.where((values == 0) | (values == 1), values, np.nan)
 
 
 def to_integers(y: checks.FloatArray, lattice: Lattice) -> IntArray:
@@ -69,6 +75,8 @@ def kept(y: Any, n_rows: int) -> Any:
     """y where it is kept, in a form that gives slices of rows. No file is read for it but CSV."""
     if is_dask(y):
         array = as_array(y)
+    elif isinstance(y, Answers):
+        array = Answers(kept(y.y, n_rows))
     elif isinstance(y, ParquetColumns):
         array = _ParquetRows(y)
     elif isinstance(y, PrivateColumn) and is_parquet(y.place[0]):
@@ -172,6 +180,20 @@ class PrivateLabels:
 
     def __repr__(self) -> str:
         return "<PrivateLabels, unread>"
+
+
+class Answers:
+    """Outcomes that are 1 and 0, or truth values: unread until one of the doors asks for a slice."""
+
+    def __init__(self, y: Any) -> None:
+        self.y, self.shape = y, getattr(y, "shape", ())
+        self.index = getattr(y, "index", None)  # labels of its rows, for own_rows
+
+    def __len__(self) -> int:
+        return len(self.y)
+
+    def __getitem__(self, rows: slice) -> Any:
+        return answers(self.y[rows])
 
 
 class _ParquetRows:

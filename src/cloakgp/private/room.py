@@ -35,8 +35,10 @@ from cloakgp.measurements.whole_rows import Counts, RowSums
 from cloakgp.private.noise import add_laplace, add_noise, drawn, noisy_minimum
 from cloakgp.private.outcomes import (
     INCOMPLETE,
+    Answers,
     PrivateColumn,
     PrivateLabels,
+    answers,
     kept,
     numeric,
     own_rows,
@@ -46,7 +48,7 @@ from cloakgp.private.rows import INCOMPLETE_ROWS, PrivateRows, rows_of
 from cloakgp.rows.chunks import chunks, is_dask
 from cloakgp.rows.inputs import TableRows
 from cloakgp.rows.merging import Inputs, Labels
-from cloakgp.rows.on_dask import private_dask_column
+from cloakgp.rows.on_dask import as_array, private_dask_column
 from cloakgp.rows.passes import sweep
 
 __all__ = [
@@ -75,7 +77,7 @@ def measure(
     y: Any,
     missing: str,
     rows: TableRows | None = None,
-    classes: tuple[Any, ...] = (),
+    classes: tuple[Any, ...] | str = (),
 ) -> IntArray:
     """The noisy measurements of y, or of whole rows: the one private step.
 
@@ -94,9 +96,10 @@ def measure(
         counts in one fixed public cell, with its outcome in the middle.
     rows : TableRows, optional
         Public: which rows of y count, and their labels, if they have some. Others are refused.
-    classes : tuple
+    classes : tuple or "yes/no"
         Public: if given, y is not numbers, but each one of these; what is none of them is missing. Of two, y
         is the second or not. Of more, what is missing counts for none of them; in whole rows, for all alike.
+        For yes/no, y is 1 and 0; what is neither is missing.
     """
     return add_noise(_times(measurement, y, missing, rows, classes), measurement.sigma)
 
@@ -106,7 +109,7 @@ def check_usable(
     y: Any,
     missing: str,
     rows: TableRows | None = None,
-    classes: tuple[Any, ...] = (),
+    classes: tuple[Any, ...] | str = (),
 ) -> None:
     """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
     _times(measurement, y, missing, rows, classes)
@@ -217,17 +220,15 @@ def _times(
     y: Any,
     missing: str,
     rows: TableRows | None = None,
-    classes: tuple[Any, ...] = (),
+    classes: tuple[Any, ...] | str = (),
 ) -> IntArray:
     """The exact measurements, once their integers are found to keep the promise."""
     m.check()
     checks.choice(missing, "missing", MISSING)
-    if classes and is_dask(y):
-        raise ValueError(STAYS)
     if classes and isinstance(m, RowSums):
-        y = PrivateRows(y.X, PrivateLabels(y.y, classes), y.people)
+        y = PrivateRows(y.X, _compared(y.y, classes), y.people)
     elif classes:
-        y = PrivateLabels(y, classes)
+        y = _compared(y, classes)
     y = own_rows(y, rows)
     if isinstance(m, FactoredMeasurement):
         return _times_recipe(m, y, missing)
@@ -236,6 +237,15 @@ def _times(
     if isinstance(m, Measurement) and m.classes > 1:
         return _times_classes(m, y, missing)
     return _times_matrix(m, y, missing)
+
+
+def _compared(y: Any, classes: tuple[Any, ...] | str) -> Any:
+    """y as what will be compared with classes, unread."""
+    if isinstance(classes, str):
+        return as_array(y).map_blocks(answers, meta=np.empty(0)) if is_dask(y) else Answers(y)
+    if is_dask(y):
+        raise ValueError(STAYS)
+    return PrivateLabels(y, classes)
 
 
 def _times_matrix(m: Measurement | BinSums, y: Any, missing: str) -> IntArray:

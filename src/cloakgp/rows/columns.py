@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cloakgp import checks
 from cloakgp.checks import FloatArray
-from cloakgp.errors import ArgumentError, ArgumentTypeError
+from cloakgp.errors import ArgumentError, ArgumentTypeError, Message, Phrase
 from cloakgp.rows.frames import Cells, Level, Table, objects, plain, read
 from cloakgp.rows.people import is_missing
 
@@ -29,6 +29,9 @@ _MOST_FOUND = 1000  # levels of a text column: more are likely to tell people ap
 MOST_COLUMNS = 1000
 _LONGEST = checks.LONGEST_NAME
 _DAY = np.timedelta64(86_400_000_000, "us")
+_LIKE_A_DATE = re.compile(
+    r"\s*(\d{4}[./-]\d{1,2}[./-]\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))([ T].*)?"
+)
 _ISO = re.compile(r"\d{4}-\d{2}-\d{2}([T ].*)?")
 _SHOWN = 5  # names in a message
 
@@ -233,6 +236,7 @@ def _column(name: str, cells: Cells, levels: Sequence[Level] | None, unit: str) 
         return Column(name, DATE, origin=ORIGIN, unit=unit)
     if not known:
         raise ArgumentError("X", f"must hold something in {name!r}", "nothing", "Leave that column out.")
+    _check_no_dates(name, values)
     found = set(known)
     if found <= {False, True}:
         return Column(name, LEVEL, (False, True), unit=unit)
@@ -241,10 +245,23 @@ def _column(name: str, cells: Cells, levels: Sequence[Level] | None, unit: str) 
             "X",
             f"must have at most {_MOST_FOUND:,} levels in {name!r}",
             f"{len(found):,}",
-            "If it tells people apart, give people=; else leave it out, or name its levels with Columns.of.",
+            Message("If it tells people apart, give people=; else leave it out or ", Phrase.NAME_LEVELS, "."),
         )
     _check_levels(name, tuple(found))
     return Column(name, LEVEL, tuple(sorted(found, key=lambda one: (isinstance(one, str), one))), unit=unit)
+
+
+def _check_no_dates(name: str, values: NDArray[Any]) -> None:
+    """Raise if texts that would become levels look like dates: 31/05/2024, or a slip of the pen in one."""
+    if not any(isinstance(one, str) and _LIKE_A_DATE.fullmatch(one) for one in values.tolist()):
+        return
+    row, wrong = next((row, one) for row, one in enumerate(values) if one is not None and not _is_moment(one))
+    raise ArgumentError(
+        "X",
+        f"must have all dates as 2024-05-31 or 2024-05-31T12:00 in {name!r}",
+        f"{wrong!r:.60} in row {row} (counted from 0), so that all would be levels of a category",
+        Message("Write them so; or ", Phrase.NAME_LEVELS, " if it is a category all the same."),
+    )
 
 
 def _coded(column: Column, cells: Cells, name: str, new_levels: bool) -> FloatArray:

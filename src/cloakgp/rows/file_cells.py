@@ -6,10 +6,10 @@ is in it: whether a private column is refused must not depend on what it was tha
 
 from __future__ import annotations
 
+import csv
 import io
 import os
-import re
-from decimal import Decimal
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.rows.formats import Format, csv_options, detected, is_parquet, opened
 from cloakgp.rows.parquet import files_of
+from cloakgp.rows.people import same_id
 
-_NUMBER = re.compile(r"[+-]?[0-9]{1,300}(\.[0-9]{0,300})?")
 _POINT_NUMBER = r"^[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*$"
 _COMMA_NUMBER = _POINT_NUMBER.replace(r"\.", ",")
 _MORE = r"[\x80-\xBF]"  # a byte that goes on with a letter
@@ -79,14 +79,10 @@ def read_ids(path: PathLike, column: str, form: Format | None = None) -> FloatAr
     ]
     encoded = pyarrow.concat_arrays([_texts(part) for part in parts]).dictionary_encode()
     known: dict[Any, int] = {}
-    own = [known.setdefault(_id(text), len(known)) for text in encoded.dictionary.to_pylist()]
+    own = [known.setdefault(same_id(text), len(known)) for text in encoded.dictionary.to_pylist()]
     codes = encoded.indices.fill_null(len(own)).to_numpy(zero_copy_only=False)
     numbers: FloatArray = np.asarray([*own, np.nan], dtype=np.float64)[codes]
     return numbers
-
-
-def _id(text: str) -> Any:
-    return Decimal(text).normalize() if _NUMBER.fullmatch(text) else text
 
 
 def n_rows(path: PathLike) -> int:
@@ -95,47 +91,78 @@ def n_rows(path: PathLike) -> int:
         from pyarrow import parquet
 
         return int(parquet.read_metadata(str(path)).num_rows)
-    return _lines(path, detected(path)) - 1
+    return _n_rows(path, detected(path))
 
 
-def check_lines(path: PathLike, n_rows: int, form: Format) -> None:
-    """Raise unless each line of a CSV file is one row.
+def check_rows(path: PathLike, n_rows: int, form: Format) -> None:
+    """Raise unless a CSV file has so many rows by what is written around its cells.
 
     A quote that is not closed, in any column, would swallow rows: which rows there are must not depend on
     what a private cell holds.
     """
-    if _lines(path, form) != n_rows + 1:
+    if _n_rows(path, form) != n_rows:
         raise irregular(path)
 
 
 def irregular(path: PathLike) -> InputError:
     """What is said of a table that cannot be read."""
     return InputError(
-        f"{Path(path).name}: cannot be read as a regular table. Every row must be one line with as many "
-        "cells as the header, text with separators in it needs quotes, and quotes must be closed."
+        f"{Path(path).name}: cannot be read as a regular table. Every row must have as many cells as the "
+        "header, text with separators or line breaks in it needs quotes, and quotes must be closed. "
+        "Where lines within quotes look like rows themselves, take these line breaks out."
     )
 
 
-def _lines(path: PathLike, form: Format) -> int:
+def _n_rows(path: PathLike, form: Format) -> int:
+    """How many rows there are below the header: one a line, unless a quote is still open at a line's end."""
     import pyarrow
 
+    lines = left_open = 0
     try:
         with pyarrow.input_stream(opened(path, form), compression="detect") as stream:
-            return sum(1 for line in io.BufferedReader(stream, 2**20) if line.strip(b"\r\n"))
-    except (OSError, ValueError):
+            for line in io.BufferedReader(stream, 2**20):
+                lines += bool(line.strip(b"\r\n"))
+                left_open += line.count(b'"') % 2
+        if not left_open:
+            return lines - 1
+        with pyarrow.input_stream(opened(path, form), compression="detect") as stream:
+            text = io.TextIOWrapper(io.BufferedReader(stream, 2**20), "utf-8", "replace", newline="")
+            return sum(1 for row in _quoted(text, form.delimiter) if row) - 1
+    except (OSError, ValueError, csv.Error):
         raise irregular(path) from None
 
 
+def _quoted(lines: Iterable[str], between: str) -> Iterator[list[str]]:
+    """Rows whose cells may hold line breaks within quotes; an error if rows were swallowed by such quotes.
+
+    Where each of the lines would be a row by itself, a quote that opens in one and closes in another is
+    taken for two slips of the pen.
+    """
+    own: list[str] = []
+
+    def remembered() -> Iterator[str]:
+        for line in lines:
+            own.append(line)
+            yield line
+
+    for row in csv.reader(remembered(), delimiter=between, strict=True):
+        alone = [next(csv.reader([line], delimiter=between)) for line in own if len(own) > 1]
+        if alone and all(len(cells) == len(row) for cells in alone):
+            raise csv.Error
+        own.clear()
+        yield row
+
+
 def read_csv(path: PathLike, form: Format, options: dict[str, Any]) -> Any:
-    """The table that pyarrow makes of it, each line one row; None if it makes none."""
+    """The table that pyarrow makes of it; None if it makes none."""
     import pyarrow
-    from pyarrow import csv
+    from pyarrow.csv import read_csv as read
 
     try:
-        table = csv.read_csv(opened(path, form), **options)
+        table = read(opened(path, form), **options)
     except (pyarrow.ArrowException, OSError, ValueError):  # its message may quote a whole line
         return None
-    check_lines(path, table.num_rows, form)
+    check_rows(path, table.num_rows, form)
     return table
 
 

@@ -47,7 +47,10 @@ def read(X: Any) -> Table | None:
         return None
     import narwhals.stable.v2 as nw  # late: it need not be loaded for arrays
 
-    frame = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
+    try:
+        frame = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
+    except nw.exceptions.DuplicateError:
+        raise ArgumentError("X", "must have another name for each column", remedy="Rename some.") from None
     if isinstance(frame, nw.Series):
         if not isinstance(frame.name, str) or not frame.name:
             return None

@@ -268,5 +268,7 @@ def _axis(name: Any, extent: Any, cells: Any) -> Axis:
             "box", f"must have a range, low below high, or levels for {name!r}", repr(extent)[:100], _REMEDY
         )
     if isinstance(cells, bool) or not isinstance(cells, (int, np.integer)) or not 1 <= cells <= MOST_CELLS:
-        raise ArgumentError("cells", "must be a whole number above 0 for each range", repr(cells)[:100])
+        raise ArgumentError(
+            "cells", f"must be a whole number from 1 to {MOST_CELLS:,} for each range", repr(cells)[:100]
+        )
     return Axis(name, float(extent[0]), float(extent[1]), int(cells))

@@ -30,7 +30,10 @@ class TableRows:
     dropped: NDArray[np.int64]
     """Numbers of rows that do not count, counted from 0."""
     index: Any = None
-    """The rows' labels, where the table has some; in no file."""
+    """The rows' labels, where the table has some; in no file and no pickle: they may be names."""
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.size, self.dropped)
 
     @cached_property
     def kept(self) -> NDArray[np.int64] | None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +17,7 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.rows.merging import Inputs, Labels, distinct
 
+_NUMBER = re.compile(r"[+-]?[0-9]{1,300}(\.[0-9]{0,300})?")
 _REMEDY = "Give one id per row of X, in the order of its rows."
 
 
@@ -83,7 +86,10 @@ def for_people(noise: float | FloatArray, people: People, within: float) -> floa
 
 
 def as_people(ids: Any, n_rows: int) -> People:
-    """The people whom these ids name: whole numbers, texts, or anything hashable; one for each row."""
+    """The people whom these ids name: whole numbers, texts, or anything hashable; one for each row.
+
+    A number is the same however it is written, as 7, "07" and "7.0 ".
+    """
     if hasattr(ids, "compute"):  # a Dask array or series: ids are public
         ids = ids.compute()
     if isinstance(ids, (str, bytes)) or not hasattr(ids, "__len__"):
@@ -96,7 +102,7 @@ def as_people(ids: Any, n_rows: int) -> People:
     array = np.asarray(ids) if getattr(ids, "dtype", None) is not None else None
     if array is not None and array.ndim != 1:
         raise ArgumentError("people", "must be one id per row of X", f"shape {array.shape}", _REMEDY)
-    if array is not None and array.dtype.kind in "iubSUM":
+    if array is not None and array.dtype.kind in "iubM":
         _refuse_missing(array.dtype.kind == "M" and bool(np.isnat(array).any()))
         return People(_by_first(np.unique(array, return_inverse=True)[1].reshape(-1)))
     if array is not None and array.dtype.kind == "f":
@@ -105,14 +111,26 @@ def as_people(ids: Any, n_rows: int) -> People:
     known: dict[Any, int] = {}
     labels = np.empty(n_rows, dtype=np.intp)
     for row, one in enumerate(ids):
-        _refuse_missing(is_missing(one))
+        own = same_id(one)
+        _refuse_missing(is_missing(own) or (isinstance(own, str) and not own))
         try:
-            labels[row] = known.setdefault(one, len(known))
+            labels[row] = known.setdefault(own, len(known))
         except TypeError:
             raise ArgumentTypeError(
                 "people", "must be whole numbers, texts or other ids that can be compared", type(one).__name__
             ) from None
     return People(frozen(labels))
+
+
+def same_id(one: Any) -> Any:
+    """What is equal for equal ids: spaces around a text do not count, nor how a number is written.
+
+    Each id counts by itself. Who was taken for two people would be protected as half of one.
+    """
+    if isinstance(one, str):
+        text = one.strip()
+        return Decimal(text).normalize() if _NUMBER.fullmatch(text) else text
+    return one
 
 
 def same_people(ids: Any, n_rows: int, partition: str) -> People | None:

@@ -40,6 +40,7 @@ from cloakgp.plots.labels import (
     yes_word,
 )
 from cloakgp.plots.maps import draw_map
+from cloakgp.plots.page import name_as_written
 from cloakgp.plots.surface import PREDICTION, PRIVACY, UNCERTAINTY, Surface
 from cloakgp.workflow import tables
 from cloakgp.workflow.releases import (
@@ -390,6 +391,7 @@ def image(figure: Figure, kind: str = "png", dpi: int = 130) -> bytes:
 
     unsaid = {"png": {"Software": None}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}[kind]
     out = io.BytesIO()
+    name_as_written(figure.axes)
     with rc_context({"svg.hashsalt": "cloakgp"}):
         figure.savefig(out, format=kind, dpi=dpi, metadata=unsaid)
     return out.getvalue()

@@ -13,6 +13,7 @@ PHRASES = {
     Phrase.LOOK_FOR_CHARGE: (
         "look at cloakgp ledger show --entries; if it was, the same command gives the answer, for nothing."
     ),
+    Phrase.GO_ON: "the same command goes on where it stopped, for nothing",
     Phrase.NEW_REQUEST: "--again LABEL for a new answer",
     Phrase.GIVE_INPUTS: "give --inputs-from",
     Phrase.GIVE_PEOPLE: "give --inputs-from and --people",
@@ -27,6 +28,7 @@ PHRASES = {
         "plan without --kernel: the model is learned in the release itself, of any number of rows"
     ),
     Phrase.DROP_INPUTS: "--missing-inputs drop",
+    Phrase.NAME_LEVELS: "name it with --categories",
 }
 """What the library says, and what is said here instead."""
 

@@ -283,9 +283,9 @@ def check_complete(path: PathLike, column: str, values: FloatArray) -> None:
         raise InputError(
             Message(
                 f"{name_of(path)}: column {column!r} must hold a finite number in every row; "
-                f"{_rows(bad[: _NAMED + 1].tolist())} not. Leave such rows out with ",
+                f"{_rows(bad[: _NAMED + 1].tolist())} not. Leave such rows out (for a plan, with ",
                 Phrase.DROP_INPUTS,
-                ", or fill them in by public knowledge only, never by their outcome.",
+                "), or fill them in by public knowledge only, never by their outcome.",
             )
         )
 

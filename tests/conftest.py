@@ -262,8 +262,8 @@ def seeded() -> Callable[[int], Any]:
     return block
 
 
-@pytest.fixture(scope="module")
-def few_models() -> Iterator[None]:
+@contextmanager
+def learned_among_few() -> Iterator[None]:
     """Models are learned among few: a fraction of the work, where nobody asks how well it was learned."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(hyperprior, "_GRID", (3, 2, 3))
@@ -271,6 +271,19 @@ def few_models() -> Iterator[None]:
         patch.setattr(resampling, "_DRAWN", 2**4)
         patch.setattr(mixture, "_MOST", 24)
         patch.setattr(mixture, "_KEPT", 12)
+        yield
+
+
+@pytest.fixture(scope="module")
+def few_models() -> Iterator[None]:
+    with learned_among_few():
+        yield
+
+
+@pytest.fixture
+def few_models_here() -> Iterator[None]:
+    """For one test of a file."""
+    with learned_among_few():
         yield
 
 

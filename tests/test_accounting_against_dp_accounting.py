@@ -10,12 +10,16 @@ import pytest
 
 from cloakgp.accounting import Approximate, Exponential, Gaussian, Laplace, compose, split
 
-dp = pytest.importorskip(
-    "dp_accounting", reason="DP-ACCOUNTING IS NOT INSTALLED: our accounting is NOT compared with it"
-)
-pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
-
 GRID = 1e-4
+
+
+@pytest.fixture(scope="module", autouse=True)
+def imported():
+    """By the one test process that has these tests."""
+    global dp, pld
+    reason = "DP-ACCOUNTING IS NOT INSTALLED: our accounting is NOT compared with it"
+    dp = pytest.importorskip("dp_accounting", reason=reason)
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
 
 
 def gaussian(mu, pessimistic=True):

@@ -27,6 +27,11 @@ ROOT = Path(__file__).resolve().parents[1]
 MADE = {"_build", "generated"}  # by `make docs`
 PAGES = [ROOT / "README.md"]
 PAGES += [path for path in sorted((ROOT / "docs").rglob("*.md")) if not MADE & set(path.parts)]
+LEARNED_FIGURES = {
+    "README.md",
+    "choosing.md",
+    "scale.md",
+}  # pages that show them: of as many models as people have
 NOT_RUN, BY_DEMO = "<!-- not run -->", "<!-- printed by make demo -->"
 _FENCE = re.compile(r"^```(?P<kind>\S*)[^\n]*\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -81,7 +86,9 @@ def _elsewhere(tmp_path, monkeypatch):
     [pytest.param(page, marks=[pytest.mark.slow] if page.name == "scale.md" else []) for page in PAGES],
     ids=lambda page: page.name,
 )
-def test_examples_run_and_print_what_is_shown(page):
+def test_examples_run_and_print_what_is_shown(page, request):
+    if page.name not in LEARNED_FIGURES:
+        request.getfixturevalue("few_models_here")
     run(page)
 
 

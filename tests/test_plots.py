@@ -373,13 +373,6 @@ def test_without_matplotlib_the_error_names_the_extra(plan, monkeypatch):
         plots.plot_plan(plan)
 
 
-def test_importing_does_not_import_matplotlib():
-    import subprocess
-
-    code = "import sys, cloakgp.plots, cloakgp.demo; assert 'matplotlib' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 class Lazy:
     """Inputs of one or two columns that count how many of their rows are read."""
 

@@ -231,14 +231,12 @@ def test_the_demo_runs(monkeypatch):
 
 
 def test_the_installed_command_in_a_process_of_its_own():
-    def cloakgp_command(*words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([sys.executable, "-m", "cloakgp.cli", *words], capture_output=True, text=True)
-
     good(f"{PLAN} -o plan.json")
-    words = shlex.split("release plan.json data.csv --no-ledger -o heights.cloak --json")
-    declined = cloakgp_command(*words)  # nobody there to say yes
-    assert (declined.returncode, json.loads(declined.stdout)["exit_code"]) == (1, 1)
-    released = cloakgp_command(*words, "--yes")
+    line = "release plan.json data.csv --no-ledger -o heights.cloak --json"
+    declined = run(line)  # nobody there to say yes
+    assert (declined.code, declined.data["exit_code"]) == (1, 1)
+    command = [sys.executable, "-m", "cloakgp.cli", *shlex.split(line), "--yes"]
+    released = subprocess.run(command, capture_output=True, text=True)
     assert released.returncode == 0, released.stderr
     assert json.loads(released.stdout)["release"] == "heights.cloak"
     assert cloakgp.verify("heights.cloak").epsilon == 1.0

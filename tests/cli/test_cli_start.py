@@ -25,6 +25,16 @@ def test_predict_loads_nothing_that_it_may_not_need():
     assert loaded_by("from cloakgp import AutoGP, GP; import cloakgp.cli.predicting", others) == "[]"
 
 
+def test_a_release_loads_nothing_that_it_does_not_need():
+    """Neither scikit-learn nor what reads tables, draws pictures or works on a device."""
+    code = (
+        "import cloakgp, cloakgp.demo, cloakgp.plots; cloakgp.kernels.as_kernel(lambda X, Z: X @ Z.T); "
+        "gp = cloakgp.GP(cloakgp.kernels.EQ(1.0), 1.0, (0.0, 1.0)); "
+        "plan = gp.plan([[0.0]], [[0.0]], epsilon=1.0, delta=0.1); plan.release([0.5]).predict([[1.0]])"
+    )
+    assert loaded_by(code, "{'sklearn', 'narwhals', 'matplotlib', 'torch'}") == "[]"
+
+
 def loaded_by(code: str, modules: str) -> str:
     """Which of these modules some code loads."""
     asked = f"import sys; {code}; print(sorted(set(sys.modules) & {modules}))"

@@ -8,6 +8,7 @@ import json
 import math
 import pickle
 from dataclasses import FrozenInstanceError, replace
+from functools import cache
 
 import mpmath as mp
 import numpy as np
@@ -57,6 +58,11 @@ def exact(first, second):
 
 
 def _once(t):
+    return _once_with(mp.mp.dps, t)
+
+
+@cache  # the same ends are met again and again
+def _once_with(digits, t):
     return mp.sqrt(mp.pi / 2) * mp.erf(t / mp.sqrt(2))
 
 

@@ -59,6 +59,7 @@ def test_each_law_is_worked_out_once(known, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["learned", "known"])
+@pytest.mark.usefixtures("few_models_here")
 def test_probabilities_add_up_to_one_and_lie_in_their_intervals(name, request):
     release, far = request.getfixturevalue(name), np.linspace(-20, 30, 21)[:, None]
     p, std = release.predict(far, return_std=True)
@@ -132,6 +133,7 @@ def test_what_readers_can_do_with_it(learned):
 
 
 @pytest.mark.parametrize("name", ["learned", "known"])
+@pytest.mark.usefixtures("few_models_here")
 def test_files_hold_the_classes_and_are_verified(name, request, tmp_path):
     release = request.getfixturevalue(name)
     release.save(tmp_path / "release")

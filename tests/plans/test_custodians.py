@@ -417,6 +417,7 @@ class TestRefusals:
             combine(two, same_data=False)
 
 
+@pytest.mark.usefixtures("few_models_here")
 def test_whole_rows_of_one_custodian_and_outcomes_of_others_make_one_map():
     """Sets whose inputs nobody sees count as measured: by estimated counts, which may be wrong."""
     rng = np.random.default_rng(5)
@@ -444,6 +445,7 @@ def test_whole_rows_of_one_custodian_and_outcomes_of_others_make_one_map():
     assert np.sqrt(np.mean((fixed.predict(at) - truth) ** 2)) < 6
 
 
+@pytest.mark.usefixtures("few_models_here")
 def test_boxes_whose_columns_mean_different_things_are_refused():
     """Levels are numbers in their order: in another order f and m would change places without a word."""
     rng = np.random.default_rng(6)

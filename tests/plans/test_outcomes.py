@@ -48,6 +48,7 @@ ALL = ["yes_no", "counts", "known", "known_counts"]
 
 
 @pytest.mark.parametrize("name", ALL)
+@pytest.mark.usefixtures("few_models_here")
 def test_predictions_stay_within_what_there_can_be(name, request):
     release = request.getfixturevalue(name)
     far = np.linspace(-20, 30, 41)[:, None]
@@ -112,6 +113,7 @@ def test_much_data_and_little_noise_give_the_truth(seeded):
 
 
 @pytest.mark.parametrize("name", ALL)
+@pytest.mark.usefixtures("few_models_here")
 def test_a_file_predicts_the_same_and_is_verified(name, request, tmp_path):
     release = request.getfixturevalue(name)
     release.save(tmp_path / "file")
@@ -223,6 +225,7 @@ def test_people():
 
 
 @pytest.mark.parametrize("model", [AutoGP(outcome="yes/no"), GP(KERNEL, outcome="yes/no")])
+@pytest.mark.usefixtures("few_models_here")
 def test_whole_rows(model, tmp_path):
     plan = model.plan_rows(Grid({"x": (0, 10)}, cells=12), 60, POINTS, **PROMISE)
     release = plan.release(X, Y)

@@ -94,6 +94,7 @@ def test_a_known_model_has_windows_too_and_no_noise_level():
     assert np.sqrt(np.mean(wrong**2)) < 6
 
 
+@pytest.mark.usefixtures("few_models_here")
 def test_people_with_several_rows(tmp_path):
     X, y = data()
     plan = AutoGP((0, 100), stages=4).plan_rows(GRID, N // 4, TEST, epsilon=4.0, delta=1e-3, max_rows=3)
@@ -118,6 +119,7 @@ def test_a_plan_tells_what_error_to_expect_without_rows():
     assert plans[0].unit == "one whole row"
 
 
+@pytest.mark.usefixtures("few_models_here")
 def test_the_ledger_pays_once_and_gives_answers_back(tmp_path):
     X, y = data()
     plan = AutoGP((0, 100), stages=3).plan_rows(GRID, N, TEST, **PROMISE)

@@ -19,6 +19,8 @@ from cloakgp.measurements import lattice
 from cloakgp.private import room
 from cloakgp.rows.people import as_people
 
+pytestmark = pytest.mark.usefixtures("few_models")  # privacy does not depend on how well models are learned
+
 CLASSES = ("a", "b", "c")
 LABELS = (*CLASSES, None)  # None, and whatever is no class, is missing
 X = np.array([0.0, 0.1, 0.4, 0.4, 0.9, 1.0])

@@ -24,6 +24,8 @@ from cloakgp.private import room
 from cloakgp.rows import chunks
 from cloakgp.rows.people import as_people
 
+pytestmark = pytest.mark.usefixtures("few_models")  # privacy does not depend on how well models are learned
+
 X = np.array([0.0, 0.1, 0.4, 0.4, 0.9, 0.9, 1.0, 0.2])
 IDS = ["a", "b", "a", "b", "a", "b", "d", "d"]
 PROMISE = {"epsilon": 1.0, "delta": 0.01}

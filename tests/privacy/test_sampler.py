@@ -108,8 +108,13 @@ def test_repeated_releases_of_the_same_data_are_all_different():
 # ---------------------------------------------------------------------------------- planted bugs
 
 
+def _right(exact, sigma):
+    """What nothing is wrong with, and is drawn faster than by OpenDP."""
+    return exact + np.rint(np.random.default_rng().normal(size=exact.shape) * sigma).astype(np.int64)
+
+
 def _scaled(factor):
-    return lambda exact, sigma: room.add_noise(exact, int(factor * sigma))
+    return lambda exact, sigma: _right(exact, factor * sigma)
 
 
 def _laplace(exact, sigma):
@@ -123,7 +128,7 @@ def _uniform(exact, sigma):
 
 
 def _even(exact, sigma):
-    return exact + 2 * (room.add_noise(np.zeros_like(exact), sigma) // 2)
+    return exact + 2 * (_right(np.zeros_like(exact), sigma) // 2)
 
 
 def _float_steps(exact, sigma):
@@ -134,12 +139,12 @@ def _float_steps(exact, sigma):
 
 
 def _cut_off(exact, sigma):
-    noise = room.add_noise(np.zeros_like(exact), sigma)
+    noise = _right(np.zeros_like(exact), sigma)
     return exact + np.clip(noise, -3 * int(sigma), 3 * int(sigma))
 
 
 def _one_draw_for_all(exact, sigma):
-    return exact + room.add_noise(np.zeros(1, dtype=np.int64), sigma)
+    return exact + _right(np.zeros(1, dtype=np.int64), sigma)
 
 
 def _seeded(exact, sigma):
@@ -152,14 +157,14 @@ def _stale():
 
     def add_noise(exact, sigma):
         if not buffer:
-            buffer.extend([room.add_noise(np.zeros_like(exact), sigma)] * 2)
+            buffer.extend([_right(np.zeros_like(exact), sigma)] * 2)
         return exact + buffer.pop()
 
     return add_noise
 
 
 def _shifted(exact, sigma):
-    return room.add_noise(exact, sigma) + int(sigma) // 20
+    return _right(exact, sigma) + int(sigma) // 20
 
 
 BUGS = {  # and what the check must say of each
@@ -181,6 +186,7 @@ BUGS = {  # and what the check must say of each
 def test_planted_wrong_noise_is_caught(bug):
     """Each of these would pass for noise at a glance, and each is rejected."""
     add_noise, because = BUGS[bug]
+    check_sampler(_right, 2**40)
     assert fails(check_sampler, add_noise, 2**40, because=because)
 
 

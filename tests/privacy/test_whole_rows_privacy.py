@@ -31,6 +31,8 @@ from cloakgp.plans import staged_encoding
 from cloakgp.private import room, rows
 from cloakgp.private.rows import PrivateRows
 
+pytestmark = pytest.mark.usefixtures("few_models")  # privacy does not depend on how well models are learned
+
 N, PEOPLE, MOST = 8, 5, 2
 GRID = Grid({"a": (0.0, 1.0), "k": ["x", "y", "z"]}, cells=4)
 NAN = float("nan")

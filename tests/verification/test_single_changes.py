@@ -252,7 +252,7 @@ def test_a_single_change_is_refused_or_documented_and_harmless(originals, kind):
     assert verify(path).complete == (kind not in ("hidden", *forging.WITH_WINDOWS))
     passed = set()
 
-    @settings(max_examples=20 if kind in ROWS else 60)  # whole rows take ten times as long to verify
+    @settings(max_examples=15 if kind in ROWS else 40)  # whole rows take ten times as long to verify
     @given(st.data())
     def attack(data):
         change = Change(data.draw, manifest, arrays)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import cloakgp
-from cloakgp.designs import any_noise
+from cloakgp.designs import in_cells, solve
 from cloakgp.designs.any_noise import AnyNoise
 from cloakgp.kernels import EQ, Linear
 from cloakgp.model.factored import cells
@@ -38,41 +38,50 @@ def test_in_units_it_is_the_same_covariance_and_the_same_columns(smoother):
 
 
 def test_a_cell_has_points_that_are_near_each_other():
-    """Four heaps far apart along one axis: no cell has points of two; one in its middle stands for each."""
-    points = np.repeat(np.array([[0.0, 0], [0, 9], [0, 18], [0, 27]]), 25, axis=0)
-    points = (points + RNG.uniform(-1, 1, size=points.shape))[RNG.permutation(100)]
-    one, times = cells(points, 4)
-    np.testing.assert_array_equal(times, 25)
-    assert len(np.unique(np.rint(points[one] / 9), axis=0)) == 4
-    one, times = cells(points, 1000)  # more than there are
-    assert len(np.unique(one)) == len(one) == 64
-    assert times.sum() == 100
+    """Four heaps far apart along one axis: no cell has points of two."""
+    heap = np.repeat(np.arange(4), 25)
+    order = RNG.permutation(100)
+    points = (np.stack([0 * heap, 9 * heap], axis=1) + RNG.uniform(-1, 1, size=(100, 2)))[order]
+    found = cells(points, 16)
+    np.testing.assert_array_equal(np.unique(found), np.arange(16))
+    assert len(np.unique(np.stack([found, heap[order]]), axis=1).T) == 16
+    assert len(np.unique(cells(points, 1000))) == 64  # more than there are
+    assert len(np.unique(cells(np.repeat(points[:2], 50, axis=0), 16))) == 2  # equal ones stay together
+
+
+def test_sums_over_cells_are_what_measurements_of_whole_cells_measure(smoother):
+    sums, label = smoother.factored.in_cells(32)
+    B = RNG.normal(size=(3, sums.n_rows))
+    for one, other in zip(sums.measured(B), smoother.factored.measured(B[:, label]), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
 def test_rows_that_are_far_from_all_inducing_inputs_have_columns_too(monkeypatch):
     """Their features are 0, or so small that their squares are."""
-    monkeypatch.setattr(any_noise, "_CELLS", 64)
+    monkeypatch.setattr(in_cells, "LARGE", 64)
     far = X.copy()
     far[::100] += np.geomspace(30.0, 1e6, 6)[:, None]
     smoother = GP.planner(far, X_STAR).smoother
     found = AnyNoise(smoother, np.ones(12), 1.0).solve(0.01, 20.0)
     assert found.status == "converged"
-    np.testing.assert_allclose(np.linalg.norm(found.matrix, axis=0), 1.0, atol=0.2)
+    assert np.linalg.norm(found.matrix, axis=0).max() == pytest.approx(1.0)  # and there is no NaN
 
 
 def test_rows_that_tell_little_need_not_be_measured_in_full(monkeypatch):
     """A line through 0: outcomes near 0 have noise and no signal, and there is but one measurement to use."""
-    monkeypatch.setattr(any_noise, "_CELLS", 64)
+    monkeypatch.setattr(in_cells, "LARGE", 64)
     gp = cloakgp.GP(Linear(), noise=0.2, bounds=(-1.0, 1.0), inducing=np.eye(2))
     found = AnyNoise(gp.planner(X - 2, X_STAR).smoother, np.ones(12), 1.0).solve(0.01, 10.0)
     assert found.status == "converged"
 
 
 @pytest.mark.parametrize("s", [20.0, 100.0])
-def test_a_design_that_was_sought_for_cells_first_is_as_good_as_any(smoother, s, monkeypatch):
+@pytest.mark.parametrize("small", [1000, 128])  # cells: more than rows; fewer, and all rows are looked at
+def test_a_design_that_was_sought_for_cells_first_is_as_good_as_any(smoother, small, s, monkeypatch):
     weights = np.ones(12)
     plain = AnyNoise(smoother, weights, 1.0).solve(0.01, s)
-    monkeypatch.setattr(any_noise, "_CELLS", 64)
+    monkeypatch.setattr(in_cells, "LARGE", 64)
+    monkeypatch.setattr(in_cells, "SMALL", small)
     designs = []
     for cores in (1, 3):
         monkeypatch.setattr(chunks, "_cores", lambda cores=cores: cores)
@@ -82,4 +91,21 @@ def test_a_design_that_was_sought_for_cells_first_is_as_good_as_any(smoother, s,
     assert one.status == "converged"
     assert one.lower_bound <= plain.objective
     assert plain.lower_bound <= one.objective
+    seen = np.einsum("ij,ji->", one.reconstruction, one.matrix @ smoother.cross)
+    left = smoother.explained_variance.sum() - seen
+    assert one.objective * s * 12 == pytest.approx(left, rel=1e-6)
     assert np.linalg.norm(one.matrix, axis=0).max() == pytest.approx(1.0)
+
+
+def test_cells_do_for_a_design_of_all_rows(monkeypatch):
+    """No search over all rows: their columns follow from the cells', and so does a bound."""
+    monkeypatch.setattr(in_cells, "LARGE", 64)
+    monkeypatch.setattr(in_cells, "SMALL", 128)
+    monkeypatch.setattr(in_cells, "_LARGEST", 0)
+    smoother, weights = GP.planner(X, X_STAR).smoother, np.ones(12)
+    found = AnyNoise(smoother, weights, 1.0).solve(0.03, 100.0)
+    assert found.status == "converged"
+    assert len(found.matrix) <= 12
+    best = solve("posterior", smoother, weights, 1e-3, 100.0)
+    assert found.lower_bound <= best.objective
+    assert best.lower_bound <= found.objective

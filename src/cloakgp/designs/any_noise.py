@@ -7,9 +7,10 @@ one that is depends on the noise alone, so a design does not depend on those tha
 from __future__ import annotations
 
 import math
-from typing import cast
 
 from cloakgp.checks import FloatArray
+from cloakgp.designs import in_cells
+from cloakgp.designs.in_cells import CellAnchor, InCells
 from cloakgp.designs.posterior import Aim, Anchor, anchor, posterior
 from cloakgp.designs.solution import Solution
 from cloakgp.designs.solve import ROUGH, mse
@@ -19,10 +20,6 @@ from cloakgp.rows.chunks import one_blas_thread
 _LEAST = 0.6  # of an anchor's variance: more noise is easier to go on to than less
 _KEPT = 2  # anchors: each is as large as two solutions
 _LOOSER = 1.5  # times the gap, of an anchor
-_CELL = 8  # rows
-_CELLS = 2**11  # at least; where rows are fewer than twice as many, each is searched for by itself
-_FIRST = 2**10  # cells that a search starts from
-_ROUGH = 0.2  # gap of the `mse` design of these
 
 
 class AnyNoise:
@@ -38,14 +35,12 @@ class AnyNoise:
         self._unit = unit
         with one_blas_thread():
             self._aim = aim = Aim(smoother, weights)
-            self._cells: Aim | None = None
-            if aim.factored is None or smoother.n_rows < 2 * _CELLS:
-                start = mse(smoother, weights, ROUGH, 1.0)
+            self._cells: InCells | None = None
+            if aim.factored is not None and smoother.n_rows >= 2 * in_cells.LARGE:
+                self._cells = InCells(aim)
             else:
-                self._cells = aim.on(aim.factored.in_cells(max(_CELLS, smoother.n_rows // _CELL)))
-                start = mse(cast("Smoother", aim.factored.in_cells(_FIRST)), weights, _ROUGH, 1.0)
-            self._start = start.reduce
-        self._anchors: dict[tuple[float, int], Anchor] = {}
+                self._start = mse(smoother, weights, ROUGH, 1.0).reduce
+        self._anchors: dict[tuple[float, int], Anchor | CellAnchor] = {}
 
     def solve(self, gap: float, noise_variance: float) -> Solution:
         """The design for noise of this variance."""
@@ -57,8 +52,14 @@ class AnyNoise:
         found = self._anchors.get((gap, level))
         if found is None:
             variance = math.ldexp(self._unit, level)
-            found = anchor(self._aim, self._start, _LOOSER * gap, variance, self._cells)
+            if self._cells is None:
+                found = anchor(self._aim, self._start, _LOOSER * gap, variance)
+            else:
+                found = self._cells.anchor(_LOOSER * gap, variance)
             self._anchors[gap, level] = found
             for old in list(self._anchors)[:-_KEPT]:
                 self._anchors.pop(old, None)  # others, in threads of their own, may have done so
+        if isinstance(found, CellAnchor):
+            assert self._cells is not None
+            return self._cells.posterior(found, gap, noise_variance)
         return posterior(self._aim, found, gap, noise_variance)

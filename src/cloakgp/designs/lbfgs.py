@@ -14,7 +14,7 @@ from cloakgp.model.arrays import Array
 _MEMORY = 15
 _ARMIJO = 1e-4
 
-Pairs = deque[tuple[Array, Array]]
+Pairs = deque[tuple[Array, Array, Array]]  # and the product of the two
 
 
 def minimise(
@@ -49,8 +49,8 @@ def minimise(
             if step < 1e-10:
                 return
         moved, bent = ahead - x, new_gradient - gradient
-        if moved @ bent > 1e-12 * first_step * float(bent @ bent):
-            pairs.append((moved, bent))
+        if (curved := moved @ bent) > 1e-12 * first_step * float(bent @ bent):
+            pairs.append((moved, bent, curved))
         x, value, gradient = ahead, new_value, new_gradient
 
 
@@ -60,12 +60,12 @@ def _apply_inverse_hessian(gradient: Array, pairs: Pairs, first_step: float) -> 
         return first_step * gradient
     result = 1.0 * gradient  # a copy
     shares = []
-    for moved, bent in reversed(pairs):
-        share = (moved @ result) / (moved @ bent)
+    for moved, bent, curved in reversed(pairs):
+        share = (moved @ result) / curved
         result -= share * bent
         shares.append(share)
-    moved, bent = pairs[-1]
-    result *= (moved @ bent) / (bent @ bent)
-    for (moved, bent), share in zip(pairs, reversed(shares), strict=True):
-        result += (share - (bent @ result) / (moved @ bent)) * moved
+    _, bent, curved = pairs[-1]
+    result *= curved / (bent @ bent)
+    for (moved, bent, curved), share in zip(pairs, reversed(shares), strict=True):
+        result += (share - (bent @ result) / curved) * moved
     return result

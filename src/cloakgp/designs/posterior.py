@@ -17,7 +17,6 @@ is certified: :func:`lower_bound` turns E into a bound on any design.
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -26,22 +25,20 @@ from array_api_compat import array_namespace, device
 
 from cloakgp.checks import FloatArray
 from cloakgp.designs.lbfgs import minimise
-from cloakgp.designs.seen import ByFactors, BySmoother, Seen, carried_over
+from cloakgp.designs.seen import ByFactors, BySmoother, Seen
 from cloakgp.designs.solution import Solution
 from cloakgp.model.arrays import Array, column_dots, like, on_host, times_wide, wide_dots
-from cloakgp.model.factored import Factored
 from cloakgp.model.smoothers import Smoother, blocks
 
 _EVALUATIONS = 400
 _MULTIPLICATIVE = 1  # steps before L-BFGS takes over
 _STALL_AFTER = 10  # evaluations without progress worth a hundredth of the gap end the search
 _IDLE = 1e-2  # share of the noise variance below which a start direction carries no signal
+_FILL = 4  # rows that are added to a start, at least
+_ROOM = 2  # measurements for each that tells more than noise: with fewer a search takes many detours
 _HALVINGS = 1.5  # of the excess over the lower bound, in a step that goes well
 _SEARCHED = 0.95  # share of the gap that a search may use up; the rest is for what it leaves out
-_IN_CELLS = 0.3  # share of the gap to search over cells to
-_ROUGH_EVALUATIONS = 20  # at most, over cells: beyond, rows differ by more from these
 _APART = 2  # evaluations between looks if it went less well since the last
-_SHORT = 0.125  # first step from about the best
 _UNUSED = 1e-4  # share of the gap: of the measurements that predictions use most
 _TAIL = 1e-2  # share of the gap that predictions' idle directions may make up
 _ROUNDING = 1e-14  # of quantities that are 1 at most
@@ -76,13 +73,6 @@ class Aim:
         self.rows: Seen = (
             BySmoother(C, smoother, self.turn) if factored is None else ByFactors(factored, self.turn)
         )
-        self.all_rows = self.rows
-
-    def on(self, rows: Factored) -> Aim:
-        """The same predictions, from measurements of other sums of y."""
-        other = copy(self)
-        other.rows = ByFactors(rows, self.turn)
-        return other
 
     def left(self, start: Array, s: float) -> float:
         """What measurements `start` C leave unknown under noise of variance s, as a share of the prior's."""
@@ -106,43 +96,45 @@ class Anchor(NamedTuple):
     evaluations: int
 
 
-def anchor(aim: Aim, start: Array, gap: float, noise_variance: float, cells: Aim | None = None) -> Anchor:
-    """From the measurements `start` C, such as the mse design's.
-
-    With the same aim for cells of rows, they are sought for these first, until little is left to do.
-    """
-    first, its = (aim, gap) if cells is None else (cells, _IN_CELLS * gap)
-    search = _Search(first, noise_variance, its, aim.left(start, noise_variance))
+def anchor(aim: Aim, start: Array, gap: float, noise_variance: float) -> Anchor:
+    """From the measurements `start` C, such as the mse design's."""
+    search = Search(aim, noise_variance, gap, aim.left(start, noise_variance))
     search.run(search.signal(start))
-    before = 0
-    if cells is not None:
-        before, search = search.evaluations, search.carried_on(aim, gap)
-    return Anchor(search.best.B, search.scale, search.best.value, before + search.evaluations)
+    return Anchor(search.best.B, search.scale, search.best.value, search.evaluations)
 
 
 def posterior(aim: Aim, start: Array | Anchor, gap: float, noise_variance: float) -> Solution:
     """Search from an anchor, or from the measurements `start` C."""
     if isinstance(start, Anchor):
-        search = _Search(aim, noise_variance, _SEARCHED * gap, start.left)
+        search = Search(aim, noise_variance, _SEARCHED * gap, start.left)
         search.go_on(start.B, start.scale)
     else:
-        search = _Search(aim, noise_variance, _SEARCHED * gap, aim.left(start, noise_variance))
+        search = Search(aim, noise_variance, _SEARCHED * gap, aim.left(start, noise_variance))
         search.run(search.signal(start))
+    before = start.evaluations if isinstance(start, Anchor) else 0
+    return solution(aim, search.best, search.lower, gap, noise_variance, before + search.evaluations)
+
+
+def solution(
+    aim: Aim, point: Point, lower: float, gap: float, noise_variance: float, evaluations: int
+) -> Solution:
+    """What is made of the best point, and of a bound on all."""
     smoother, weights = aim.smoother, aim.weights
-    B, covariance = _without_idle_rows(search.best)
-    H = _joint(smoother, B)[1]
+    turn = _without_idle_rows(point, gap)
+    B, covariance = times_wide(turn.T, point.B), turn.T @ point.covariance @ turn
+    H = B @ smoother.cross if aim.factored is None else turn.T @ point.BK @ aim.factored.star
     gain = _gain(covariance, H, noise_variance)
     left = smoother.explained_variance - array_namespace(H).einsum("ij,ji->i", gain, H)
     total = float(weights.sum())
     objective = float(weights @ on_host(left))
-    lower = min(search.lower, objective)
+    lower = min(lower, objective)
     return Solution(
         design="posterior",
         matrix=B,
         reconstruction=gain,
         objective=objective / total / noise_variance,
         lower_bound=lower / total / noise_variance,
-        iterations=search.evaluations + (start.evaluations if isinstance(start, Anchor) else 0),
+        iterations=evaluations,
         status="converged" if objective <= lower * (1 + gap) else "stopped before the gap was reached",
         unbiased=False,
     )
@@ -175,7 +167,7 @@ def _gain(covariance: Array, H: Array, noise_variance: float) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class Point:
     """Measurements with unit columns, and what they leave unknown, as a share of the prior's."""
 
     B: Array  # (q, N)
@@ -186,7 +178,7 @@ class _Point:
     pull: Array  # (q, N): Y E, half of minus the gradient
     value: float
 
-    def turned(self, turn: Array) -> _Point:
+    def turned(self, turn: Array) -> Point:
         """The same measurements up to a rotation of their rows."""
         t = turn.T
         return replace(
@@ -200,19 +192,23 @@ class _Point:
         )
 
 
-class _Search:
+class Search:
     """In the aim's coordinates, without those that hardly matter beside `left`: about what will be."""
 
-    def __init__(self, aim: Aim, s: float, gap: float, left: float) -> None:
-        self.rough = aim.rows is not aim.all_rows
+    memory = 15
+    """Steps that the next ones are made from."""
+
+    def __init__(
+        self, aim: Aim, s: float, gap: float, left: float, rows: Seen | None = None, n: int | None = None
+    ) -> None:
         self.aim, self.s, self.gap, self.unit = aim, s, gap, aim.unit
         self.xp = xp = array_namespace(aim.spread)
-        n = aim.first(_TAIL * gap * left)
-        self.rows, self.prior = aim.rows.first(n), xp.diag(aim.prior[:n])
+        self.n = n = n or aim.first(_TAIL * gap * left)
+        self.rows, self.prior = (rows or aim.rows).first(n), xp.diag(aim.prior[:n])
         self.known_share = float(aim.prior[:n].sum())
         self.evaluations, self.looked, self.look_at = 0, 0, 0
         self.progress = self.seen = self.excess = np.inf
-        self.known: _Point | None = None  # where L-BFGS starts
+        self.known: Point | None = None  # where L-BFGS starts
         # A first lower bound that is always positive (end of lemma 6).
         weights, explained, bound = aim.weights, aim.explained, aim.reach / s
         self.lower = float(np.sum(weights * explained**2 / np.maximum(explained + bound, 1e-300)))
@@ -221,38 +217,28 @@ class _Search:
         """The start's directions that carry signal, in unit columns."""
         values, vectors = self.xp.linalg.eigh(_symmetric(start @ self.aim.spread @ start.T))  # B K B'
         signal = vectors[:, values > min(_IDLE * self.s, 0.1 * float(values[-1]))]
-        return _filled((signal.T @ start) @ self.rows.C)
+        room = _ROOM * int((values > self.s).sum()) - signal.shape[1]
+        return filled((signal.T @ start) @ self.rows.C, max(room, _FILL))
 
     def run(self, start: Array) -> None:
         """From measurements with unit columns."""
-        point = self.best = self._at(start)
+        point = self.best = self.at(start)
         for _ in range(_MULTIPLICATIVE):
             if self._done():
                 break
-            point, scale = _preconditioned(point, self.s)
+            point, scale = preconditioned(point, self.s)
             along = point.pull - point.B * column_dots(point.pull, point.B)
-            point = self._at(point.B + scale**2 * along)
-        self.best, self.scale = _preconditioned(self.best, self.s)
-        self._climb()
+            point = self.at(point.B + scale**2 * along)
+        self.best, self.scale = preconditioned(self.best, self.s)
+        self.climb()
 
-    def go_on(self, B: Array, scale: Array) -> None:
+    def go_on(self, B: Array, scale: Array, first_step: float = 0.5) -> None:
         """From where another search ended, with its steps."""
-        self.best, self.scale = self._at(B), scale
-        self._climb()
+        self.best, self.scale = self.at(B), scale
+        self.climb(first_step)
 
-    def carried_on(self, aim: Aim, gap: float) -> _Search:
-        """A search over all rows, from where this one over cells of them ended."""
-        search, best = _Search(aim, self.s, gap, self.best.value), self.best
-        assert isinstance(self.rows, ByFactors)
-        assert isinstance(search.rows, ByFactors)
-        used, turn = np.linalg.eigh(best.Y @ best.Y.T)
-        best = best.turned(turn[:, used > _UNUSED * gap * used[-1]])
-        B = carried_over(best.B, best.pull, best.Y, self.rows.factored, search.rows.factored)
-        search.best, search.scale = _preconditioned(search._at(_filled(B)), self.s)
-        search._climb(_SHORT)
-        return search
-
-    def _climb(self, first_step: float = 0.5) -> None:
+    def climb(self, first_step: float = 0.5) -> None:
+        """Downhill from the best point."""
         self.known = self.best
         minimise(
             self._value_and_gradient,
@@ -260,17 +246,26 @@ class _Search:
             first_step=first_step,
             done=self._done,
             evaluations=_EVALUATIONS - self.evaluations,
+            memory=self.memory,
         )
         self._done(last=True)
 
-    def _at(self, raw: Array) -> _Point:
+    def bound(self, point: Point) -> float:
+        """On what any measurements leave unknown."""
+        v = self.xp.sqrt(column_dots(point.pull, point.pull))
+        left = self.prior - point.Y.T @ point.H
+        E = self.rows.rest(point.Y, point.B, point.BK)
+        return lower_bound(E, v, left, left - self.s * point.Y.T @ point.Y, self.s)
+
+    def at(self, raw: Array) -> Point:
+        """What measurements in these columns, each made 1 long, leave unknown."""
         B = raw / self.xp.sqrt(column_dots(raw, raw))
         BK, covariance, H = self.rows.of(B)
         covariance = _symmetric(covariance)
         Y = _gain(covariance, H, self.s).T
         pull = self.rows.pull(Y, B, BK)
         value = self.known_share - float((H * Y).sum())
-        point = _Point(B, BK, covariance, H, Y, pull, value)
+        point = Point(B, BK, covariance, H, Y, pull, value)
         self.evaluations += 1
         if self.evaluations == 1 or value < self.best.value:
             self.best = point
@@ -278,7 +273,7 @@ class _Search:
 
     def _value_and_gradient(self, x: Array) -> tuple[float, Array]:
         raw = x.reshape(self.scale.shape) * self.scale
-        point, self.known = self.known or self._at(raw), None
+        point, self.known = self.known or self.at(raw), None
         slope = point.B * column_dots(point.pull, point.B) - point.pull  # along the sphere only
         slope *= 2 * self.scale / self.xp.sqrt(column_dots(raw, raw))
         return point.value, slope.ravel()
@@ -287,8 +282,6 @@ class _Search:
         if last or self.evaluations >= self.look_at:
             self._look()
         if self.excess <= self.gap:
-            return True
-        if self.rough and self.evaluations >= _ROUGH_EVALUATIONS:
             return True
         if self.evaluations < self.looked + _STALL_AFTER:
             return False
@@ -299,11 +292,7 @@ class _Search:
         """Find out how far above the lower bound the best point is at most."""
         best, before = self.best, self.excess
         if best.value < self.seen:
-            v = self.xp.sqrt(column_dots(best.pull, best.pull))
-            left = self.prior - best.Y.T @ best.H
-            E = self.rows.rest(best.Y, best.B, best.BK)
-            bound = lower_bound(E, v, left, left - self.s * best.Y.T @ best.Y, self.s)
-            self.lower, self.seen = max(self.lower, bound * self.unit), best.value
+            self.lower, self.seen = max(self.lower, self.bound(best) * self.unit), best.value
             self.excess = best.value * self.unit / self.lower - 1
         # A look costs about as much as a step, and few steps halve the excess twice.
         well = int(np.log2(max(self.excess / self.gap, 1)) / _HALVINGS)
@@ -351,7 +340,7 @@ def best_bound(gram: FloatArray, total: float, EC: FloatArray, EKE: FloatArray) 
     return float(np.max(2 * m @ a - m**2 @ b - tau**2 * total, initial=0.0))
 
 
-def _preconditioned(point: _Point, s: float) -> tuple[_Point, Array]:
+def preconditioned(point: Point, s: float) -> tuple[Point, Array]:
     """The point, turned, and the square root of how far to step along Y E in each of its entries.
 
     Where B K B', C K C' and the constraint are diagonal, direction j with weight x has error
@@ -377,9 +366,9 @@ def _at_least(floor: float, values: Array) -> Array:
     return xp.maximum(values, xp.full_like(values, floor))
 
 
-def _filled(start: Array) -> Array:
-    """The start with a few more rows that fill its columns up to norm 1: B'B only grows by that."""
-    xp, rows, n = array_namespace(start), 4, start.shape[1]
+def filled(start: Array, rows: int = _FILL) -> Array:
+    """The start with some more rows that fill its columns up to norm 1: B'B only grows by that."""
+    xp, n = array_namespace(start), start.shape[1]
     waves = np.sin(
         np.outer(np.arange(1, rows + 1) * np.sqrt(5), np.arange(1, n + 1)) + np.arange(rows)[:, None]
     )
@@ -389,11 +378,16 @@ def _filled(start: Array) -> Array:
     return filled / xp.linalg.vector_norm(filled, axis=0)
 
 
-def _without_idle_rows(point: _Point) -> tuple[Array, Array]:
-    """B turned so that its rows are orthogonal, without those that are nearly zero; and B K B'."""
-    xp = array_namespace(point.B)
-    values, vectors = xp.linalg.eigh(point.B @ point.B.T)
-    turn = vectors[:, values > 1e-4 * values[-1]]
-    B = turn.T @ point.B
-    longest = xp.linalg.vector_norm(B, axis=0).max()
-    return B / longest, turn.T @ point.covariance @ turn / longest**2
+def used(point: Point, gap: float) -> Array:
+    """(q, m) the directions of measurements that predictions use: no more than there are predictions."""
+    values, vectors = array_namespace(point.Y).linalg.eigh(point.Y @ point.Y.T)
+    return vectors[:, values >= _UNUSED * gap * values[-1]]
+
+
+def _without_idle_rows(point: Point, gap: float) -> Array:
+    """What makes B's rows orthogonal, without those that are not used, and its longest column 1."""
+    turn = used(point, gap)
+    values, vectors = array_namespace(point.B).linalg.eigh(turn.T @ wide_dots(point.B, point.B) @ turn)
+    turn = turn @ vectors[:, values > 1e-4 * values[-1]]
+    B = times_wide(turn.T, point.B)
+    return turn / np.sqrt(float(column_dots(B, B).max()))

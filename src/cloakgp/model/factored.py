@@ -12,10 +12,11 @@ import numpy as np
 from cloakgp.checks import FloatArray
 from cloakgp.model.arrays import column_dots
 from cloakgp.model.smoothers import Rows
-from cloakgp.rows.chunks import in_threads
+from cloakgp.rows.chunks import evenly, in_threads
 
 _AT_ONCE = 2**11  # rows that a thread multiplies with
 _DIRECTIONS = 64  # in which cells are told apart
+_SEEN = 8  # points, for each cell
 
 Piece = tuple[FloatArray, FloatArray]
 
@@ -91,8 +92,8 @@ class Factored:
 
         return Factored(self.n_rows, at, self.star, self.information)
 
-    def in_cells(self, n: int) -> Factored:
-        """`n` rows at most, each as often as there are rows in a cell of much the same."""
+    def in_cells(self, n: int) -> tuple[Factored, Rows]:
+        """The sums over about `n` cells of rows that are much the same, at most; and every row's cell."""
         directions = np.linalg.eigh(self.information)[1][:, -_DIRECTIONS:].T
 
         def seen(rows: slice) -> FloatArray:
@@ -100,25 +101,37 @@ class Factored:
             result: FloatArray = (directions @ (F / d)).T
             return result
 
-        one, times = cells(np.vstack(in_threads(seen, self.pieces)), n)
-        F, d = self.at(one)
-        F, d = F * times, d * times
-        return Factored(len(d), lambda rows: (F[:, rows], d[rows]), self.star, self.information)
+        label = cells(np.vstack(in_threads(seen, self.pieces)), n)
+        order = np.argsort(label, kind="stable")
+
+        def part(rows: slice) -> tuple[Rows, FloatArray, FloatArray]:
+            some = order[rows]
+            (F, d), own = self.at(some), label[some]
+            first = np.flatnonzero(np.diff(own, prepend=-1))
+            return own[first], np.add.reduceat(F, first, axis=1), np.add.reduceat(d, first)
+
+        F, d = np.zeros((len(self.star), label.max() + 1)), np.zeros(label.max() + 1)
+        for which, some_F, some_d in in_threads(part, self.pieces):
+            F[:, which] += some_F
+            d[which] += some_d
+        return Factored(len(d), lambda rows: (F[:, rows], d[rows]), self.star, self.information), label
 
 
-def cells(points: FloatArray, n: int) -> tuple[Rows, Rows]:
-    """Points halved again and again where they are widest: one near the middle of each cell, and its size."""
-    order, first = np.arange(len(points)), np.zeros(1, dtype=np.intp)
-    while 2 * len(first) <= min(n, len(points)):
-        sizes = np.diff(first, append=len(points))
-        widths = np.maximum.reduceat(points, first) - np.minimum.reduceat(points, first)
-        label = np.repeat(np.arange(len(first)), sizes)
-        along = points[np.arange(len(points)), widths.argmax(axis=1)[label]]
-        sort = np.lexsort((along, label))
-        order, points = order[sort], points[sort]
-        halves = np.stack([first, first + sizes // 2], axis=1).ravel()
-        first = halves[np.diff(halves, append=len(points)) > 0]
-    sizes = np.diff(first, append=len(points))
-    label = np.repeat(np.arange(len(first)), sizes)
-    off = points - (np.add.reduceat(points, first) / sizes[:, None])[label]
-    return order[np.lexsort((np.einsum("ij,ij->i", off, off), label))[first]], sizes
+def cells(points: FloatArray, n: int) -> Rows:
+    """Which cell each point is in: points are halved again and again where they are widest.
+
+    Where that is, and where the middle, is seen from some of them.
+    """
+    some = points[evenly(len(points), _SEEN * n)]
+    label, first = np.zeros(len(points), dtype=np.intp), np.zeros(1, dtype=np.intp)
+    while 2 * len(first) <= min(n, len(some)):
+        sizes = np.diff(first, append=len(some))
+        widest = (np.maximum.reduceat(some, first) - np.minimum.reduceat(some, first)).argmax(axis=1)
+        cell = np.repeat(np.arange(len(first)), sizes)
+        some = some[np.lexsort((some[np.arange(len(some)), widest[cell]], cell))]
+        second = first + sizes // 2
+        middle = (some[second - 1, widest] + some[second, widest]) / 2
+        label = 2 * label + (points[np.arange(len(points)), widest[label]] > middle[label])
+        first = np.stack([first, second], axis=1).ravel()
+    found: Rows = np.unique(label, return_inverse=True)[1]  # of equal points none may be left for a half
+    return found

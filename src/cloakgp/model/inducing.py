@@ -35,7 +35,7 @@ MOST_INDUCING = 10_000
 _CUT = 1e-10
 """Directions of k(Z, Z) below this share of the largest are left out: inputs too alike to tell apart."""
 _SAMPLE = 20_000  # rows that k-means looks at, or ten for each inducing input
-_KEPT = 2**24  # numbers of features that are kept
+_KEPT = 2**26  # numbers of features that are kept: half a gigabyte
 
 
 def check_inducing(inducing: Any) -> int | FloatArray | None:

@@ -23,7 +23,7 @@ Given = float | FloatArray | Callable[[FloatArray], Any]
 
 _NARROWEST = 1e-6  # of the widest window: a narrower row's integers would be mostly rounding
 _FARTHEST = 1e9  # widths of the bounds that a prior mean may be away from them
-_LARGEST = 1e8  # times what outcomes vary by that f may: its square is near a float's precision
+_LARGEST = 30_000  # times what outcomes vary by that f may; beyond, rounding shows in what files must hold
 _UNIT = "It is in y's unit, and the middle of the bounds if it is left out."
 _PUBLIC = "Give public limits (lo, hi) on the outcome; there is no safe default, and y must not set them."
 _CALLABLE = "Give mean= as a number, or as a function of X that knows it everywhere."
@@ -112,7 +112,7 @@ def check_variance(variances: FloatArray, outcome_std: float) -> None:
     if not std <= _LARGEST * outcome_std:
         raise ArgumentError(
             "kernel",
-            f"must give f a std of at most {_LARGEST:.0e} times the bounds' width or noise's std everywhere",
+            f"must give f a std of at most {_LARGEST:,} times the bounds' width or noise's std everywhere",
             f"{std:.1e}",
             "If few inputs are far from all others, move them nearer by public knowledge, or use a kernel "
             "with the same variance everywhere, such as EQ; else bring its variance and the bounds to a "

@@ -120,11 +120,8 @@ def solution(
 ) -> Solution:
     """What is made of the best point, and of a bound on all."""
     smoother, weights = aim.smoother, aim.weights
-    turn = _without_idle_rows(point, gap)
-    B, covariance = times_wide(turn.T, point.B), turn.T @ point.covariance @ turn
-    H = B @ smoother.cross if aim.factored is None else turn.T @ point.BK @ aim.factored.star
-    gain = _gain(covariance, H, noise_variance)
-    left = smoother.explained_variance - array_namespace(H).einsum("ij,ji->i", gain, H)
+    B = _worth_measuring(point, gap)
+    gain, left = denoising(smoother, B, noise_variance)
     total = float(weights.sum())
     objective = float(weights @ on_host(left))
     lower = min(lower, objective)
@@ -384,10 +381,13 @@ def used(point: Point, gap: float) -> Array:
     return vectors[:, values >= _UNUSED * gap * values[-1]]
 
 
-def _without_idle_rows(point: Point, gap: float) -> Array:
-    """What makes B's rows orthogonal, without those that are not used, and its longest column 1."""
-    turn = used(point, gap)
-    values, vectors = array_namespace(point.B).linalg.eigh(turn.T @ wide_dots(point.B, point.B) @ turn)
-    turn = turn @ vectors[:, values > 1e-4 * values[-1]]
-    B = times_wide(turn.T, point.B)
-    return turn / np.sqrt(float(column_dots(B, B).max()))
+def _worth_measuring(point: Point, gap: float) -> Array:
+    """B without what predictions do not use, turned so that its rows are orthogonal; its longest column is 1.
+
+    Where that leaves columns shorter, a few more rows fill them: they cost no noise, and what they tell of
+    outcomes that these predictions hardly use, others may.
+    """
+    B = filled(times_wide(used(point, gap).T, point.B))
+    values, vectors = array_namespace(B).linalg.eigh(wide_dots(B, B))
+    B = times_wide(vectors[:, values > 1e-4 * values[-1]].T, B)
+    return B / np.sqrt(float(column_dots(B, B).max()))

@@ -68,7 +68,7 @@ _ROUNDS = 5  # of design and pass
 _DESIGN = 0.6  # share of the gap that the pilot's design may use up
 _MANY = 2**17  # rows: of more, those in reserve are looked at before all are
 _RESERVE, _PARTS = 2**18, 4  # rows in reserve, at most, and at most a part of all so large
-_JOINING, _NEAR = 2**11, 0.8  # rows in reserve that join the pilot; share of the longest's length to stay
+_JOINING, _NEAR = 2**11, 0.8  # rows in reserve that join the pilot; length of those that stay
 _LOOSE = 64  # times that a bound may be too large before it is worth another pass
 _Y_BITS, _MATRIX_BITS = 24, 26  # finest lattice
 
@@ -227,8 +227,8 @@ def _plan(
                 break
             order = np.argsort(-length, kind="stable")
             joined_by(stacked([reserve[np.sort(order[:_JOINING])]]))
-            # The next design is much like this one: what is short now is not the longest then.
-            reserve = stacked([reserve[length >= _NEAR * length.max()]])
+            # The next design is much like this one, unless it missed much: what is short now stays so.
+            reserve = stacked([reserve[length >= _NEAR / max(1.0, float(length.max()))]])
 
     best: tuple[float, Solution, FactoredMeasurement, Scan] | None = None
     for _ in range(_ROUNDS):

@@ -8,6 +8,7 @@ import pytest
 import cloakgp
 from cloakgp.designs import in_cells, solve
 from cloakgp.designs.any_noise import AnyNoise
+from cloakgp.designs.posterior import lower_bound
 from cloakgp.kernels import EQ, Linear
 from cloakgp.model.factored import cells
 from cloakgp.model.smoothers import Rescaled
@@ -110,3 +111,25 @@ def test_cells_do_for_a_design_of_all_rows(monkeypatch):
     best = solve("posterior", smoother, weights, 1e-3, 100.0)
     assert found.lower_bound <= best.objective
     assert best.lower_bound <= found.objective
+
+
+def test_the_bound_for_all_rows_is_the_one_that_is_written_out(monkeypatch):
+    """Of E, which belongs to no measurements, by matrices as large as the rows."""
+    monkeypatch.setattr(in_cells, "LARGE", 64)
+    monkeypatch.setattr(in_cells, "SMALL", 128)
+    looked, bounds = in_cells.InCells._looked, []
+
+    def compared(self, search, law):
+        found, Y, A = looked(self, search, law), search.best.Y, search.cells.A
+        F, d = self.rows.at(slice(None))
+        E = (A.T - Y.T @ search.best.BK) @ F - Y.T @ (found.point.B * d)
+        to_C = np.linalg.solve(F.T @ F + np.diag(d), E.T)  # K^-1 E'
+        v = np.linalg.norm(Y @ E, axis=0)
+        bounds.append((found.bound, lower_bound(E, v, (A.T @ F @ to_C).T, E @ to_C, search.s)))
+        return found
+
+    monkeypatch.setattr(in_cells.InCells, "_looked", compared)
+    AnyNoise(GP.planner(X, X_STAR).smoother, np.ones(12), 1.0).solve(0.03, 100.0)
+    assert len(bounds) > 1
+    for ours, written_out in bounds:
+        assert ours == pytest.approx(written_out, rel=1e-6)

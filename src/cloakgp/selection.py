@@ -201,22 +201,46 @@ class SelectionPlan(PlanBase[Selection]):
             **({"partition": self.partition} if self.partition else {}),
             "candidates": [
                 {
-                    "kernel": gp.kernel.to_spec(),
-                    "noise": gp.noise if isinstance(gp.noise, float) else container.digest(gp.noise),
-                    "mean": gp.mean,
+                    **words,
                     "matrices": [container.digest(matrix) for matrix in matrices],
                     "offsets": [container.digest(offset) for offset in offsets],
                 }
-                for gp, matrices, offsets in zip(
-                    self.candidates, scores.matrices, scores.offsets, strict=True
+                for words, matrices, offsets in zip(
+                    self._candidate_words(), scores.matrices, scores.offsets, strict=True
                 )
             ],
         }
+        sha256: str = container.sealed(words, self._arrays())["sha256"]
+        return sha256
+
+    @cached_property
+    def question_digest(self) -> str:
+        """SHA-256 of what is asked, of whom. The answer is the number of a candidate, whatever the digits."""
+        words = {
+            "format": "cloakgp-selection",
+            "promise": [self.scores.epsilon, self.scores.lower, self.scores.upper],
+            "loss": [self.certificate.loss, self.certificate.loss_clip],
+            "people": self.partition,
+            "candidates": self._candidate_words(),
+        }
+        sha256: str = container.sealed(words, self._arrays())["sha256"]
+        return sha256
+
+    def _candidate_words(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "kernel": gp.kernel.to_spec(),
+                "noise": gp.noise if isinstance(gp.noise, float) else container.digest(gp.noise),
+                "mean": gp.mean,
+            }
+            for gp in self.candidates
+        ]
+
+    def _arrays(self) -> dict[str, container.Array]:
         arrays: dict[str, container.Array] = {"X": self.X}
         for number, (train, test) in enumerate(self.folds):
             arrays |= {f"train{number}": train, f"test{number}": test}
-        sha256: str = container.sealed(words, arrays)["sha256"]
-        return sha256
+        return arrays
 
     def select(
         self,

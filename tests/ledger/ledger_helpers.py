@@ -139,7 +139,7 @@ def sealed_again(rows):
     previous = "0" * 64
     result = []
     for row in rows:
-        words = {name: value for name, value in row.items() if name != "contents"}
+        words = {name: value for name, value in row.items() if name not in ("contents", "kept_plan")}
         words["what"] = json.loads(words["what"])
         entry = replace(Entry(**words), previous=previous).sealed()
         previous = entry.hash
@@ -178,6 +178,13 @@ class StagedPlan:
     @property
     def digest(self):
         return sha256(f"{self.stages} stages, {self.mu}".encode())
+
+    @property
+    def question_digest(self):
+        return self.digest
+
+    def to_bytes(self):
+        return b"a plan in stages"
 
     def stage_plan(self, answers):
         """The next stage's plan."""

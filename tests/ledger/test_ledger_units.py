@@ -30,6 +30,10 @@ class AnyPlan:
     partition: str = ""
     digest: str = "a" * 64
     inputs_digest: str = "b" * 64
+    question_digest: str = "c" * 64
+
+    def to_bytes(self):
+        return None
 
     @property
     def cost(self):

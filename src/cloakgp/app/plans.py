@@ -1,8 +1,8 @@
-"""Plans that were kept: settings and certificate for people, and the plan itself, to the last bit.
+"""Plans that were kept: settings, digests and the certificate that came out; no matrix.
 
-A release is made from the kept plan, after a check that the table's inputs are still those it was made for.
-So what was looked at is what is released, and what was paid for can be had again on another machine, or after
-the table is gone.
+For a release it is planned again, after a check that the table's inputs and the settings are still those that
+were looked at. What was paid for lies in the ledger, together with its plan: it can be had again on another
+machine, or after the table is gone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from dataclasses import replace
 from typing import Any
 
 from cloakgp import checks
@@ -22,11 +21,7 @@ from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.planning import Planning
 from cloakgp.app.protection import columns_of, private_columns
 from cloakgp.app.uploads import Uploads
-from cloakgp.files.container import ReleaseFileError
-from cloakgp.plans import opening
-from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.opening import AnyPlan
-from cloakgp.plans.predictions import Plan
 from cloakgp.workflow import tables, words
 
 _SHOWN = ("id", "name", "settings", "certificate", "summary", "error_summary", "created", "by")
@@ -38,8 +33,8 @@ class Plans:
     def __init__(self, folder: Folder, uploads: Uploads, planning: Planning) -> None:
         self._folder, self._uploads, self._planning = folder, uploads, planning
         self._lock = threading.Lock()
-        found = (_read(path) for path in sorted(folder.plans.glob("[0-9a-f]*.json")))
-        self._plans: dict[str, dict[str, Any]] = {plan["id"]: plan for plan in found if plan is not None}
+        found = (stored.read_json(path) for path in sorted(folder.plans.glob("[0-9a-f]*.json")))
+        self._plans: dict[str, dict[str, Any]] = {plan["id"]: plan for plan in found if plan}
 
     def everything(self) -> list[dict[str, Any]]:
         """What is shown of all plans, the newest first."""
@@ -84,8 +79,9 @@ class Plans:
             checks.text(name, "name")
             tables.check_columns(self._uploads.path(asked.data), columns_of(asked.plain()))
         asked = self._planning.settled(asked)
-        settings, asked_of = asked.plain(), self._planning.asked_of(asked)
-        plan_id = _digest({"settings": settings, **asked_of})[:16]
+        asked_of = self._planning.asked_of(asked)
+        question = self._question(asked)
+        plan_id = question[:16]
         if plan_id in self._plans:
             return self._plans[plan_id], False
         with self._planning.heavy():
@@ -94,7 +90,7 @@ class Plans:
         kept = {
             "id": plan_id,
             "name": name,
-            "settings": settings,
+            "settings": asked.plain(),
             "certificate": plan.certificate.to_dict(),
             "summary": words.noise_summary(expected.noise, bounds),
             "error_summary": words.noise_summary(expected.error, bounds),
@@ -102,28 +98,31 @@ class Plans:
             "by": person.name,
             "inputs_sha256": asked_of["inputs"],
             "partition": asked_of.get("people", ""),
-            "plan_sha256": plan.digest,
+            "question": question,
             "payer": self._planning.payer(asked),
         }
         with self._lock:
             if plan_id in self._plans:
                 return self._plans[plan_id], False
-            stored.write(self._bits(plan_id), opening.encode_plan(plan))
             stored.write_json(self._folder.plan(plan_id), kept)
             self._plans = {**self._plans, plan_id: kept}
         return kept, True
 
-    def load(self, plan_id: str) -> AnyPlan:
-        """The plan itself."""
-        try:
-            return opening.load_plan(self._bits(plan_id))
-        except ReleaseFileError:  # kept by an earlier version: as a release of nothing, marked insecure
-            plan, _, _ = opening.load(self._bits(plan_id))
-            assert isinstance(plan, Plan | FunctionPlan)  # that version knew no other kind
-            return replace(plan, certificate=replace(plan.certificate, insecure=False))
+    def make_again(self, plan_id: str) -> AnyPlan | None:
+        """The plan itself, from the table as it is now; None if that, or what was kept, is not as it was."""
+        kept = self.get(plan_id)
+        with public_work():
+            asked = models.Settings.model_validate(kept["settings"])
+        if self._question(asked) != kept["question"]:
+            return None
+        with self._planning.heavy():
+            plan, _ = self._planning.plan(asked)
+        # Once more: the table may have been replaced while it was planned.
+        return plan if self._question(asked) == kept["question"] else None
 
-    def _bits(self, plan_id: str) -> Any:
-        return self._folder.plan(plan_id).with_suffix(".plan")
+    def _question(self, asked: models.Settings) -> str:
+        """SHA-256 of the settings and of what is public of the table."""
+        return _digest({"settings": asked.plain(), **self._planning.asked_of(asked)})
 
 
 def shown(plan: dict[str, Any]) -> dict[str, Any]:
@@ -133,7 +132,3 @@ def shown(plan: dict[str, Any]) -> dict[str, Any]:
 
 def _digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, allow_nan=False).encode()).hexdigest()
-
-
-def _read(path: Any) -> dict[str, Any] | None:
-    return stored.read_json(path) if path.with_suffix(".plan").exists() else None

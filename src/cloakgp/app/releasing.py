@@ -42,8 +42,8 @@ from cloakgp.app.watching import check_wanted, listening
 from cloakgp.files.labels import NAMES, Labels
 from cloakgp.ledger import Entry, Ledger, LedgerError
 from cloakgp.ledger.charge import Account
-from cloakgp.ledger.units import Protected, protected_by
-from cloakgp.measurements.unit import OUTCOME
+from cloakgp.ledger.units import Protected
+from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.rows.file_cells import n_rows
@@ -51,7 +51,7 @@ from cloakgp.rows.formats import Format
 from cloakgp.rows.people import as_people
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.inputs import complete_rows, digest_of, open_inputs
-from cloakgp.workflow.spending import is_unfinished, quote, request_name
+from cloakgp.workflow.spending import quote, request_name
 
 log = logging.getLogger("cloakgp.app")
 _NOT_PAID = (
@@ -132,9 +132,8 @@ class Releasing:
         }
 
     def _protected(self, plan: dict[str, Any]) -> Protected:
-        """Whom a plan protects; who has which rows is in its file."""
-        unit = plan["certificate"]["unit"]
-        return Protected(unit) if unit == OUTCOME.name else protected_by(self._plans.load(plan["id"]))
+        """Whom a plan protects."""
+        return Protected(plan["certificate"]["unit"], plan["partition"])
 
     def release(self, plan_id: str, asked: models.AskRelease, person: Person) -> dict[str, Any]:
         """The private step; with the same answer, for nothing, if it was answered before."""
@@ -219,11 +218,9 @@ class Releasing:
     ) -> dict[str, Any]:
         """The release; from the ledger if `entry` paid for it before and all of it was answered."""
         settings = plan["settings"]
-        with public_work():
-            made = self._plans.load(plan["id"])
         with spending():
-            if entry is not None and not is_unfinished(ledger, entry, made):
-                return self._releases.finish(record, made.recover(ledger, entry.number))
+            if entry is not None and not ledger.is_unfinished(entry.number):
+                return self._releases.finish(record, opening.recover(ledger, entry.number))
         if entry is not None and settings["data"] not in self._uploads.names():
             raise conflict(f"{settings['data']} is not here any more. {_UNFINISHED}")
         with self._uploads.snapshot(settings["data"]) as path:
@@ -232,51 +229,45 @@ class Releasing:
             with public_work():
                 tables.check_columns(path, columns_of(settings))
                 form = form_of(path, *written_as(settings))
-            if isinstance(made, RowsPlan):
-                self._check_size(made, settings, path, entry)
-                with spending():
+            made = self._plan_again(plan, path, entry, form)
+            with spending():
+                if isinstance(made, RowsPlan):
                     release = private_step.release_rows(made, *table, settings.get("people"), *paid, form)
-            else:
-                ready = self._ready(made, plan, path, entry, form)
-                with spending():
-                    release = private_step.release(ready, *table, *paid, form)
+                else:
+                    release = private_step.release(made, *table, *paid, form)
         return self._releases.finish(record, release)
 
-    def _check_size(self, made: RowsPlan, settings: dict[str, Any], path: Path, entry: Entry | None) -> None:
-        """Refuse a table that has another number of rows, where that is public."""
+    def _plan_again(
+        self, plan: dict[str, Any], path: Path, entry: Entry | None, form: Format | None
+    ) -> AnyPlan:
+        """The plan, made from the table as it is now, which must be as it was when it was looked at.
+
+        `path` is a copy of the table that nobody can change meanwhile: outcomes are read from it, so what is
+        public in it is compared, too.
+        """
+        made, settings = self._plans.make_again(plan["id"]), plan["settings"]
+        missing, who = settings.get("missing_inputs", "error"), settings.get("people")
         with public_work():
-            rows = None if settings.get("people") else n_rows(path)
-        if rows not in (None, made.certificate.n_rows):
+            if isinstance(made, RowsPlan):
+                same = bool(who) or n_rows(path) == made.certificate.n_rows
+            elif made is not None:
+                X = open_inputs(path, settings["inputs"], False, False, made.columns, form, missing)
+                people = None if who is None else tables.read_ids(path, who, form)
+                X, people = complete_rows(X, people, missing)
+                same = digest_of(X) == plan["inputs_sha256"]
+                same = same and (people is None or as_people(people, len(X)).digest == made.partition)
+        if made is None or not same:
             after = "Plan again. Nothing private was read, and nothing was spent."
             raise conflict(
-                f"{settings['data']} has {rows} rows, and the plan was made for {made.certificate.n_rows}. "
-                f"{after if entry is None else _UNFINISHED}"
+                f"{settings['data']} is not as it was when this was planned: its public columns, its number "
+                f"of rows, or whose they are. {after if entry is None else _UNFINISHED}"
             )
-
-    def _ready(
-        self, made: AnyPlan, plan: dict[str, Any], path: Path, entry: Entry | None, form: Format | None
-    ) -> AnyPlan:
-        """The plan with what is public of the table, which must be as it was when it was made."""
-        settings, missing = plan["settings"], plan["settings"].get("missing_inputs", "error")
-        with public_work():
-            X = open_inputs(path, settings["inputs"], False, False, made.columns, form, missing)
-            who = settings.get("people")
-            people = None if who is None else tables.read_ids(path, who, form)
-            X, people = complete_rows(X, people, missing)
-        same = digest_of(X) == plan["inputs_sha256"]
-        same = same and (people is None or as_people(people, len(X)).digest == plan["partition"])
-        if not same:
-            after = "Plan again. The output column was not read, and nothing was spent."
-            raise conflict(
-                f"the input columns of {settings['data']}, or its people, are not those that the plan was "
-                f"made for. {after if entry is None else _UNFINISHED}"
-            )
-        return made.with_inputs(X, people)
+        return made
 
     def _request(self, plan: dict[str, Any], number: int) -> str:
         """The request's name in the ledger: the same question of the same column has the same."""
         settings = plan["settings"]
-        asked = {"plan": plan["plan_sha256"], "data": settings["data"], "column": settings["output"]}
+        asked = {"plan": plan["question"], "data": settings["data"], "column": settings["output"]}
         return request_name("app release", None if number == 1 else str(number), **asked)
 
     def _is_paid(self, ledger: Ledger, record: dict[str, Any]) -> bool:

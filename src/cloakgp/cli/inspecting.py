@@ -28,7 +28,7 @@ from cloakgp.workflow import boxes, pictures, points, releases, report, tables, 
 from cloakgp.workflow.inputs import open_ids, open_inputs
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
 from cloakgp.workflow.outcomes import bounds_of, noise_words, outcome_words, unit_words
-from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.plan_file import read_plan_file
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
 from cloakgp.workflow.shell_words import in_shell_words
@@ -115,8 +115,8 @@ def _model(release: AnyRelease) -> dict[str, Any]:
 
 
 def _show_plan(file: Path) -> Answer:
-    stored = PlanFile.read(file)
-    settings = stored.settings
+    stored, settings = read_plan_file(file)
+    n_rows = settings.size if isinstance(settings, RowSettings) else stored.certificate["n_rows"]
     model = _set_rows(settings) if isinstance(settings, Settings) else _learned_rows(settings)
     hidden = isinstance(settings, RowSettings)
     chances = settings.outcome in CHANCES
@@ -139,18 +139,16 @@ def _show_plan(file: Path) -> Answer:
         *([] if chances else [("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}")]),
         *model,
         ("predictions at", at or f"points that cover the {'box' if hidden else 'inputs'}"),
-        ("people" if hidden and settings.people else "rows", str(stored.rows)),
-        *([] if hidden else [("inputs' SHA-256", stored.inputs_sha256)]),
-        ("plan's SHA-256", stored.plan_sha256),
+        ("people" if hidden and settings.people else "rows", str(n_rows)),
+        *([] if hidden else [("inputs' SHA-256", stored.inputs)]),
     ]
     found = {
         "kind": "plan",
         "settings": settings.to_dict(),
-        "rows": stored.rows,
-        "inputs_sha256": stored.inputs_sha256 or None,
-        "plan_sha256": stored.plan_sha256,
+        "rows": n_rows,
+        "inputs_sha256": stored.inputs or None,
         "certificate": stored.certificate,
-        "people_sha256": stored.partition or None,
+        "people_sha256": stored.people or None,
     }
     return Answer(found, f"{file.name}: a plan. Nothing was spent for it.\n{pairs(rows)}")
 

@@ -12,7 +12,7 @@ from cloakgp.errors import InputError, Refused
 from cloakgp.ledger import BudgetExceeded, Entry, Ledger
 from cloakgp.ledger.charge import Account, Chargeable
 from cloakgp.ledger.units import protected_by
-from cloakgp.workflow.spending import Quote, is_unfinished, quote
+from cloakgp.workflow.spending import Quote, quote
 
 
 def open_account(
@@ -58,7 +58,8 @@ def confirm(
     else:
         asked = quote(account.ledger, str(account.dataset), plan.cost, str(account.request))
         if asked.known is not None:
-            note(f"{what}.\n{_known(asked.known, is_unfinished(account.ledger, asked.known, plan), columns)}")
+            unfinished = account.ledger.is_unfinished(asked.known.number)
+            note(f"{what}.\n{_known(asked.known, unfinished, columns)}")
             return asked.known
         before()
         asked.before.check_unit(protected_by(plan))

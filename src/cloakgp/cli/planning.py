@@ -29,7 +29,7 @@ from cloakgp.workflow.cluster import check_cluster, connected
 from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs, protected
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
 from cloakgp.workflow.outcomes import bounds_of, unit_words
-from cloakgp.workflow.plan_file import PlanFile, beside
+from cloakgp.workflow.plan_file import plan_file
 from cloakgp.workflow.protection import Protect, repeated_ids
 from cloakgp.workflow.releases import first_column
 from cloakgp.workflow.row_settings import RowSettings
@@ -172,8 +172,7 @@ def plan(
     _check_model(kernel, noise, at, told["outcome"], for_set, for_learned)
     model = None if kernel is None else parse(kernel)
     check_output(columns, output, people)
-    kept = None if out is None else beside(out)
-    options.check_writable(out, kept, picture, reads=[data, *(file for file in (at, inducing) if file)])
+    options.check_writable(out, picture, reads=[data, *(file for file in (at, inducing) if file)])
     check_cluster(dask, inducing is not None)
     check_columns(data, columns, output, dask is not None, people)
     if inducing is None and approximation not in (None, "dtc"):
@@ -230,25 +229,25 @@ def plan(
         _note_many(complete_rows(X, ids, missing_inputs.value)[0])
     with connected(dask), working("planning"):
         made = settings.plan() if isinstance(settings, RowSettings) else settings.plan(X, ids)
-        file = PlanFile.of(settings, made)
+        file = plan_file(settings, made)
         drawn = None if picture is None else pictures.png(pictures.noise_picture(made, columns, output))
     if protect is Protect.OUTCOMES:
         _note_people(data, columns, output)
     if form is not None and decimal is None:
         table_options.note_decimal(form, made, protect is Protect.ROWS)
     if out is not None:
-        file.write(out, made)
+        atomic.write(out, file.encode())
     if picture is not None and drawn is not None:
         atomic.write(picture, drawn)
     found = {
         "expected_error": words.noise_summary(made.expected_error, bounds_of(made)),
         "noise_std": words.noise_summary(made.noise_std, bounds_of(made)),
         "test_points": len(made.X_star),
-        "rows": file.rows,
+        "rows": settings.size if isinstance(settings, RowSettings) else len(made.X),
         "certificate": made.certificate.to_dict(),
         "unit": made.unit,
-        "plan_sha256": file.plan_sha256,
-        "inputs_sha256": file.inputs_sha256 or None,
+        "plan_sha256": made.digest,
+        "inputs_sha256": file.inputs or None,
         "plan_file": None if out is None else str(out),
         "picture": None if picture is None else str(picture),
     }

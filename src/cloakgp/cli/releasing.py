@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,10 +21,10 @@ from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.workflow import private_step, releases, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
-from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs
+from cloakgp.workflow.inputs import check_columns, open_ids, open_inputs
 from cloakgp.workflow.learned_settings import AnySettings, PublicSettings
 from cloakgp.workflow.outcomes import bounds_of
-from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.plan_file import read_plan_file
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
 from cloakgp.workflow.spending import request_name
@@ -55,9 +53,9 @@ def release(
 ) -> Answer:
     """Release from a plan file: reads the output column, and spends.
 
-    Takes the plan that lies beside the plan file (plan.plan), or plans anew, and refuses if the inputs, the
-    settings or the plan changed. Shows what will be left of the budget and asks before the output column is
-    read.
+    Plans again from the table, by the settings in the plan file, and refuses if the inputs or people are not
+    those that it was made for, or another plan comes out. Shows what will be left of the budget and asks
+    before the output column is read.
 
     A command that died can be run again: the ledger knows the request, and gives the same answer for
     nothing; a release in stages goes on where it stopped. So a second, different release from one plan must
@@ -72,16 +70,18 @@ def release(
           --ledger sqlite:///budget.db --dataset riders -o trips.cloak
     """
     NONE.changed(title=title, units=units, source=source, date=date)  # refused before anything is spent
-    stored = PlanFile.read(plan_file)
-    settings = stored.settings
+    stored, settings = read_plan_file(plan_file)
     check_cluster(dask, isinstance(settings, Settings) and settings.may_stream)
     check_columns(data, settings.inputs, settings.output, dask is not None, settings.people)
     options.check_writable(out, reads=[data, plan_file, *options.ledger_file(ledger)])
     request = request_name("release", again, question=stored.question, data=data.name)
     account = open_account(ledger, dataset, no_ledger, why, who, request, again)
     with connected(dask):
-        with working("reading the inputs"):
-            plan = _planned(stored, plan_file, data, dask is not None)
+        with working("planning"):
+            plan = _plan_again(settings, data, dask is not None)
+        differs = stored.check(plan)
+        if differs is not None:
+            note(f"warning: {differs}")
         whole_rows = isinstance(plan, RowsPlan)
         of = f"{', '.join(settings.inputs)} and {settings.output}" if whole_rows else repr(settings.output)
         known = confirm(
@@ -107,16 +107,11 @@ def release(
     return _answer(made, out, account, known is not None)
 
 
-def _planned(stored: PlanFile, plan_file: Path, data: Path, dask: bool) -> Plan | StagedPlan:
-    """The plan that was kept, or that of the settings and the data; refused if the inputs or it changed."""
-    settings = stored.settings
+def _plan_again(settings: AnySettings, data: Path, dask: bool) -> Plan | StagedPlan:
+    """The plan of the settings, from this table: nothing of it came with the plan file."""
     if isinstance(settings, RowSettings):
-        return _again(stored, settings.plan, stored.kept(plan_file))
-    X = _inputs(settings, data, dask)
-    people = open_ids(data, settings.people, settings.reading)
-    own = complete_rows(X, people, settings.missing_inputs)
-    stored.check_inputs(own[0], data.name, own[1])
-    return _again(stored, partial(settings.plan, X, people), stored.kept(plan_file, *own))
+        return settings.plan()
+    return settings.plan(_inputs(settings, data, dask), open_ids(data, settings.people, settings.reading))
 
 
 def _inputs(settings: PublicSettings, data: Path, dask: bool) -> Any:
@@ -137,19 +132,6 @@ def _form(settings: AnySettings, data: Path) -> Format | None:
     if settings.reading is not None or data.is_dir() or is_parquet(data):
         return settings.reading
     return tables.reading(data, [] if isinstance(settings, RowSettings) else settings.inputs)
-
-
-def _again(
-    stored: PlanFile, planned: Callable[[], Plan | StagedPlan], kept: Plan | StagedPlan | None
-) -> Plan | StagedPlan:
-    if kept is not None:
-        return kept
-    with working("planning anew"):
-        plan = planned()
-    warning = stored.check_plan(plan)
-    if warning:
-        note(f"warning: {warning}")
-    return plan
 
 
 def _answer(release: AnyRelease, out: Path, account: Account, known: bool) -> Answer:

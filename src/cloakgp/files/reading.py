@@ -60,9 +60,9 @@ def read(
     return _todays(*container.read(path))
 
 
-def read_plan(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """Manifest and arrays of a plan's file."""
-    manifest, arrays, _ = container.read(path)
+def read_charged(contents: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Manifest and arrays of a plan that a ledger kept with its charge."""
+    manifest, arrays, _ = container.unpack(contents)
     return schema.checked(manifest, arrays, schema.PLAN_FORMAT)
 
 

@@ -25,7 +25,7 @@ from cloakgp.model.inducing import APPROXIMATIONS, MOST_INDUCING
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import MOST_DROPPED, TableRows
 
-FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-plan", 2
+FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-charged-plan", 2
 """Of a release file; of a plan's, which is the same without an answer; the number of the schema of both."""
 CODED = container.CODED_SINCE
 """The number where an array is coded; all else is the same, and digests of plans know only the other."""

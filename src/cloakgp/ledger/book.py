@@ -210,10 +210,18 @@ class Ledger(Staged):
             if not 0 <= entry < len(entries) or entries[entry].kind != SPENT:
                 raise LedgerError(f"entry: there is no spend number {entry} in this ledger.")
             found = entries[entry]
-            check_plan(found, plan.digest)
+            check_plan(found, plan)
             if pays_for_stages(found):
                 raise LedgerError(_in_stages(found.number))
-            return Charge(self._answer(connection, found), receipt_of(found))
+            kept = None if found.plan == plan.digest else self._kept_plan(connection, found)
+            return Charge(self._answer(connection, found), receipt_of(found), kept)
+
+    def charged_plan(self, entry: int) -> bytes | None:
+        """The plan that an entry paid for, as ``plan.to_bytes`` gave it; None if there is none."""
+        check_number(entry)
+        with self._store.reading() as connection:
+            entries = self._checked(connection)
+            return self._kept_plan(connection, entries[entry]) if 0 <= entry < len(entries) else None
 
     def verify(self, receipts: Any = (), head: str | None = None, *, releases: Any = ()) -> Audit:
         """Check the whole ledger, and that what it paid for is still in it; or raise.
@@ -242,6 +250,7 @@ class Ledger(Staged):
                 contents = self._store.contents(connection, entry.number)
                 if entry.answer != ("" if contents is None else sha256(contents)):
                     raise LedgerTampered(f"ledger: the answer of entry {entry.number} was changed.")
+                self._kept_plan(connection, entry)  # raises if it was changed
         budgets = budgets_of(entries)
         for name in budgets:
             protected_in(entries, name)
@@ -270,8 +279,7 @@ class Ledger(Staged):
         why = _reason(why)
         if request is not None:
             checks.text(request, "request")
-        digests = plan.digest, plan.inputs_digest
-        with self._spending(charge, dataset, why, plan.cost, protected_by(plan), *digests, request):
+        with self._spending(charge, dataset, why, plan.cost, protected_by(plan), plan, request):
             yield
 
     @contextmanager
@@ -282,8 +290,7 @@ class Ledger(Staged):
         why: str,
         event: Event,
         protected: Protected,
-        plan: str = "",
-        inputs: str = "",
+        plan: Chargeable | None = None,
         request: str | None = None,
     ) -> Iterator[None]:
         dataset = checks.text(dataset, "dataset")
@@ -295,15 +302,19 @@ class Ledger(Staged):
                 e for e in entries if request is not None and (e.dataset, e.request) == (dataset, request)
             ]
             if known:
+                assert plan is not None  # only who has one names requests
                 check_plan(known[0], plan)
                 charge.receipt = receipt_of(known[0])
                 if not pays_for_stages(known[0]):
                     charge.answer = self._answer(connection, known[0])
+                if known[0].plan != plan.digest:
+                    charge.plan = self._kept_plan(connection, known[0])
                 yield
                 return
             balance.check_unit(protected)
             if not balance.budget.allows(balance.events, event):
                 raise BudgetExceeded(refusal(balance, event))
+            kept = None if plan is None else plan.to_bytes()  # before y is read: nothing may fail afterwards
             yield
             self._store.lock_head(connection)
             entry = self._append(
@@ -313,10 +324,12 @@ class Ledger(Staged):
                 dataset=dataset,
                 why=why,
                 what={**to_spec(event), **protected.words()},
-                plan=plan,
-                inputs=inputs,
+                plan="" if plan is None else plan.digest,
+                inputs="" if plan is None else plan.inputs_digest,
                 request=request,
                 contents=None if charge.answer is None else as_contents(charge.answer),
+                question="" if plan is None else plan.question_digest,
+                kept_plan=kept,
             )
         charge.receipt = receipt_of(entry)
 

@@ -43,8 +43,12 @@ class Entry:
     request: str | None
     """The caller's name for the request: asked for again, the same answer is given again."""
     answer: str
-    """SHA-256 of what was released; of a `planned` stage, of its plan, if that is kept."""
+    """SHA-256 of what was released; of a `planned` stage, of its plan."""
     previous: str
+    question: str = ""
+    """SHA-256 of what was asked, of whom: the same on every machine, unlike the plan's last digits."""
+    kept: str = ""
+    """SHA-256 of the plan that is kept with the charge: answers are read by the integers they were made with."""
     hash: str = ""
 
     def sealed(self) -> Entry:

@@ -23,6 +23,12 @@ class Chargeable(Protocol):
     def unit(self) -> str: ...
     @property
     def partition(self) -> str: ...
+    @property
+    def question_digest(self) -> str:
+        """SHA-256 of what is asked, of whom: the same on every machine, unlike the integers' own digest."""
+
+    def to_bytes(self) -> bytes | None:
+        """All that an answer is read by, the first stage's integers among it; None if that is not needed."""
 
 
 class ChargeableInStages(Chargeable, Protocol):
@@ -49,6 +55,8 @@ class Charge:
 
     answer: IntArray | None = None
     receipt: Receipt | None = None
+    plan: bytes | None = None
+    """The plan that was charged for, if the answer was there already and that plan has other digits."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from cloakgp import checks
 from cloakgp.errors import ArgumentTypeError, Message, Phrase
 from cloakgp.ledger.chain import BEFORE_ALL, Entry, check_chain, sha256
-from cloakgp.ledger.charge import Receipt
+from cloakgp.ledger.charge import Chargeable, Receipt
 from cloakgp.ledger.errors import LedgerAbsent, LedgerError, LedgerTampered
 from cloakgp.ledger.stage_order import progress_of
 from cloakgp.measurements.lattice import IntArray
@@ -44,6 +44,13 @@ class Records:
         answer: IntArray = np.frombuffer(contents, dtype="<i8").astype(np.int64)
         return answer
 
+    def _kept_plan(self, connection: Any, entry: Entry) -> bytes | None:
+        """The plan that an entry paid for; None where an answer can be read without."""
+        kept = self._store.kept_plan(connection, entry.number)
+        if entry.kept != ("" if kept is None else sha256(kept)):
+            raise LedgerTampered(f"ledger: the plan of entry {entry.number} was changed.")
+        return kept
+
     def _append(
         self,
         connection: Any,
@@ -57,6 +64,8 @@ class Records:
         inputs: str = "",
         request: str | None = None,
         contents: bytes | None = None,
+        question: str = "",
+        kept_plan: bytes | None = None,
     ) -> Entry:
         entry = Entry(
             number=len(entries),
@@ -71,8 +80,10 @@ class Records:
             request=request,
             answer="" if contents is None else sha256(contents),
             previous=entries[-1].hash if entries else BEFORE_ALL,
+            question=question,
+            kept="" if kept_plan is None else sha256(kept_plan),
         ).sealed()
-        self._store.append(connection, entry, contents)
+        self._store.append(connection, entry, contents, kept_plan)
         return entry
 
     def _checked(self, connection: Any) -> list[Entry]:
@@ -111,9 +122,9 @@ def check_number(entry: Any) -> None:
         )
 
 
-def check_plan(entry: Entry, plan: str) -> None:
-    """Raise unless the entry was made from the plan with this digest."""
-    if entry.plan != plan:
+def check_plan(entry: Entry, plan: Chargeable) -> None:
+    """Raise unless the entry paid for this plan, or for the same question planned on another machine."""
+    if entry.plan != plan.digest and entry.question != plan.question_digest:
         raise LedgerError(
             Message(
                 f"ledger: entry {entry.number} was made from another plan. Use the same inputs and "

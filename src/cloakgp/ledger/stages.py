@@ -21,9 +21,6 @@ from cloakgp.ledger.records import Records, as_contents, check_number, check_pla
 from cloakgp.ledger.stage_order import Progress, progress_of
 from cloakgp.measurements.lattice import IntArray
 
-LARGEST_PLAN = 16 * 2**20
-"""Bytes of a stage's plan that are kept; of a larger one only the digest is."""
-
 
 @dataclass(frozen=True)
 class StageRecord:
@@ -33,8 +30,8 @@ class StageRecord:
     """From 0."""
     digest: str
     """SHA-256 of the stage's plan."""
-    contents: bytes | None
-    """The stage's plan; None if it was too large to be kept."""
+    contents: bytes
+    """The stage's plan."""
     answer: IntArray | None
     """None until it is answered."""
     receipt: Receipt | None
@@ -61,12 +58,21 @@ class Staged(Records):
                 StageRecord(
                     planned.what["stage"],
                     planned.what["digest"],
-                    self._kept_plan(connection, planned),
+                    self._stage_plan(connection, planned),
                     None if answered is None else self._answer(connection, answered),
                     None if answered is None else receipt_of(answered),
                 )
                 for planned, answered in zip(progress.planned, answers, strict=False)
             ]
+
+    def is_unfinished(self, entry: int) -> bool:
+        """Whether an entry paid for a release in stages, of which some were not answered yet."""
+        check_number(entry)
+        with self._store.reading() as connection:
+            found = progress_of(self._checked(connection)).get(entry)
+        if found is None:
+            return False
+        return not found.planned or len(found.answered) < int(found.planned[0].what["stages"])
 
     @contextmanager
     def stage(self, entry: int, number: int, plan: ChargeableInStages, stage_plan: bytes) -> Iterator[Charge]:
@@ -81,7 +87,7 @@ class Staged(Records):
         plan
             The plan that was paid for.
         stage_plan : bytes
-            All that the stage is made from, bit for bit the same whenever it is planned again.
+            All that the stage is made from; one that is on record, as it is there.
         """
         last = n_stages(plan) - 1
         if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or not 0 <= number <= last:
@@ -116,9 +122,8 @@ class Staged(Records):
             elif number > len(progress.answered):
                 raise _refused(entry, number, plan, "cannot be planned before the one before it is answered")
             else:
-                kept = stage_plan if len(stage_plan) <= LARGEST_PLAN else None
                 self._append_stage(
-                    connection, entries, PLANNED, progress.paid, number, plan, kept, digest=digest
+                    connection, entries, PLANNED, progress.paid, number, plan, stage_plan, digest=digest
                 )
         return dataset
 
@@ -156,7 +161,7 @@ class Staged(Records):
         paid: Entry,
         number: int,
         plan: ChargeableInStages,
-        contents: bytes | None,
+        contents: bytes,
         **more: str,
     ) -> Entry:
         return self._append(
@@ -170,9 +175,9 @@ class Staged(Records):
             contents=contents,
         )
 
-    def _kept_plan(self, connection: Any, planned: Entry) -> bytes | None:
+    def _stage_plan(self, connection: Any, planned: Entry) -> bytes:
         contents = self._store.contents(connection, planned.number)
-        if planned.answer != ("" if contents is None else sha256(contents)):
+        if contents is None or planned.answer != sha256(contents):
             raise LedgerTampered(f"ledger: the plan in entry {planned.number} was changed.")
         return contents
 
@@ -193,7 +198,7 @@ def _progress(entries: Sequence[Entry], entry: Any, plan: ChargeableInStages) ->
         raise LedgerError(
             f"entry: number {entry} in this ledger does not pay for a release in stages. Nothing was spent."
         )
-    check_plan(found.paid, plan.digest)
+    check_plan(found.paid, plan)
     if found.planned and found.planned[0].what["stages"] != n_stages(plan):
         raise LedgerError(
             f"ledger: entry {entry} pays for {found.planned[0].what['stages']} stages, and this plan has "

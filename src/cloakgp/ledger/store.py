@@ -41,10 +41,13 @@ _TABLE = sa.Table(
     sa.Column("request", sa.Text),
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("previous", sa.Text, nullable=False),
+    sa.Column("question", sa.Text, nullable=False),
+    sa.Column("kept", sa.Text, nullable=False),
     sa.Column("hash", sa.Text, nullable=False),
     sa.Column("contents", sa.LargeBinary),  # what was released: kept apart, and read only when fetched
+    sa.Column("kept_plan", sa.LargeBinary),  # likewise, of the charge
 )
-_WORDS = [column for column in _TABLE.columns if column.name != "contents"]
+_WORDS = [column for column in _TABLE.columns if column.name not in ("contents", "kept_plan")]
 _APPEND_ONLY = {
     "sqlite": [
         f"CREATE TRIGGER cloakgp_ledger_no_{verb} BEFORE {verb} ON cloakgp_ledger "
@@ -176,13 +179,20 @@ class Store:
         with _clear_errors(self):
             connection.execute(sa.select(_TABLE.c.number).where(_TABLE.c.number == 0).with_for_update()).all()
 
-    def append(self, connection: sa.Connection, entry: Entry, contents: bytes | None = None) -> None:
+    def append(
+        self,
+        connection: sa.Connection,
+        entry: Entry,
+        contents: bytes | None = None,
+        kept_plan: bytes | None = None,
+    ) -> None:
         values: dict[str, Any] = {name.name: getattr(entry, name.name) for name in _WORDS}
         values["what"] = json.dumps(entry.what, sort_keys=True)
         with _clear_errors(self):
-            connection.execute(_TABLE.insert().values(**values, contents=contents))
+            connection.execute(_TABLE.insert().values(**values, contents=contents, kept_plan=kept_plan))
             stored = connection.execute(sa.select(*_WORDS).where(_TABLE.c.number == entry.number)).mappings()
             same = _entry(stored.one()) == entry and self.contents(connection, entry.number) == contents
+            same = same and self.kept_plan(connection, entry.number) == kept_plan
         if not same:  # or else the chain would break here, with the answer gone out
             raise LedgerError(
                 f"ledger {self.shown}: it does not keep what is written to it as it is. No answer was given "
@@ -191,7 +201,14 @@ class Store:
 
     def contents(self, connection: sa.Connection, number: int) -> bytes | None:
         """What was released with this entry."""
-        column = sa.type_coerce(_TABLE.c.contents, sa.types.NullType())  # as it lies there, whatever it is
+        return self._bytes(connection, _TABLE.c.contents, number)
+
+    def kept_plan(self, connection: sa.Connection, number: int) -> bytes | None:
+        """The plan that this entry paid for."""
+        return self._bytes(connection, _TABLE.c.kept_plan, number)
+
+    def _bytes(self, connection: sa.Connection, column: Any, number: int) -> bytes | None:
+        column = sa.type_coerce(column, sa.types.NullType())  # as it lies there, whatever it is
         with _clear_errors(self):
             found = connection.execute(sa.select(column).where(_TABLE.c.number == number)).scalar()
         if found is None:

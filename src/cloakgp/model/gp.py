@@ -334,8 +334,10 @@ class GP:
         from cloakgp.plans.staged_planner import make_given_plan
 
         inputs = inputs._replace(X=checks.matrix(inputs.X, "X"))
+        model = self.for_columns(inputs.columns)
         return make_given_plan(
-            self.for_columns(inputs.columns).with_inducing(inputs.X),
+            model,
+            model.with_inducing(inputs.X),
             inputs,
             X_star,
             epsilon=epsilon,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
@@ -55,6 +55,22 @@ class PlanBase(ABC, Generic[Released]):
         """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
         return ""
 
+    @cached_property
+    def question_digest(self) -> str:
+        """SHA-256 of what is asked, of whom; the same on every machine, unlike the plan's digest."""
+        return self.digest
+
+    def _check_own(self) -> None:
+        """Raise if the plan was read from a file, as some kinds can be."""
+
+    def to_bytes(self) -> bytes | None:
+        """All that an answer is read by, for the ledger; None if the answer says all."""
+        return None
+
+    def _as_charged(self: Self, contents: bytes) -> Self:
+        """The plan that was charged for, where the same question was planned elsewhere, to other digits."""
+        return self
+
     @abstractmethod
     def _measure(self, y: Any, missing: str) -> IntArray:
         """The noisy integers: y goes through a door of the private room, and nowhere else."""
@@ -97,6 +113,7 @@ class PlanBase(ABC, Generic[Released]):
             A name for this request, unlike any other of the data set's. Asked again after a crash, the
             ledger gives the same answer for nothing.
         """
+        self._check_own()
         with charged(self, Account(ledger, dataset, why, request)) as charge:
             if charge.answer is None:
                 charge.answer = self._measure(y, missing)
@@ -112,4 +129,5 @@ class PlanBase(ABC, Generic[Released]):
     def _released(self, charge: Charge) -> Released:
         assert charge.answer is not None
         insecure = charge.receipt is None and testing.insecure_generator() is not None
-        return self._made_of(frozen(charge.answer), charge.receipt, insecure)
+        plan = self if charge.plan is None else self._as_charged(charge.plan)
+        return plan._made_of(frozen(charge.answer), charge.receipt, insecure)

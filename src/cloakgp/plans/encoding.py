@@ -13,7 +13,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.files import container, schema, signing
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.files.labels import NONE, Labels
-from cloakgp.files.reading import plan_digest, read, read_plan
+from cloakgp.files.reading import plan_digest, read, read_charged
 from cloakgp.files.schema import DENSE, DTYPES, FACTORED, FORMAT, PER_ROW, SCHEMA, WITHHELD
 from cloakgp.kernels import Kernel, as_kernel
 from cloakgp.ledger.charge import Receipt
@@ -83,13 +83,8 @@ def custodians_words(receipt: Receipt | None, labels: Labels) -> dict[str, str]:
 
 
 def encode_plan(plan: Encodable) -> bytes:
-    """The bytes of a plan's file: all that its release file will hold, but no answer."""
+    """A plan as a ledger keeps it with its charge: all that the release file will hold, but no answer."""
     manifest, arrays = _described(plan)
-    if manifest["measurement"]["kind"] == WITHHELD:
-        raise ValueError(
-            "plan: one that hides its inputs is not written to a file, which would show its matrix, and with "
-            "it the inputs. Release from it, or plan again later."
-        )
     words = {"format": schema.PLAN_FORMAT, "schema": schema.number_for(arrays)}
     return container.pack(manifest | words, arrays)
 
@@ -198,18 +193,16 @@ def read_contents(path: str | os.PathLike[str], kernel: Any = None, mean: Any = 
     return contents_of(manifest, arrays, kernel, mean)
 
 
-def read_plan_contents(path: str | os.PathLike[str], kernel: Any = None, mean: Any = None) -> Contents:
-    """What is in a plan's file."""
-    manifest, arrays = read_plan(path)
-    _expect_one_step(manifest)
-    return contents_of(manifest, arrays, kernel, mean)
+def charged_contents(contents: bytes) -> Contents:
+    """What :func:`encode_plan` wrote."""
+    return contents_of(*read_charged(contents))
 
 
 def _expect_one_step(manifest: dict[str, Any]) -> None:
     if manifest["release"] == schema.STAGED:
-        what = "plan" if manifest["format"] == schema.PLAN_FORMAT else "release"
-        reader = "StagedPlan.load" if what == "plan" else "cloakgp.load, which reads every kind"
-        raise ReleaseFileError(f"path: this file holds a {what} in stages; read it with {reader}.")
+        raise ReleaseFileError(
+            "path: this file holds a release in stages; read it with cloakgp.load, which reads every kind."
+        )
 
 
 def contents_of(

@@ -34,6 +34,7 @@ from cloakgp.model.prior_draws import draw_prior
 from cloakgp.model.smoothers import check_covariance, diagonal, gentle_cholesky, kernel_matrix, sites
 from cloakgp.model.windows import check_variance
 from cloakgp.plans.functions import FunctionPlan
+from cloakgp.plans.question import HIDES_INPUTS, Question, table_options
 from cloakgp.plans.reconstruction import largest_bias
 from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.merging import Inputs, distinct
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
 
 
 BOUNDS = ("exact", "infinity", "paper", "input-free", "varah")
-HIDES_INPUTS = ("input-free", "varah")
 UNBIASED = 1e-3  # share of the bounds' width up to which the function counts as the GP's own mean
 _RANK_CUT = 1e-11  # relative to the largest k(x, x)
 _KIND = "function"
@@ -64,6 +64,7 @@ def make_function_plan(
     within: float = 1.0,
 ) -> FunctionPlan:
     """See :meth:`GP.plan_function`."""
+    model = gp
     checks.choice(bound, "bound", BOUNDS)
     X = checks.matrix(inputs.X, "X")
     gp.check_rows(len(X))
@@ -152,7 +153,11 @@ def make_function_plan(
         bias=bias,
         unbiased=not hidden and bias <= UNBIASED * (bounds[1] - bounds[0]),
     )
+    options = {"epsilon": epsilon, "delta": delta, "bound": bound, "calibration": calibration}
+    options |= {"basis": basis, "margin": margin, "prior_noise": prior_noise}
+    options |= table_options(shared, within, inputs.columns, inputs.rows)
     return FunctionPlan(
+        question=Question(model, "plan_function", options),
         gp=gp,
         X=None if hidden else X,
         points=points,

@@ -19,8 +19,9 @@ from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.unit import check_unit
 from cloakgp.model.prior_draws import draw_prior
-from cloakgp.plans import encoding, showing
+from cloakgp.plans import encoding, plan_file, showing
 from cloakgp.plans.base import PlanBase
+from cloakgp.plans.question import Question, check_own, question_digest
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
@@ -57,6 +58,8 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
     rows: TableRows | None = None
     """Which rows of the table count."""
+    question: Question | None = None
+    """What it was asked for; None if it was read from a file, and is not to be released from."""
 
     def weights(self, X: Any) -> FloatArray:
         """(n, q): how f at `X` is made of the measurements."""
@@ -89,10 +92,6 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         """(n,) std of the privacy noise in what is released at `X`: the same as :meth:`noise_at`."""
         return self.noise_at(X)
 
-    def with_inputs(self, X: Any, people: Any = None) -> FunctionPlan:
-        """The same plan: its file holds the inputs, unlike some of :meth:`Plan.with_inputs`."""
-        return self
-
     @property
     def partition(self) -> str:
         """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
@@ -108,17 +107,25 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         """SHA-256 of what the plan shows: the same settings and inputs give the same."""
         return encoding.digest(self._shown())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan to a file, as for :meth:`Plan.save`; refused where it is made not to show X."""
-        atomic.write(path, encoding.encode_plan(self))
+    @cached_property
+    def question_digest(self) -> str:
+        """SHA-256 of what is asked, of whom; the same on every machine, unlike :attr:`digest`."""
+        return question_digest(self)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, kernel: Any = None) -> FunctionPlan:
-        """Read a plan's file, as for :meth:`Plan.load`."""
-        contents = encoding.read_plan_contents(path, kernel)
-        if contents.kind != cls.kind:
-            raise ReleaseFileError("path: this file holds a plan of predictions; use Plan.load.")
-        return cls.from_contents(contents)
+    def _check_own(self) -> None:
+        check_own(self)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what the plan was asked for to a file, as :meth:`Plan.save` does."""
+        atomic.write(path, plan_file.encode(self))
+
+    def to_bytes(self) -> bytes:
+        """All that an answer is read by, for the ledger; without the matrix where that would show X."""
+        return encoding.encode_plan(self._shown())
+
+    def _as_charged(self, contents: bytes) -> FunctionPlan:
+        """The plan that was charged for; it was answered, so no y meets its matrix."""
+        return replace(self.from_contents(encoding.charged_contents(contents)), rows=self.rows)
 
     def own_contents(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """What its file holds that other kinds of plans have not: words, and arrays."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from cloakgp.errors import ArgumentError
 from cloakgp.files.container import Array
-from cloakgp.files.reading import read, read_plan
+from cloakgp.files.reading import read, read_charged
 from cloakgp.ledger.charge import Receipt
+from cloakgp.ledger.charging import as_ledger
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.plans import encoding, staged_encoding
 from cloakgp.plans.encoding import contents_of
@@ -30,13 +32,21 @@ def plan_of(manifest: dict[str, Any], arrays: dict[str, Array], kernel: Any = No
     return release.plan, release.z, release.receipt
 
 
-def load_plan(path: str | os.PathLike[str], kernel: Any = None) -> AnyPlan:
-    """The plan in a plan's file, of whatever kind."""
-    manifest, arrays = read_plan(path)
+def recover(ledger: Any, entry: int) -> AnyRelease:
+    """What an entry of the ledger paid for, from the ledger alone, if all or some of it was answered.
+
+    The plan that was charged for lies in the ledger. It was read from there, so it cannot meet y: stages that
+    were not answered are left to ``plan.recover``, with a plan that was made from the table.
+    """
+    kept = as_ledger(ledger).charged_plan(entry)
+    if kept is None:
+        raise ArgumentError("entry", "must have paid for a release of predictions or of a function")
+    manifest, arrays = read_charged(kept)
     if manifest["release"] == StagedPlan.kind:
-        return (RowsPlan if "grid" in manifest else StagedPlan).from_contents(manifest, arrays, kernel)
-    found = contents_of(manifest, arrays, kernel)
-    return _PLANS[found.kind].from_contents(found)
+        kind = RowsPlan if "grid" in manifest else StagedPlan
+        return kind.from_contents(manifest, arrays).recover(ledger, entry)
+    found = contents_of(manifest, arrays)
+    return _PLANS[found.kind].from_contents(found).recover(ledger, entry)
 
 
 def load(path: str | os.PathLike[str], kernel: Any = None) -> Opened:
@@ -81,8 +91,3 @@ def encode_release(release: AnyRelease) -> bytes:
     if isinstance(release, StagedRelease):
         return staged_encoding.encode(release)
     return encoding.encode(release.plan, release.z, release.receipt, labels=release.labels)
-
-
-def encode_plan(plan: AnyPlan) -> bytes:
-    """The bytes of a plan's file, of whatever kind."""
-    return staged_encoding.encode_plan(plan) if isinstance(plan, StagedPlan) else encoding.encode_plan(plan)

@@ -31,6 +31,7 @@ from cloakgp.plans.comparison import Comparison, compare
 from cloakgp.plans.out_of_core import Survey, plan_streamed, survey
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.preview import Foreseen, Preview, preview
+from cloakgp.plans.question import Question, attach, table_options
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
 from cloakgp.progress import Progress
 from cloakgp.rows.chunks import one_blas_thread
@@ -61,6 +62,7 @@ class Planner:
     ) -> None:
         self.columns, self.rows = inputs.columns, inputs.rows
         gp = gp.for_columns(self.columns)
+        self._model, self._weights = gp, weights
         self.device, X, X_star = torch_device(device, inputs.X, X_star)
         if gp.inducing is not None and self.device is not None:
             name = Argument("device")
@@ -186,6 +188,11 @@ class Planner:
         # Refuses a bad promise before the heavy work.
         expected_mu = calibrate.calibrate(epsilon, delta, calibration, n_measurements=len(self.X_star))
         made = self._planned(epsilon, delta, design, calibration, gap, expected_mu)
+        asked = {"epsilon": epsilon, "delta": delta, "design": design, "calibration": calibration, "gap": gap}
+        of_table = table_options(self.people, self.within, self.columns, self.rows)
+        points = {"X_star": self.X_star, "weights": self._weights}
+        device = None if self.device is None else str(self.device)
+        attach(made, Question(self._model, "plan", {**points, **asked, "device": device, **of_table}))
         self.last[design] = made
         return made
 

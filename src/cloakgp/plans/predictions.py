@@ -24,15 +24,13 @@ from cloakgp.measurements.certificate import Certificate
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.measurements.unit import check_unit
-from cloakgp.plans import encoding, showing
+from cloakgp.plans import encoding, plan_file, showing
 from cloakgp.plans.base import PlanBase
+from cloakgp.plans.question import Question, check_own, question_digest
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.rows.columns import Columns
-from cloakgp.rows.inputs import TableRows, as_points, same_ids, same_inputs
-from cloakgp.rows.merging import distinct
-from cloakgp.rows.people import same_people
-from cloakgp.rows.sources import as_source
+from cloakgp.rows.inputs import TableRows, as_points
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -66,6 +64,8 @@ class Plan(PlanBase["Release"]):
     """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
     rows: TableRows | None = None
     """Which rows of the table count."""
+    question: Question | None = None
+    """What it was asked for; None if it was read from a file, and is not to be released from."""
 
     @property
     def noise_std(self) -> FloatArray:
@@ -126,65 +126,34 @@ class Plan(PlanBase["Release"]):
         """SHA-256 of the plan: the same settings and inputs give the same."""
         return encoding.digest(self)
 
+    @cached_property
+    def question_digest(self) -> str:
+        """SHA-256 of what is asked, of whom; the same on every machine, unlike :attr:`digest`."""
+        return question_digest(self)
+
+    def _check_own(self) -> None:
+        check_own(self)
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan to a file, to the last bit, for a release that is made later. Nothing is spent.
+        """Write what the plan was asked for to a file, for a release that is made later. Nothing is spent.
 
-        A plan is public, and so is its file. Of more inputs than fit into 64 MiB it holds only the digest:
-        give them again to :meth:`load`.
+        A plan is public, and so is its file: settings, digests of X and of people, and the certificate.
+        :func:`cloakgp.load_plan` plans again from the own table. Functions, such as a custom kernel, cannot
+        be saved.
         """
-        atomic.write(path, encoding.encode_plan(self))
+        atomic.write(path, plan_file.encode(self))
 
-    @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        X: Any = None,
-        kernel: Any = None,
-        mean: Any = None,
-        people: Any = None,
-    ) -> Plan:
-        """Read a plan's file. Nothing in it is executed.
+    def to_bytes(self) -> bytes:
+        """All that an answer is read by, for the ledger."""
+        return encoding.encode_plan(self)
 
-        Whatever the file says, a release is made only with noise that is enough for the integers in it.
-
-        Parameters
-        ----------
-        path : path
-        X : (N, D) array, optional
-            The inputs, where the file holds only their digest. A release is refused if they are others.
-        kernel : callable, optional
-            The kernel, if it is a custom one, which no file can hold.
-        mean : callable, optional
-            The prior mean, if it is a function of X, which no file can hold.
-        people : (N,) ids, optional
-            Together with X, where the promise is to people.
-        """
-        contents = encoding.read_plan_contents(path, kernel, mean)
-        if contents.kind != cls.kind:
-            raise ReleaseFileError("path: this file holds the plan of a function; use FunctionPlan.load.")
-        plan = cls.from_contents(contents)
-        return plan if X is None else plan.with_inputs(X, people)
-
-    def with_inputs(self, X: Any, people: Any = None) -> Plan:
-        """The same plan with the inputs that it was made for, if it was read from a file without them.
-
-        And with the `people`, if its promise is to them: ids of their rows.
-        """
-        m = self.measurement
-        if self.X is not None or not isinstance(m, FactoredMeasurement):
-            return self
-        people = same_ids(people, X, self.rows)
-        X = as_source(same_inputs(X, self.columns, self.rows), "X", self.X_star.shape[1])
-        if len(X) != m.n_rows:
-            raise ValueError(f"X must have {m.n_rows} rows, as the plan was made for; got {len(X)}.")
-        shared = same_people(people, len(X), m.partition)
-        inputs = distinct(X, self.gp.noise, self.gp.windows)
-        lower, upper = m.lower, m.upper
-        if inputs.windows is not None and isinstance(lower, np.ndarray):
-            lower, upper = inputs.windows[:, 0], inputs.windows[:, 1]
-        m = replace(m, inputs=inputs, lower=lower, upper=upper, people=shared)
-        return replace(self, X=X, measurement=m)
+    def _as_charged(self, contents: bytes) -> Plan:
+        """The plan that was charged for, with these inputs; it was answered, so no y meets its matrix."""
+        stored = self.from_contents(encoding.charged_contents(contents))
+        m, own = stored.measurement, self.measurement
+        if isinstance(m, FactoredMeasurement) and isinstance(own, FactoredMeasurement):
+            m = replace(m, inputs=own.inputs, lower=own.lower, upper=own.upper, people=own.people)
+        return replace(stored, X=self.X, measurement=m, rows=self.rows)
 
     @cached_property
     def inputs_digest(self) -> str:

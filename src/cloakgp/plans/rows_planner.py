@@ -16,6 +16,7 @@ from cloakgp.measurements.staged_certificate import certify_stages
 from cloakgp.measurements.whole_rows import Population, has_room
 from cloakgp.model.hyperprior import Hyperprior, Known
 from cloakgp.model.outcome import CLASSES
+from cloakgp.plans.question import Question
 from cloakgp.plans.reconstruction import relative_weights
 from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.staged_planner import MOST_COLUMNS, most_numbers
@@ -106,6 +107,12 @@ def _planned(
     if stages is not None and stages < 2:
         raise ArgumentError("stages", "must be at least 2 for whole rows: the first counts them", str(stages))
     points = grid.cover() if X_star is None else grid.points(X_star)
+    options = {
+        "X_star": None if X_star is None else points,
+        "weights": weights,
+        "grid": grid,
+        "n_rows": population.size,
+    }
     if weights is None:
         weights = np.ones(len(points))
     remedy = "To ignore a test point, leave it out of X_star."
@@ -139,7 +146,8 @@ def _planned(
         walk = rule.walk()
         first = walk.next_stage(0)
     certificate = certify_stages(epsilon, delta, mu, population.most, most, shares, unit=population.unit)
-    plan = RowsPlan(rule, first, certificate)
+    options |= {"n_rows": n, "max_rows": max_rows, "epsilon": epsilon, "delta": delta}
+    plan = RowsPlan(rule, first, certificate, Question(model, "plan_rows", options))
     plan.__dict__["start"] = walk.state  # made already
     return plan
 

@@ -24,6 +24,7 @@ from cloakgp.files import atomic, container, reading, schema
 from cloakgp.files.labels import NONE, Labelled, Labels
 from cloakgp.ledger.charge import Account, Receipt
 from cloakgp.ledger.charging import as_ledger, paid, staged
+from cloakgp.ledger.errors import LedgerTampered
 from cloakgp.ledger.records import check_number
 from cloakgp.ledger.stages import StageRecord
 from cloakgp.measurements.lattice import IntArray
@@ -33,9 +34,10 @@ from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting
 from cloakgp.model.outcome import CHANCES, NO_YES, YES_NO, Label
-from cloakgp.plans import showing
+from cloakgp.plans import plan_file, showing
 from cloakgp.plans import staged_encoding as encoding
 from cloakgp.plans.linked import linked_posteriors
+from cloakgp.plans.question import Question, check_own, question_digest
 from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk
 from cloakgp.posterior import staging
 from cloakgp.posterior.classes import ClassLearned
@@ -46,12 +48,12 @@ from cloakgp.posterior.mixture import State
 from cloakgp.posterior.model_check import ModelCheck, check_mixtures
 from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.progress import Progress
-from cloakgp.rows.cells import Cells, fill_cells
+from cloakgp.rows.cells import fill_cells
 from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
-from cloakgp.rows.inputs import TableRows, as_points, same_ids, same_inputs
-from cloakgp.rows.people import People, same_people
-from cloakgp.rows.sources import as_source
+from cloakgp.rows.inputs import TableRows, as_points
+from cloakgp.rows.merging import Groups
+from cloakgp.rows.people import People
 
 _FAILED = (ValueError, ArithmeticError, LinAlgError, AssertionError)
 """What public arithmetic between stages may end in; not known to happen."""
@@ -74,6 +76,8 @@ class StagedPlan:
     rule: Rule
     first: StagePlan
     certificate: StagedCertificate
+    question: Question | None = None
+    """What it was asked for; None if it was read from a file, and is not to be released from."""
 
     @property
     def X(self) -> Any:
@@ -205,19 +209,18 @@ class StagedPlan:
         """SHA-256 of the plan: the same settings and inputs give the same."""
         return encoding.digest(self)
 
+    @cached_property
+    def question_digest(self) -> str:
+        """SHA-256 of what is asked, of whom; the same on every machine, unlike :attr:`digest`."""
+        return question_digest(self)
+
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan to a file, to the last bit, for a release that is made later. Nothing is spent."""
-        atomic.write(path, encoding.encode_plan(self))
+        """Write what the plan was asked for to a file, as :meth:`Plan.save` does."""
+        atomic.write(path, plan_file.encode(self))
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> StagedPlan:
-        """Read a plan's file. Nothing in it is executed.
-
-        Whatever the file says, a release is made only with noise that is enough for the integers in it.
-        """
-        manifest, arrays = reading.read_plan(path)
-        encoding.expect_staged(manifest)
-        return cls.from_contents(manifest, arrays)
+    def to_bytes(self) -> bytes:
+        """The rule and the first stage's integers, for the ledger: all that answers are read by."""
+        return encoding.encode_plan(self)
 
     @classmethod
     def from_contents(
@@ -227,22 +230,36 @@ class StagedPlan:
         encoding.expect_rows(manifest, cls.whole_rows)
         return cls(*encoding.plan_parts(manifest, arrays, kernel))
 
-    def with_inputs(self, X: Any, people: Any = None) -> StagedPlan:
-        """The same plan with the inputs that it was made for, if it was read from a file without them.
+    def _as_charged(self, ledger: Any, entry: int | None) -> StagedPlan:
+        """The plan that an entry paid for: this one, or the same question planned to other last digits.
 
-        And with the `people`, if its promise is to them: ids of their rows.
+        Of what the ledger kept, only settings and integers are used: rows, cells and people are this plan's,
+        which was made from the own table.
         """
-        cells = self.rule.cells
-        if cells is None or cells.labels is not None:
+        kept = None if entry is None else as_ledger(ledger).charged_plan(entry)
+        if kept is None:
             return self
-        people = same_ids(people, X, self.rows)
-        X = as_source(same_inputs(X, self.columns, self.rows), "X", self.X_star.shape[1])
-        shared = same_people(people, len(X), self.partition)
-        filled = fill_cells(X, cells.centres, shared, self.rule.prior.category_columns(X.shape[1]))
-        if filled.digest != cells.digest:
-            raise ArgumentError("X", "must be what the plan was made for; this is not")
-        rule = replace(self.rule, X=X, cells=filled, people=shared)
-        return replace(self, rule=rule, first=_with_labels(self.first, filled, shared))
+        stored = self.from_contents(*reading.read_charged(kept))
+        if stored.digest == self.digest:
+            return self
+        if stored._terms != self._terms:
+            raise LedgerTampered(f"ledger: the plan that entry {entry} paid for is not the one it names.")
+        own, cells = self.rule, stored.rule.cells
+        if cells is not None and own.X is not None:
+            categories = stored.rule.prior.category_columns(own.X.shape[1])
+            cells = fill_cells(own.X, cells.centres, own.people, categories)
+        rule = replace(stored.rule, X=own.X, cells=cells, people=own.people, rows=own.rows)
+        groups = None if self.whole_rows else rule.inputs.groups
+        first = _with_labels(stored.first, groups, own.people)
+        made = replace(stored, rule=rule, first=first, question=self.question)
+        made._check_promise()
+        return made
+
+    @property
+    def _terms(self) -> tuple[Any, ...]:
+        """What must be the same to the last bit, whatever the machine."""
+        c, rule = self.certificate, self.rule
+        return (c.epsilon, c.delta, c.unit, c.n_rows, c.shares, rule.bounds, rule.outcome, rule.partition)
 
     def release(
         self,
@@ -262,8 +279,8 @@ class StagedPlan:
         return self._release(y, missing, Account(ledger, dataset, why, request))
 
     def _release(self, y: Any, missing: str, account: Account) -> StagedRelease:
+        check_own(self)
         self._check_dataset(account.dataset)
-        self._check_inputs()
         self._check_promise()
         entry = paid(self, account, lambda: self._check_usable(y, missing))
         return self._all_stages(entry, account.ledger, y, missing)
@@ -275,6 +292,8 @@ class StagedPlan:
         are paid for.
         """
         check_number(entry)
+        if y is not None:
+            check_own(self)
         self._check_promise()
         return self._all_stages(entry, ledger, y, missing)
 
@@ -298,7 +317,7 @@ class StagedPlan:
         """Raise unless it is made for whom the certificate names, and the ledger is told of."""
         rule = self.rule
         if rule.cells is not None and rule.cells.labels is None:
-            return  # no y can be measured, and with_inputs asks for whom it was made for
+            return  # read from a file: nothing is measured with it
         check_unit(self.certificate, self.first.measurement.unit)
         if self.certificate.n_rows != self.first.measurement.n_rows:
             raise AssertionError("certificate is for another number of rows")
@@ -306,6 +325,10 @@ class StagedPlan:
             raise AssertionError("people are not those whom the plan names")
 
     def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
+        return self._as_charged(ledger, entry)._answered(entry, ledger, y, missing)
+
+    def _answered(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
+        """All stages, as far as they were answered before or can be now."""
         walk, receipt = self.rule.walk(self.__dict__.get("start")), None
         stages: list[Stage] = []
         known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
@@ -324,8 +347,8 @@ class StagedPlan:
                 elif y is None:
                     break
                 else:
-                    self._check_inputs()
-                    with staged(self, ledger, entry, number, plan.to_bytes()) as charge:
+                    known_as = plan.to_bytes() if record is None else record.contents
+                    with staged(self, ledger, entry, number, known_as) as charge:
                         if charge.answer is None:
                             charge.answer = self._measure_stage(plan, y, missing)
                     answer, receipt = charge.answer, charge.receipt
@@ -349,15 +372,9 @@ class StagedPlan:
         """As it is on record; made from what was answered so far, if it is not."""
         if number == 0:
             return self.first
-        if record is not None and record.contents is not None:
+        if record is not None:
             return StagePlan.from_bytes(record.contents, self.rule, number)
         return walk.next_stage(number)
-
-    def _check_inputs(self) -> None:
-        if self.rule.cells is not None and self.rule.cells.labels is None:
-            raise ValueError(
-                "X is not in the file that this plan is from; give it to with_inputs. Nothing was spent."
-            )
 
     def _check_dataset(self, dataset: str | None) -> None:
         """Raise if what was given is about other people."""
@@ -649,9 +666,9 @@ def _stages(n: int) -> str:
     return "1 stage" if n == 1 else f"{n} stages"
 
 
-def _with_labels(plan: StagePlan, cells: Cells, people: People | None) -> StagePlan:
-    """A first stage that knows which row belongs to which cell, and to whom."""
-    known: dict[str, Any] = {"groups": cells.inputs.groups, "people": people}
+def _with_labels(plan: StagePlan, groups: Groups | None, people: People | None) -> StagePlan:
+    """A first stage that knows which rows are treated alike, and whose they are."""
+    known: dict[str, Any] = {"groups": groups, "people": people}
     spread = None if plan.spread is None else replace(plan.spread, **known)
     return StagePlan(replace(plan.measurement, **known), spread, plan.line)
 

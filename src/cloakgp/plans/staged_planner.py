@@ -21,6 +21,7 @@ from cloakgp.model.cover import cover
 from cloakgp.model.hyperprior import Hyperprior, Known
 from cloakgp.model.outcome import CLASSES, Label
 from cloakgp.plans.given import taken
+from cloakgp.plans.question import Question, table_options
 from cloakgp.plans.reconstruction import relative_weights
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.stages import Promise, Rule, Walk
@@ -65,6 +66,8 @@ def make_staged_plan(
         )
     shares, kappa = staging.schedule(model.stages, model.outcome)
     return _planned(
+        model,
+        {},
         model.prior_for(columns, X.shape[1]),
         model.bounds,
         model.inducing,
@@ -83,6 +86,7 @@ def make_staged_plan(
 
 
 def make_given_plan(
+    model: GP,
     gp: GP,
     inputs: PublicInputs,
     X_star: Any,
@@ -94,7 +98,10 @@ def make_given_plan(
     windows: float | None,
     within: float = 1.0,
 ) -> StagedPlan:
-    """A plan of one stage for a model that is known, after earlier releases, as :meth:`GP.plan` makes it."""
+    """A plan of one stage for a model that is known, after earlier releases, as :meth:`GP.plan` makes it.
+
+    `gp` is the model with its inducing inputs chosen.
+    """
     bounds = gp.one_pair("a plan with given")
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         raise ArgumentError("given", "needs a model with one noise variance, not one per row")
@@ -104,6 +111,8 @@ def make_given_plan(
         if not windows < WIDEST:
             raise ArgumentError("windows", f"must be below {WIDEST:g}", repr(windows), remedy)
     return _planned(
+        model,
+        {"windows": windows},
         Known(gp),
         bounds,
         gp.inducing,
@@ -122,6 +131,8 @@ def make_given_plan(
 
 
 def _planned(
+    model: AutoGP | GP,
+    options: dict[str, Any],
     prior: Hyperprior | Known,
     bounds: tuple[float, float],
     inducing: Any,
@@ -139,10 +150,11 @@ def _planned(
 ) -> StagedPlan:
     X, people, columns = table.X, table.people, table.columns
     categories = prior.category_columns(X.shape[1])
+    if X_star is not None:
+        X_star = as_points(X_star, "X_star", X.shape[1], columns)
+    options |= {"X_star": X_star, "weights": weights}
     if X_star is None:
         X_star = points_covering(X, categories)
-    else:
-        X_star = as_points(X_star, "X_star", X.shape[1], columns)
     if weights is None:
         weights = np.ones(len(X_star))
     remedy = "To ignore a test point, leave it out of X_star."
@@ -198,7 +210,10 @@ def _planned(
         walk = Walk(rule)
         state, first = walk.state, walk.next_stage(0)
     before = tuple((given.promise.epsilon, given.promise.delta) for given in rule.given)
-    plan = StagedPlan(rule, first, certify_stages(epsilon, delta, mu, len(X), most, shares, before, unit))
+    certificate = certify_stages(epsilon, delta, mu, len(X), most, shares, before, unit)
+    options |= {"given": tuple(given) or None, "epsilon": epsilon, "delta": delta}
+    options |= table_options(shared, within, columns, table.rows)
+    plan = StagedPlan(rule, first, certificate, Question(model, "plan", options))
     plan.__dict__["start"] = state  # made already
     return plan
 

@@ -107,7 +107,7 @@ class LearnedSettings:
         with one_blas_thread():
             return self.gp().plan(
                 X,
-                self.points(X),
+                X_star=None if self.at is None else self.points(X),
                 epsilon=self.epsilon,
                 delta=self.delta,
                 people=people,

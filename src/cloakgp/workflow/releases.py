@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import zipfile
 from collections.abc import Sequence
@@ -59,9 +58,7 @@ def in_folders(folders: Sequence[Path]) -> tuple[list[Path], int]:
         if not folder.is_dir():
             raise InputError(f"{folder}: there is no such folder.")
         inside = [path for path in sorted(folder.iterdir()) if path.is_file()]
-        here = [
-            path for path in inside if path.suffix == SUFFIX or (_has_manifest(path) and not _is_plan(path))
-        ]
+        here = [path for path in inside if path.suffix == SUFFIX or _has_manifest(path)]
         if not here:
             raise InputError(f"{folder}: there is no release file in it, so there is nothing to compare.")
         found += here
@@ -77,15 +74,6 @@ def _has_manifest(path: str | os.PathLike[str]) -> bool:
         with zipfile.ZipFile(path) as archive:
             return MANIFEST in archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError):
-        return False
-
-
-def _is_plan(path: Path) -> bool:
-    """Whether a file with a manifest is a plan's, of which nothing was released."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return bool(json.loads(archive.read(MANIFEST)).get("format") == schema.PLAN_FORMAT)
-    except Exception:  # damaged: to be looked at as a release
         return False
 
 

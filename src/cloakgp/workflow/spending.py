@@ -9,8 +9,6 @@ from typing import Any
 
 from cloakgp.accounting import Event
 from cloakgp.ledger import Balance, Entry, Ledger
-from cloakgp.ledger.charge import Chargeable
-from cloakgp.plans.staged import StagedPlan
 
 
 @dataclass(frozen=True)
@@ -39,13 +37,6 @@ def quote(ledger: Ledger, dataset: str, event: Event, request: str) -> Quote:
     entries = ledger.entries(dataset)
     known = next((entry for entry in entries if entry.request == request), None)
     return Quote(ledger.balance(dataset), event, known)
-
-
-def is_unfinished(ledger: Ledger, entry: Entry, plan: Chargeable) -> bool:
-    """Whether an entry paid for a release in stages, of which some were not answered yet."""
-    if not isinstance(plan, StagedPlan):
-        return False
-    return sum(stage.answer is not None for stage in ledger.stages(entry.number, plan)) < plan.stages
 
 
 def request_name(kind: str, again: str | None, **asked: Any) -> str:

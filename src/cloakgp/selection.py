@@ -521,7 +521,7 @@ def _noise_cost(gp: GP, X: FloatArray, release: _Release, loss: str, advance: Ca
     """
     plan = gp.plan(
         X,
-        release.X_star,
+        X_star=release.X_star,
         epsilon=release.epsilon,
         delta=release.delta,
         design=release.design,

@@ -48,8 +48,8 @@ def small(mechanism="laplace", *, epsilon=1.0, bounds=(0.0, 1.0), local=False, *
     options = {"bounds": bounds, "epsilon": epsilon, **MECHANISMS[mechanism], **options}
     X = np.array([0.0, 0.3, 1.0, 1.5, 2.0, 3.0])
     if local:
-        return binning.local(X, [0.5, 2.5], kernel=EQ(1.0), noise=0.1, **options)
-    return binning.plan(X, [0.5, 2.5], edges=[0.0, 1.0, 2.0, 3.0], **options)
+        return binning.local(X, X_star=[0.5, 2.5], kernel=EQ(1.0), noise=0.1, **options)
+    return binning.plan(X, X_star=[0.5, 2.5], edges=[0.0, 1.0, 2.0, 3.0], **options)
 
 
 # ---------------------------------------------------------------------------------------- neighbours

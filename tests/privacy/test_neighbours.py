@@ -139,7 +139,7 @@ def plans(draw):
     try:
         return GP(kernel, noise, (low, high), **prior).plan(
             X,
-            X_star,
+            X_star=X_star,
             epsilon=draw(st.sampled_from([0.1, 1.0, 8.0])),
             delta=draw(st.sampled_from([1e-8, 0.01])),
             design=draw(st.sampled_from(list(DESIGNS))),

@@ -261,9 +261,16 @@ class GP:
             return self._plan_after(inputs, X_star, given, windows, epsilon, delta, weights, within)
         if windows is not None:
             raise ArgumentError("windows", "needs earlier releases", remedy="Name them in given.")
-        return self.planner(X, X_star, weights, device, people, within, columns, missing_inputs).plan(
-            epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
-        )
+        return self.planner(
+            X,
+            X_star=X_star,
+            weights=weights,
+            device=device,
+            people=people,
+            within=within,
+            columns=columns,
+            missing_inputs=missing_inputs,
+        ).plan(epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap)
 
     def compare(
         self,
@@ -295,9 +302,16 @@ class GP:
         Comparison
             A table when printed; `best` names a design, and `plans` holds each plan, ready for its release.
         """
-        return self.planner(X, X_star, weights, None, people, within, columns, missing_inputs).compare(
-            epsilon=epsilon, delta=delta, designs=designs, calibration=calibration, gap=gap
-        )
+        return self.planner(
+            X,
+            X_star=X_star,
+            weights=weights,
+            device=None,
+            people=people,
+            within=within,
+            columns=columns,
+            missing_inputs=missing_inputs,
+        ).compare(epsilon=epsilon, delta=delta, designs=designs, calibration=calibration, gap=gap)
 
     def plan_rows(
         self,

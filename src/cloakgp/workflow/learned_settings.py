@@ -107,7 +107,7 @@ class LearnedSettings:
         with one_blas_thread():
             return self.gp().plan(
                 X,
-                self.points(X),
+                X_star=self.points(X),
                 epsilon=self.epsilon,
                 delta=self.delta,
                 people=people,

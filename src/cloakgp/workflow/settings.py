@@ -127,7 +127,7 @@ class Settings:
         with one_blas_thread():
             plan: Plan | StagedPlan = self.gp().plan(
                 X if self._is_streamed(X, where) else np.asarray(X),
-                where,
+                X_star=where,
                 epsilon=self.epsilon,
                 delta=self.delta,
                 design=self.design,
@@ -147,7 +147,7 @@ class Settings:
         where = self.points(X)
         return self.gp().compare(
             X if self._is_streamed(X, where) else np.asarray(X),
-            where,
+            X_star=where,
             epsilon=self.epsilon,
             delta=self.delta,
             calibration=self.calibration,

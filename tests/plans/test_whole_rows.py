@@ -156,7 +156,7 @@ def test_inducing_inputs_come_from_the_grid():
         (lambda gp: gp.plan_rows(GRID, 0, **PROMISE), "n_rows"),
         (lambda gp: gp.plan_rows(GRID, 2.5, **PROMISE), "n_rows"),
         (lambda gp: gp.plan_rows(GRID, N, max_rows=0, **PROMISE), "max_rows"),
-        (lambda gp: gp.plan_rows(GRID, N, X_star=[[1.0]], **PROMISE), "X"),
+        (lambda gp: gp.plan_rows(GRID, N, X_star=[[1.0]], **PROMISE), "X_star"),
         (lambda gp: gp.plan_rows(GRID, N, X_star=TEST, weights=[1], **PROMISE), "weights"),
         (lambda gp: gp.plan_rows(GRID, N, epsilon=0, delta=0.1), "epsilon"),
         (lambda gp: AutoGP((0, 1), stages=1).plan_rows(GRID, N, **PROMISE), "stages"),

@@ -24,7 +24,7 @@ from cloakgp.plans.base import PlanBase
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
-from cloakgp.rows.columns import Columns
+from cloakgp.rows.columns import Columns, names_in
 from cloakgp.rows.inputs import TableRows, as_points
 
 if TYPE_CHECKING:
@@ -152,7 +152,9 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         from cloakgp.private.room import measure
 
         check_unit(self.certificate, self.measurement.unit)
-        return self._shown_answer(measure(self.measurement, y, missing, self.rows))
+        return self._shown_answer(
+            measure(self.measurement, y, missing, self.rows, names=names_in(self.columns))
+        )
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> FunctionRelease:
         plan = replace(self._shown(), certificate=replace(self.certificate, insecure=insecure))

@@ -28,7 +28,7 @@ from cloakgp.plans import encoding, showing
 from cloakgp.plans.base import PlanBase
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
-from cloakgp.rows.columns import Columns
+from cloakgp.rows.columns import Columns, names_in
 from cloakgp.rows.inputs import TableRows, as_points, same_ids, same_inputs
 from cloakgp.rows.merging import distinct
 from cloakgp.rows.people import same_people
@@ -224,7 +224,7 @@ class Plan(PlanBase["Release"]):
         from cloakgp.private.room import measure
 
         check_unit(self.certificate, self.measurement.unit)
-        return measure(self.measurement, y, missing, self.rows)
+        return measure(self.measurement, y, missing, self.rows, names=names_in(self.columns))
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Release:
         plan = replace(self, certificate=replace(self.certificate, insecure=insecure))

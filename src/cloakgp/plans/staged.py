@@ -48,7 +48,7 @@ from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import Cells, fill_cells
 from cloakgp.rows.chunks import one_blas_thread
-from cloakgp.rows.columns import Columns
+from cloakgp.rows.columns import Columns, names_in
 from cloakgp.rows.inputs import TableRows, as_points, same_ids, same_inputs
 from cloakgp.rows.people import People, same_people
 from cloakgp.rows.sources import as_source
@@ -378,12 +378,12 @@ class StagedPlan:
     def _check_usable(self, y: Any, missing: str) -> None:
         from cloakgp.private.room import check_usable
 
-        check_usable(self.first.measurement, y, missing, self.rows, self._classes)
+        check_usable(self.first.measurement, y, missing, self.rows, self._classes, names_in(self.columns))
 
     def _measure_stage(self, plan: StagePlan, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        given = missing, self.rows, self._classes
+        given = missing, self.rows, self._classes, names_in(self.columns)
         return np.concatenate([measure(part, y, *given) for part in plan.parts])
 
     def to_frame(self, *, backend: str = "pandas") -> Any:

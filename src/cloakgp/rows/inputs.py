@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from cloakgp.rows.columns import Columns, listed, there
 from cloakgp.rows.frames import Table, read
 from cloakgp.rows.sources import is_lazy
 
+P = ParamSpec("P")
+R = TypeVar("R")
 MISSING_INPUTS = ("error", "drop")
 MOST_DROPPED = 100_000
 
@@ -69,6 +72,26 @@ class PublicInputs(NamedTuple):
     """None where all count, and none has a label."""
     people: Any
     """Ids, if there are any."""
+
+
+def named(planning: Callable[P, R]) -> Callable[P, R]:
+    """Refuse whatever else comes without a name.
+
+    ``plan(X, y)`` is a habit from other libraries, and would publish y as test points.
+    """
+    parameters = inspect.signature(planning).parameters
+    most = sum(one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters.values())
+    points = "X_star" in parameters
+    remedy = "Test points are X_star=." if points else "All else has a name, such as epsilon=."
+
+    @wraps(planning)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if len(args) > most:
+            expected = "never sees outcomes: give them to release"
+            raise ArgumentTypeError(planning.__name__, expected, remedy=remedy)
+        return planning(*args, **kwargs)
+
+    return checked
 
 
 def as_inputs(X: Any, people: Any = None, columns: Any = None, missing_inputs: str = "error") -> PublicInputs:

@@ -210,7 +210,9 @@ def test_classes_where_whole_rows_are_private(most, tmp_path):
 def test_what_error_to_expect_has_the_noise_of_classes_in_it():
     model, other = GP(KERNEL, classes=NAMES), GP(KERNEL, outcome="yes/no")
     for name, given in (("plan", (X,)), ("plan_rows", (GRID, 90))):
-        found, without = (getattr(one, name)(*given, POINTS, **PROMISE).noise_std for one in (model, other))
+        found, without = (
+            getattr(one, name)(*given, X_star=POINTS, **PROMISE).noise_std for one in (model, other)
+        )
         assert found.mean() > 1.05 * without.mean()
 
 

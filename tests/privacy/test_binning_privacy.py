@@ -124,10 +124,10 @@ def makers(draw):
         **draw(st.sampled_from(list(MECHANISMS.values()))),
     }
     if draw(st.booleans()):
-        make = partial(binning.local, X, X[:1], kernel=EQ(1.0), noise=1.0, **options)
+        make = partial(binning.local, X, X_star=X[:1], kernel=EQ(1.0), noise=1.0, **options)
     else:
         edges = draw(st.sampled_from([[np.arange(5.0)] * columns, 1, 3, [np.array([-9.0, 9.0])] * columns]))
-        make = partial(binning.plan, X, X[:1], edges=edges, **options)
+        make = partial(binning.plan, X, X_star=X[:1], edges=edges, **options)
     return make
 
 

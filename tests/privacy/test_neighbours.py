@@ -527,11 +527,11 @@ def test_planted_smaller_noise_is_caught(monkeypatch):
     """Noise that is drawn with another scale than the one that was checked does not hide the worst pair."""
     right = room.measure
 
-    def measured(measurement, y, missing, rows=None):
+    def measured(measurement, y, missing, rows=None, **more):
         with pytest.MonkeyPatch.context() as patch:
             add = room.add_noise
             patch.setattr(room, "add_noise", lambda exact, sigma: add(exact, sigma * 99 // 100))
-            return right(measurement, y, missing, rows)
+            return right(measurement, y, missing, rows, **more)
 
     monkeypatch.setattr(room, "measure", measured)
     assert fails(check_tight, small_plan())

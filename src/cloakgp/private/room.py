@@ -324,7 +324,7 @@ def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:
 
 
 def _exact_scores(
-    scores: Scores, y: Any, missing: str, rows: TableRows | None, names: Collection[str] = ()
+    scores: Scores, y: Any, missing: str, rows: TableRows | None = None, names: Collection[str] = ()
 ) -> IntArray:
     """Each candidate's summed loss and public cost, in score steps."""
     scores.check()

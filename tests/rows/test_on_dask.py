@@ -187,6 +187,24 @@ def test_data_frames_and_unknown_lengths(client, small_chunks, data):
     assert (rows.shape, rows.dtype) == ((len(y), 1), np.float64)
 
 
+@pytest.mark.parametrize("inducing", [None, 6])
+def test_data_frames_keep_their_names(data, inducing):
+    """So an outcome that is still among the inputs is known by its name."""
+    frames = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    X, y = (each[:60] for each in data)
+    frame = frames.from_pandas(pandas.DataFrame({"a": X[:, 0], "y": y}), npartitions=2)
+    gp = cloakgp.GP(EQ(1.0), 0.1, (-9.0, 9.0), inducing=inducing)
+    plan = gp.plan(frame, X_star=[[0.0, 0.0]], epsilon=1.0, delta=1e-3)
+    assert plan.columns.names == ("a", "y")
+    with pytest.raises(cloakgp.ArgumentError) as error:
+        plan.release(frame["y"])
+    assert error.value.name == "y"
+    assert gp.plan(frame["a"], X_star=[0.0], epsilon=1.0, delta=1e-3).columns.names == ("a",)
+    array = frame.to_dask_array(lengths=True)
+    assert gp.plan(array, X_star=[[0.0, 0.0]], epsilon=1.0, delta=1e-3).columns is None
+
+
 def test_only_real_numbers_are_rows():
     with pytest.raises(TypeError, match="X must hold real numbers; got dtype complex128"):
         on_dask.as_rows(da.ones(3, dtype=complex), "X")

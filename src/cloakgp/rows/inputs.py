@@ -15,7 +15,7 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.rows.chunks import is_dask
-from cloakgp.rows.columns import Columns, listed, there
+from cloakgp.rows.columns import Column, Columns, listed, there
 from cloakgp.rows.frames import Table, read
 from cloakgp.rows.sources import is_lazy
 
@@ -112,6 +112,7 @@ def as_inputs(X: Any, people: Any = None, columns: Any = None, missing_inputs: s
         raise ArgumentTypeError("columns", "must be a cloakgp.Columns", type(columns).__name__, remedy)
     table, index = read(X), _index(X)
     if table is None:
+        columns = _on_cluster(X) if columns is None else columns
         return _from_array(X, people, columns, missing_inputs, index)
     name = people if isinstance(people, str) else "" if columns is None else columns.people
     if isinstance(people, str) or (people is None and name):
@@ -177,6 +178,13 @@ def _index(X: Any) -> Any:
     """The labels of a pandas table's rows."""
     index = getattr(X, "index", None)
     return index if hasattr(index, "equals") and not is_dask(X) else None
+
+
+def _on_cluster(X: Any) -> Columns | None:
+    """The columns of a Dask table, which holds numbers; None for arrays, whose columns have no names."""
+    names = list(getattr(X, "columns", ())) if is_dask(X) else []
+    named = names and all(isinstance(name, str) for name in names)
+    return Columns(tuple(map(Column, names))) if named else None
 
 
 def _ids(table: Table, name: str) -> Any:

@@ -80,7 +80,7 @@ def predictions(repeats: int = 1, kept: Any = np.asarray, stream: bool = False, 
     gp = GP(EQ(0.5, variance=VARIANCE), 0.3 * VARIANCE, (LOW, HIGH), **model)
     most = 1 if stream else out_of_core.DENSE  # entries of a matrix that is not streamed
     with mock.patch.object(out_of_core, "DENSE", most):
-        plan = gp.plan(X, [0.2, 0.8], epsilon=EPSILON, delta=DELTA, **options)
+        plan = gp.plan(X, X_star=[0.2, 0.8], epsilon=EPSILON, delta=DELTA, **options)
     return Mechanism(plan, kept=kept)
 
 
@@ -97,7 +97,9 @@ def function(bound: str) -> Mechanism:
 def bins(noise: str) -> Mechanism:
     """Three bins of two rows."""
     X = np.linspace(0.0, 1.0, 6)
-    return Mechanism(binning.plan(X, X, edges=3, bounds=(LOW, HIGH), mechanism=noise, **_promise(noise)))
+    return Mechanism(
+        binning.plan(X, X_star=X, edges=3, bounds=(LOW, HIGH), mechanism=noise, **_promise(noise))
+    )
 
 
 def local(noise: str) -> Mechanism:
@@ -106,7 +108,7 @@ def local(noise: str) -> Mechanism:
     kernel = EQ(0.5, variance=VARIANCE)
     return Mechanism(
         binning.local(
-            X, X, kernel=kernel, noise=VARIANCE, bounds=(LOW, HIGH), mechanism=noise, **_promise(noise)
+            X, X_star=X, kernel=kernel, noise=VARIANCE, bounds=(LOW, HIGH), mechanism=noise, **_promise(noise)
         )
     )
 
@@ -129,7 +131,9 @@ def selection(loss: str) -> Mechanism:
 
 def stages() -> Mechanism:
     """Two stages, the second chosen from the first one's answer."""
-    plan = AutoGP(bounds=(LOW, HIGH), stages=2).plan([0.0, 0.5, 1.0], [0.5], epsilon=EPSILON, delta=DELTA)
+    plan = AutoGP(bounds=(LOW, HIGH), stages=2).plan(
+        [0.0, 0.5, 1.0], X_star=[0.5], epsilon=EPSILON, delta=DELTA
+    )
     middle = (LOW + HIGH) / 2
     pair = np.array([middle, BELOW, middle]), np.array([middle, ABOVE, middle])
     return Mechanism(plan, pair=pair, fewer=2)
@@ -141,7 +145,7 @@ def whole_rows(max_rows: int | None = None) -> Mechanism:
     Counts and sums both show that, and how far its outcome is from one end of the bounds to the other.
     """
     grid, model = Grid({"x": (0.0, 1.0)}, cells=2), AutoGP(bounds=(LOW, HIGH), stages=2)
-    plan = model.plan_rows(grid, 3, [0.25, 0.75], epsilon=EPSILON, delta=DELTA, max_rows=max_rows)
+    plan = model.plan_rows(grid, 3, X_star=[0.25, 0.75], epsilon=EPSILON, delta=DELTA, max_rows=max_rows)
     people = None if max_rows is None else [0, 0, 1, 2]
     own, middle = (1 if max_rows is None else 2), (LOW + HIGH) / 2
     pair = tuple(

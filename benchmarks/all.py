@@ -139,7 +139,7 @@ def stream(rows, inducing, points, lengthscale, design="mse"):
     X, y = _clusters(rows)
     gp = _model(lengthscale, inducing)
     gp.with_inducing(X[:1000])  # loads what is loaded once
-    seconds, plan = timed(lambda: gp.plan(X, _square(points), epsilon=1.0, delta=1e-8, design=design))
+    seconds, plan = timed(lambda: gp.plan(X, X_star=_square(points), epsilon=1.0, delta=1e-8, design=design))
     more, _ = timed(lambda: plan.release(y))
     Z = np.asarray(plan.gp.inducing)
     plain, _ = timed(lambda: sum(sweep(partial(_plain, gp.kernel, Z), X)))
@@ -175,8 +175,8 @@ def planning(design):
     """A plan of 17,600 rows, their inducing inputs known, over one product of the size that it is made of."""
     X, _ = _clusters(17_600)
     gp, X_star = _model(12.0, 300).with_inducing(X), _square(300)
-    gp.plan(X[:2000], X_star[:9], epsilon=1.0, delta=1e-3, design=design)  # loads what is loaded once
-    seconds, plan = timed(lambda: gp.plan(X, X_star, epsilon=1.0, delta=1e-6, design=design))
+    gp.plan(X[:2000], X_star=X_star[:9], epsilon=1.0, delta=1e-3, design=design)  # loads what is loaded once
+    seconds, plan = timed(lambda: gp.plan(X, X_star=X_star, epsilon=1.0, delta=1e-6, design=design))
     A = np.random.default_rng(0).normal(size=(300, 17_600))
     product, _ = timed(lambda: [A @ A.T for _ in range(10)])
     assert plan.certificate.status == "converged"
@@ -186,7 +186,7 @@ def planning(design):
 def again(design):
     """Steps of epsilon up and down, on average, over the first plan."""
     X, _ = _clusters(17_600)
-    planner = _model(12.0, 300).planner(X, _square(300))
+    planner = _model(12.0, 300).planner(X, X_star=_square(300))
     first, _ = timed(lambda: planner.plan(epsilon=1.0, delta=1e-6, design=design))
     steps = (0.9, 0.8, 0.7, 1.1, 1.2)
     took, _ = timed(lambda: [planner.plan(epsilon=step, delta=1e-6, design=design) for step in steps])
@@ -196,7 +196,7 @@ def again(design):
 def previewing(design):
     """What a page shows while a slider moves."""
     X, _ = _clusters(17_600)
-    planner = _model(12.0, 300).planner(X, _square(300))
+    planner = _model(12.0, 300).planner(X, X_star=_square(300))
     first, _ = timed(lambda: planner.plan(epsilon=1.0, delta=1e-6, design=design))
     took, _ = timed(lambda: planner.preview(epsilon=0.8, delta=1e-6, design=design))
     return seconds_of(took, first, "the first plan")
@@ -223,7 +223,9 @@ def on_gpu(rows, design):
 
     alone()
     bare, _ = timed(alone)
-    seconds, _ = timed(lambda: gp.plan(X, X_star, epsilon=1.0, delta=1e-7, design=design, device="cuda"))
+    seconds, _ = timed(
+        lambda: gp.plan(X, X_star=X_star, epsilon=1.0, delta=1e-7, design=design, device="cuda")
+    )
     return seconds_of(seconds, bare, "Gram, Cholesky and solve there")
 
 
@@ -241,13 +243,13 @@ def file_size():
 
 
 def described(X):
-    return _model(12.0, 200).plan(X, _square(144), epsilon=1.0, delta=1e-6)
+    return _model(12.0, 200).plan(X, X_star=_square(144), epsilon=1.0, delta=1e-6)
 
 
 def learned(X):
     import cloakgp
 
-    return cloakgp.AutoGP(bounds=(-3.0, 4.0)).plan(X, _square(100), epsilon=1.0)
+    return cloakgp.AutoGP(bounds=(-3.0, 4.0)).plan(X, X_star=_square(100), epsilon=1.0)
 
 
 def staged_size():
@@ -291,7 +293,7 @@ def learning():
 
     X, y = _clusters(5_000)
     exact = cloakgp.GP(cloakgp.kernels.EQ(12.0), noise=0.1, bounds=(-3.0, 4.0))
-    yardstick, _ = timed(lambda: exact.plan(X[:2000], _square(100), epsilon=1.0, delta=1e-6))
+    yardstick, _ = timed(lambda: exact.plan(X[:2000], X_star=_square(100), epsilon=1.0, delta=1e-6))
     seconds, _ = timed(lambda: learned(X).release(y))
     return seconds_of(seconds, yardstick, "an exact plan of 2,000 rows")
 

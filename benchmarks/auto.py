@@ -29,7 +29,7 @@ def timed(function):
 
 def report(name, model, X, y, X_star, delta):
     """Prints a line; seconds of plan and release, and the release."""
-    planning, plan = timed(lambda: model.plan(X, X_star, epsilon=1.0, delta=delta))
+    planning, plan = timed(lambda: model.plan(X, X_star=X_star, epsilon=1.0, delta=delta))
     releasing, release = timed(lambda: plan.release(y))
     predicting, _ = timed(lambda: release.predict(X_star, return_std=True))
     print(

@@ -52,7 +52,7 @@ def noise_table():
     print(f"{'design':10}{'calibration':14}{'rms noise, cm':>14}{'gap':>8}{'measurements':>14}")
     for design in ("volume", "mse"):
         for word in ("classic", "analytic"):
-            plan = gp.plan(X, X_star, epsilon=1.0, delta=0.01, design=design, calibration=word)
+            plan = gp.plan(X, X_star=X_star, epsilon=1.0, delta=0.01, design=design, calibration=word)
             rms = np.sqrt(np.mean(plan.noise_std**2))
             c = plan.certificate
             print(f"{design:10}{word:14}{rms:14.2f}{c.gap:8.2%}{c.n_measurements:14}")
@@ -128,7 +128,7 @@ def small_times():
     gp = cloakgp.GP(EQ(25.0, variance=25.74**2), noise=14.1**2, bounds=(58.27, 158.27))
 
     def once():
-        return gp.plan(X, X_star, epsilon=1.0, delta=0.01).release(y)
+        return gp.plan(X, X_star=X_star, epsilon=1.0, delta=0.01).release(y)
 
     first, _ = timed(once, repeat=1)
     later, _ = timed(once)

@@ -57,9 +57,9 @@ def main(rows, points, inducing):
     gp = cloakgp.GP(EQ(12.0), noise=0.1, bounds=(-3.0, 4.0), inducing=inducing)
     print(f"{rows:,} rows, {len(X_star)} test points, {inducing} inducing inputs")
     for design in ("mse", "posterior"):
-        planning, _, plan = timed(lambda design=design: gp.plan(X, X_star, design=design, **PROMISE))
+        planning, _, plan = timed(lambda design=design: gp.plan(X, X_star=X_star, design=design, **PROMISE))
         described(design, planning, plan.release(y))
-    planning, _, plan = timed(lambda: cloakgp.AutoGP(bounds=(-3.0, 4.0)).plan(X, X_star, **PROMISE))
+    planning, _, plan = timed(lambda: cloakgp.AutoGP(bounds=(-3.0, 4.0)).plan(X, X_star=X_star, **PROMISE))
     described("AutoGP, in stages", planning, plan.release(y))
 
 

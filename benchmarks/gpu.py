@@ -83,7 +83,7 @@ def times(rows, points, device, chosen, repeat):
     gp = cloakgp.GP(KERNEL, noise=NOISE, bounds=(-3.0, 3.0))
     for design in chosen:
         arguments = {"epsilon": 1.0, "delta": 1e-7, "design": design, "device": device}
-        took, plan = timed(lambda: gp.plan(X, X_star, **arguments), device, repeat)  # noqa: B023
+        took, plan = timed(lambda: gp.plan(X, X_star=X_star, **arguments), device, repeat)  # noqa: B023
         error = float(np.sqrt((plan.expected_error**2).mean()))
         note = f"expected error {error:.3g}, gap {plan.certificate.gap:.2%}"
         row(f"whole plan, GP included: {design}", took, base, note)

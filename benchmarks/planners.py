@@ -30,7 +30,7 @@ def main(rows, inducing, points):
     print(f"{rows:,} rows, {inducing} inducing inputs, {len(X_star)} test points")
     print(f"{'':34}{'seconds':>9}{'of all cores':>14}{'ratio to the plain sum':>24}")
     for design in ("mse", "posterior"):
-        planner = gp.planner(X, X_star)
+        planner = gp.planner(X, X_star=X_star)
         asked = {
             "first plan": lambda design=design, planner=planner: planner.plan(epsilon=1.0, design=design),
             "another epsilon": lambda design=design, planner=planner: planner.plan(

@@ -54,7 +54,7 @@ def predictions(folder: Path) -> dict[str, list[str]]:
     found = {}
     for name, model in plans.items():
         path = folder / f"{name}.cloak"
-        model.plan(X, star, epsilon=1.0, delta=1e-6).release(y).save(path)
+        model.plan(X, X_star=star, epsilon=1.0, delta=1e-6).release(y).save(path)
         asked = ["-m", "cloakgp.cli", "predict", str(path), str(points), "--inputs", "a,b"]
         found[f"cloakgp predict, 10,000 points, model {name}"] = asked
     return found

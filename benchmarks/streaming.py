@@ -75,7 +75,7 @@ def run(rows, inducing, points, lengthscale, design, clustered=False):
     X_star, kernel = grid(points), EQ(lengthscale)
     gp = cloakgp.GP(kernel, noise=0.1, bounds=(-3.0, 4.0), inducing=inducing)
     choosing, gp = timed(lambda: gp.with_inducing(X))
-    planning, plan = timed(lambda: gp.plan(X, X_star, epsilon=1.0, delta=1e-6, design=design))
+    planning, plan = timed(lambda: gp.plan(X, X_star=X_star, epsilon=1.0, delta=1e-6, design=design))
     releasing, release = timed(lambda: plan.release(y))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     plain, _ = timed(lambda: plain_sum(kernel, np.asarray(plan.gp.inducing), X))

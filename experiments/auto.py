@@ -123,7 +123,9 @@ def split(study, number):
         train = rows[study.test :] if study.train is None else rows[study.test : study.test + study.train]
         X, y, X_test, y_test = X[train], y[train], X[test], y[test]
     clipped = np.clip(y_test, *study.bounds)
-    plan = AutoGP(study.bounds, stages=study.stages).plan(X, X_test, epsilon=study.epsilon, delta=study.delta)
+    plan = AutoGP(study.bounds, stages=study.stages).plan(
+        X, X_star=X_test, epsilon=study.epsilon, delta=study.delta
+    )
     release = plan.release(y)
     mean, std = release.predict(X_test, return_std=True, include_noise=True)
     error = float(np.mean((mean - (clipped if study.clipped else y_test)) ** 2))

@@ -235,7 +235,7 @@ def bins(p, s, epsilon, rng):
         for e in p.box.values()
     ]
     X, X_test = (inside(p, A) for A in (s.X, s.X_test))
-    plan = binning.plan(X, X_test, edges=edges, bounds=p.bounds, epsilon=epsilon)
+    plan = binning.plan(X, X_star=X_test, edges=edges, bounds=p.bounds, epsilon=epsilon)
     return np.asarray(plan.release(s.y).mean)
 
 

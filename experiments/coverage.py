@@ -66,7 +66,7 @@ def main():
             with Progress("data sets", sets) as progress:
                 for number in range(sets):
                     X, y, truth = drawn(kernel, level, rows, outcome, np.random.default_rng([7, number]))
-                    plan = model.plan(X, POINTS, **PROMISE)
+                    plan = model.plan(X, X_star=POINTS, **PROMISE)
                     release = plan.release(y)
                     low, high = release.interval(POINTS).T
                     held.append(np.mean((low <= truth) & (truth <= high)))

@@ -31,7 +31,9 @@ def main(output):
 
     X, _ = make_kung_like()
     plans = {
-        design: demo.MODEL.plan(X, demo.AGES, epsilon=demo.EPSILON, delta=demo.PAPERS_DELTA, design=design)
+        design: demo.MODEL.plan(
+            X, X_star=demo.AGES, epsilon=demo.EPSILON, delta=demo.PAPERS_DELTA, design=design
+        )
         for design in DESIGNS
     }
     figure, ax = plt.subplots(figsize=(7.0, 4.2), layout="constrained")

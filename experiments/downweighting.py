@@ -131,7 +131,7 @@ def one_split(study, number):
     errors, lone, raised = {}, None, 0.0
     for label, rule in RULES.items():
         gp = cloakgp.GP(**study.settings, downweight=rule)
-        planner = gp.planner(study.X[train], study.X[test])
+        planner = gp.planner(study.X[train], X_star=study.X[test])
         exact = gp.mean + planner.smoother.columns(slice(None)) @ summed(planner, y[train] - gp.mean)
         errors[NO_PRIVACY + label] = (exact - y[test]) ** 2
         if rule is None:

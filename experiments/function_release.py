@@ -110,7 +110,7 @@ def counts(words, X, y, gp, where):
     for epsilon in (0.5, 1.0, 2.0):
         plan = gp.plan_function(X, epsilon=epsilon, delta=1e-5)
         release = plan.release(y)
-        cloaked = gp.plan(X, X_star, epsilon=epsilon, delta=1e-5)
+        cloaked = gp.plan(X, X_star=X_star, epsilon=epsilon, delta=1e-5)
         answers = (release.query(X_star), release.predict(X_star), cloaked.release(y).mean)
         errors = [np.sqrt(np.mean((answer - exact) ** 2)) for answer in answers]
         cells = [plan.noise_at(X_star).max(), cloaked.noise_std.max(), *errors]

@@ -66,7 +66,7 @@ def one_split(study, base, variance, level, number):
         kernel = kernel + Constant(level) if level else kernel
         settings = study.settings | {"kernel": kernel, "downweight": rule}
         gp = cloakgp.GP(**settings)
-        planner = gp.planner(study.X[train], study.X[test])
+        planner = gp.planner(study.X[train], X_star=study.X[test])
         exact = gp.mean + planner.smoother.columns(slice(None)) @ summed(planner, y[train] - gp.mean)
         found[name, "no privacy"] = (exact - y[test]) ** 2
         for design in DESIGNS:

@@ -156,7 +156,7 @@ def at_the_points(study, methods):
     truth = exact_mean(study.gp(), study.X, study.y, study.X_star)
     found = {}
     for name, (places, design) in methods.items():
-        plan = study.gp(**places).plan(study.X, study.X_star, design=design, **PROMISE)
+        plan = study.gp(**places).plan(study.X, X_star=study.X_star, design=design, **PROMISE)
         found[name] = Errors(one_row(plan), plan.noise_std, without_noise(plan, study.y) - truth)
     return found
 
@@ -173,7 +173,7 @@ def held_out(study, methods):
         missed = (exact_mean(study.gp(), X, y, X_test) - y_test) ** 2
         errors.setdefault("no privacy", []).append(missed)
         for name, (places, design) in methods.items():
-            plan = study.gp(**places).plan(X, X_test, design=design, **PROMISE)
+            plan = study.gp(**places).plan(X, X_star=X_test, design=design, **PROMISE)
             missed = (without_noise(plan, y) - y_test) ** 2 + plan.noise_std**2
             errors.setdefault(name, []).append(missed)
     few = np.concatenate(lone)
@@ -302,7 +302,7 @@ def picture(output, women, by_age, sales, by_place):
     }
     draw_curves(axes[0, 0], women, by_age, shown)
     norm = mpl.colors.Normalize(0.0, by_place[EXACT].noise.max())
-    places = sales.gp(inducing=50).planner(sales.X, sales.X_star).gp.inducing
+    places = sales.gp(inducing=50).planner(sales.X, X_star=sales.X_star).gp.inducing
     draw_map(axes[0, 1], sales, by_place[EXACT].noise, "London prices: noise, exact GP", norm, None)
     shades = draw_map(
         axes[0, 2],

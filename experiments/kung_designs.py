@@ -81,7 +81,7 @@ def main(splits):
         errors.setdefault("no privacy", []).append((exact - y[test]) ** 2)
         for epsilon in (1.0, 0.2):
             for name, options in METHODS.items():
-                plan = gp.plan(X[train], X[test], epsilon=epsilon, delta=0.01, **options)
+                plan = gp.plan(X[train], X_star=X[test], epsilon=epsilon, delta=0.01, **options)
                 found = squared_errors(gp, plan, X[train], y[train], X[test], y[test])
                 for kind, values in found.items():
                     errors.setdefault((name, epsilon, kind), []).append(values)

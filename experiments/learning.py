@@ -48,7 +48,12 @@ def main() -> None:
         for name in errors:
             gp = Hyperprior().model(X[train], BOUNDS) if name == "learned" else hand
             plan = gp.plan(
-                X[train], X[test], epsilon=asked.epsilon, delta=asked.delta, design="posterior", gap=0.05
+                X[train],
+                X_star=X[test],
+                epsilon=asked.epsilon,
+                delta=asked.delta,
+                design="posterior",
+                gap=0.05,
             )
             release = plan.release(y[train])
             reader = release.learn() if name == "learned" else release

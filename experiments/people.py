@@ -52,15 +52,15 @@ def noise(ids, X, ages, epsilon: float, delta: float) -> None:
     print(f"{who}; epsilon {epsilon:g}, delta {delta:g}")
     for name, where in (("age in whole years", years), ("age to the day", X)):
         gp = model() if where is years else GP(EQ(15.0, variance=4.0), NOISE, BOUNDS, 3.0, inducing=30)
-        row = gp.plan(where, ages, epsilon=epsilon, delta=delta)
+        row = gp.plan(where, X_star=ages, epsilon=epsilon, delta=delta)
         print(f"  {name}: noise std of the curve, mean over ages")
         print(f"    one row                           {row.noise_std.mean():.4f}")
         for within in (1.0, 0.5, 0.0):
-            plan = gp.plan(where, ages, epsilon=epsilon, delta=delta, people=ids, within=within)
+            plan = gp.plan(where, X_star=ages, epsilon=epsilon, delta=delta, people=ids, within=within)
             print(f"    one person, within {within:3.1f}            {plan.noise_std.mean():.4f}")
         print(f"    one person, as {k} times one row's  {k * row.noise_std.mean():.4f}")
     for who, label in ((None, "one row"), (ids, "one person")):
-        plan = AutoGP(BOUNDS).plan(years, ages, epsilon=epsilon, delta=delta, people=who)
+        plan = AutoGP(BOUNDS).plan(years, X_star=ages, epsilon=epsilon, delta=delta, people=who)
         print(f"  learned in stages, {label}: expected error {plan.expected_error.mean():.4f}")
 
 
@@ -74,7 +74,7 @@ def held_out(ids, X, y, ages, epsilon: float, delta: float, splits: int) -> None
         for name in hold:
             maker = model() if name == "set by hand" else AutoGP(BOUNDS)
             options = {"epsilon": epsilon, "delta": delta, "people": ids[~out]}
-            release = maker.plan(years[~out], ages, **options).release(y[~out])
+            release = maker.plan(years[~out], X_star=ages, **options).release(y[~out])
             extra = NOISE if name == "set by hand" else True
             mean, std = release.predict(years[out], return_std=True, include_noise=extra)
             hold[name].append(np.mean(np.abs(np.clip(y[out], *BOUNDS) - mean) < 1.96 * std))
@@ -112,7 +112,7 @@ def simulated(ages, epsilon: float, delta: float, splits: int) -> None:
         gp = GP(EQ(12.0, variance=6.0), 5.4, BOUNDS, mean=7.0)
         for name, maker in (("set by hand", gp), ("learned in stages", AutoGP(BOUNDS))):
             for who, label in ((ids, "one person"), (None, "one row")):
-                release = maker.plan(X, ages, people=who, **options).release(y)
+                release = maker.plan(X, X_star=ages, people=who, **options).release(y)
                 mean, std = release.predict(ages, return_std=True)
                 near = np.abs(mean - truth(ages[:, 0])) < 1.96 * std
                 found.setdefault(f"{name}, {label}", []).append(float(near.mean()))

@@ -55,7 +55,7 @@ def heights():
 
 def expected_squared_error(gp, X, y, X_test, y_test, design):
     """Of a release's mean at the held-out ages, exact over its noise."""
-    plan = gp.plan(X, X_test, design=design, **RELEASE)
+    plan = gp.plan(X, X_star=X_test, design=design, **RELEASE)
     middle = (BOUNDS[0] + BOUNDS[1]) / 2
     seen = plan.measurement.by_row() @ (np.clip(y, *BOUNDS) - middle)
     released = plan.offset + plan.reconstruction @ seen

@@ -27,7 +27,7 @@ def main() -> None:
     asked = parser.parse_args()
     X, y = make_kung_like()
     gp = cloakgp.AutoGP(bounds=(0, 250), stages=4)
-    release = gp.plan(X, np.arange(0.0, 76.0), epsilon=1.0, delta=0.001).release(y)
+    release = gp.plan(X, X_star=np.arange(0.0, 76.0), epsilon=1.0, delta=0.001).release(y)
     figure = plot_stages(release, labels=("age in years", "height in cm"))
     for ax in figure.axes:  # generated heights, nobody's: they may be shown
         ax.scatter(X, y, s=8, color="#444444", alpha=0.35, linewidth=0, zorder=1)

@@ -84,7 +84,7 @@ def test_means_and_predictions_by_brute_force(columns, seed):
     X_star = np.vstack([X, random.uniform(low - 3, high + 3, (40, columns)), [low, high]])
     y = random.uniform(5.0, 35.0, len(X))  # some outside the bounds
 
-    plan = binning.plan(X, X_star, edges=edges, bounds=BOUNDS, epsilon=0.7)
+    plan = binning.plan(X, X_star=X_star, edges=edges, bounds=BOUNDS, epsilon=0.7)
     release = plan.release(y)
     groups = {}
     for x, value in zip(X, np.clip(y, *BOUNDS), strict=True):
@@ -112,7 +112,7 @@ def test_means_and_predictions_by_brute_force(columns, seed):
 
 @pytest.mark.usefixtures("_no_noise")
 def test_points_on_edges_are_in_the_bin_above_but_for_the_last():
-    plan = binning.plan([0.0, 1.0, 2.0], [0.0, 1.0, 2.0], edges=[0, 1, 2], bounds=(0, 9), epsilon=1.0)
+    plan = binning.plan([0.0, 1.0, 2.0], X_star=[0.0, 1.0, 2.0], edges=[0, 1, 2], bounds=(0, 9), epsilon=1.0)
     assert plan.counts.tolist() == [1, 2]
     assert plan.release([1.0, 4.0, 6.0]).mean == pytest.approx([1.0, 5.0, 5.0])
 
@@ -134,12 +134,14 @@ def test_rows_outside_the_edges_are_refused(x):
 
 
 def test_one_row_all_rows_in_one_bin_and_a_bin_for_each():
-    one = binning.plan([3.0], [3.0, 99.0], edges=1, bounds=BOUNDS, epsilon=2.0)
+    one = binning.plan([3.0], X_star=[3.0, 99.0], edges=1, bounds=BOUNDS, epsilon=2.0)
     assert one.noise_std == pytest.approx([math.sqrt(2) * 10.0, 0.0])
     all_in_one = a_plan(edges=[0.0, 4.0])
     assert all_in_one.counts.tolist() == [6]
     assert all_in_one.noise_std == pytest.approx([math.sqrt(2) * 20 / 6] * 4)
-    each = binning.plan(np.arange(500.0), [7.0], edges=np.arange(501.0) - 0.5, bounds=BOUNDS, epsilon=1.0)
+    each = binning.plan(
+        np.arange(500.0), X_star=[7.0], edges=np.arange(501.0) - 0.5, bounds=BOUNDS, epsilon=1.0
+    )
     assert each.occupancy == binning.Occupancy(500, 500, 500)
     assert str(each.occupancy) == "500 of 500 bins occupied (100%), 500 of them with one row (100%)"
     assert str(a_plan().occupancy) == "3 of 4 bins occupied (75%), 1 of them with one row (33%)"
@@ -149,7 +151,7 @@ def test_one_row_all_rows_in_one_bin_and_a_bin_for_each():
 def test_many_rows_in_one_bin_stay_exact():
     n = 300_000
     y = np.random.default_rng(0).uniform(10.0, 30.0, n)
-    plan = binning.plan(np.zeros(n), [0.0], edges=[-1, 1], bounds=BOUNDS, epsilon=1e-3)
+    plan = binning.plan(np.zeros(n), X_star=[0.0], edges=[-1, 1], bounds=BOUNDS, epsilon=1e-3)
     integers = room.to_integers(y, plan.sums.lattice)
     assert plan.release(y).z.tolist() == [sum(integers.tolist())]
     assert plan.release(y).mean == pytest.approx([y.mean()], rel=1e-9)
@@ -161,7 +163,7 @@ def test_many_rows_in_one_bin_stay_exact():
 @pytest.mark.parametrize("number", [1, 2, 7, np.int64(5), 1000])
 def test_a_number_of_edges_makes_equal_bins_over_the_range(number):
     X = np.random.default_rng(0).normal(size=(50, 2)) * [1.0, 1e6]
-    plan = binning.plan(X, X, edges=number, bounds=BOUNDS, epsilon=1.0)
+    plan = binning.plan(X, X_star=X, edges=number, bounds=BOUNDS, epsilon=1.0)
     for column, cut in zip(X.T, plan.edges, strict=True):
         assert len(cut) == number + 1
         assert (cut[0], cut[-1]) == (column.min(), column.max())
@@ -171,7 +173,7 @@ def test_a_number_of_edges_makes_equal_bins_over_the_range(number):
 
 @pytest.mark.parametrize("value", [0.0, -5.0, 1e17, -1e300])
 def test_a_column_with_one_value_has_bins_all_the_same(value):
-    plan = binning.plan(np.full(4, value), [value], edges=3, bounds=BOUNDS, epsilon=1.0)
+    plan = binning.plan(np.full(4, value), X_star=[value], edges=3, bounds=BOUNDS, epsilon=1.0)
     assert plan.counts.tolist() == [4]
     assert plan.occupancy.bins == 3
 
@@ -181,7 +183,7 @@ def test_a_column_with_one_value_has_bins_all_the_same(value):
 )
 def test_a_range_that_cannot_be_divided_is_refused_by_name(X):
     with pytest.raises(ValueError, match=r"edges=9 does not divide"):
-        binning.plan(X, X, edges=9, bounds=BOUNDS, epsilon=1.0)
+        binning.plan(X, X_star=X, edges=9, bounds=BOUNDS, epsilon=1.0)
 
 
 @pytest.mark.parametrize("form", [list, tuple, np.array, iter, lambda e: [e], lambda e: np.array([e])])
@@ -201,16 +203,16 @@ def test_edges_given_cannot_be_changed_afterwards():
 def test_extreme_edges_do_not_overflow():
     X = [-1.7e308, 0.0, 1.7e308]
     settings = {"edges": X, "bounds": BOUNDS, "epsilon": 1.0}
-    assert binning.plan(X, X, **settings).counts.tolist() == [1, 2]
-    plan = binning.plan(X, X, **settings, predict="gp", kernel=EQ(1e308))
+    assert binning.plan(X, X_star=X, **settings).counts.tolist() == [1, 2]
+    plan = binning.plan(X, X_star=X, **settings, predict="gp", kernel=EQ(1e308))
     assert np.isfinite(plan.noise_std).all()
 
 
 def test_more_bins_than_integers_are_refused_and_as_many_as_fit_are_told_apart():
     X = np.random.default_rng(0).uniform(size=(200, 4))
     with pytest.raises(ValueError, match=r"edges make more than 2\^62 bins"):
-        binning.plan(X, X, edges=10**5, bounds=BOUNDS, epsilon=1.0)
-    plan = binning.plan(X[:, :3], X[:, :3], edges=10**5, bounds=BOUNDS, epsilon=1.0)
+        binning.plan(X, X_star=X, edges=10**5, bounds=BOUNDS, epsilon=1.0)
+    plan = binning.plan(X[:, :3], X_star=X[:, :3], edges=10**5, bounds=BOUNDS, epsilon=1.0)
     assert plan.occupancy.bins == 10**15
     assert plan.occupancy.single == 200
     assert ((plan.boxes.lower <= plan.boxes.upper) & (plan.boxes.upper - plan.boxes.lower < 2e-5)).all()
@@ -452,7 +454,7 @@ def test_gp_through_centres_is_scikit_learns(columns, mechanism, mean):
     y = 20 + 5 * np.sin(X.sum(axis=1)) + random.normal(size=60)
     plan = binning.plan(
         X,
-        X_star,
+        X_star=X_star,
         edges=[SOME_EDGES] * columns,
         bounds=BOUNDS,
         epsilon=3.0,
@@ -492,7 +494,7 @@ def test_integral_gp_is_that_of_dense_quadrature(columns, mechanism):
     kernel = EQ([0.8, 1.7][:columns], variance=30.0)
     settings = {"bounds": BOUNDS, "epsilon": 5.0, "noise": 2.0, **mechanism}
     plan = binning.plan(
-        X, X_star, edges=[[0, 0.5, 2, 4]] * columns, predict="integral", kernel=kernel, **settings
+        X, X_star=X_star, edges=[[0, 0.5, 2, 4]] * columns, predict="integral", kernel=kernel, **settings
     )
     release = plan.release(y)
     places, shares = quadrature(plan.boxes.lower, plan.boxes.upper, 12)
@@ -523,7 +525,9 @@ def test_thin_bins_make_the_integral_kernel_the_plain_one():
     X = np.arange(5.0)
     edges = np.sort(np.concatenate([X - 1e-6, X + 1e-6]))
     settings = {"edges": edges, "bounds": BOUNDS, "epsilon": 1.0, **GP_SETTINGS}
-    plain, integral = (binning.plan(X, X, predict=predict, **settings) for predict in ("gp", "integral"))
+    plain, integral = (
+        binning.plan(X, X_star=X, predict=predict, **settings) for predict in ("gp", "integral")
+    )
     np.testing.assert_allclose(plain.noise_std, integral.noise_std, rtol=1e-9)
 
 
@@ -556,7 +560,7 @@ def test_local_is_a_gp_on_noisy_rows(mechanism, noise):
 
 def test_local_takes_boxes_as_inputs():
     boxes = Boxes([0.0, 1.0, 2.0], [1.0, 2.0, 4.0])
-    plan = binning.local(boxes, boxes, kernel=Integral(KERNEL), noise=1.0, bounds=BOUNDS, epsilon=1.0)
+    plan = binning.local(boxes, X_star=boxes, kernel=Integral(KERNEL), noise=1.0, bounds=BOUNDS, epsilon=1.0)
     mean, std = plan.release(SOME_Y[:3]).predict(boxes, return_std=True)
     assert mean.shape == std.shape == (3,)
     assert (std < np.sqrt(50.0)).all()
@@ -572,9 +576,9 @@ def test_std_is_honest_where_the_model_is_true(kind, mechanism):
     kernel, noise, bounds = EQ(1.5, variance=4.0), 1.0, (-20.0, 20.0)
     settings = {"kernel": kernel, "noise": noise, "bounds": bounds, "epsilon": 3.0, **mechanism}
     if kind == "local":
-        plan = binning.local(X, X_star, **settings)
+        plan = binning.local(X, X_star=X_star, **settings)
     else:
-        plan = binning.plan(X, X_star, edges=edges, predict=kind, **settings)
+        plan = binning.plan(X, X_star=X_star, edges=edges, predict=kind, **settings)
     both = np.concatenate([X, X_star])
     root = np.linalg.cholesky(kernel(both) + 1e-8 * np.eye(len(both)))
     runs, scores, gain, std = (

@@ -76,7 +76,7 @@ def test_custodian_gets_one_more_picture_and_elsewhere(tmp_path, monkeypatch):
 
 def test_table_is_the_plans_noise():
     X, _ = make_kung_like()
-    plan = demo.MODEL.plan(X, demo.AGES, epsilon=1.0, delta=0.01)
+    plan = demo.MODEL.plan(X, X_star=demo.AGES, epsilon=1.0, delta=0.01)
     lines = demo.noise_table({"a plan": plan}).splitlines()
     table = {line.split()[0]: float(line.split()[1]) for line in lines[2:]}
     assert table["30"] == pytest.approx(plan.noise_std[30], abs=0.051)

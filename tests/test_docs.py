@@ -128,10 +128,10 @@ def test_release_file_page_names_every_member_and_key(tmp_path):
     X = np.arange(5.0)
     promise = {"epsilon": 1.0, "delta": 0.01}
     plans = [
-        demo.MODEL.plan(X, X, **promise),
-        demo.MODEL.plan(np.repeat(X, 2)[:5], X, **promise),
-        cloakgp.GP(EQ(20.0), 1.0, (0.0, 5.0), inducing=2).plan(X, X, **promise),
-        cloakgp.GP(EQ(20.0), 1.0, (0.0, 5.0), inducing=2, approximation="fitc").plan(X, X, **promise),
+        demo.MODEL.plan(X, X_star=X, **promise),
+        demo.MODEL.plan(np.repeat(X, 2)[:5], X_star=X, **promise),
+        cloakgp.GP(EQ(20.0), 1.0, (0.0, 5.0), inducing=2).plan(X, X_star=X, **promise),
+        cloakgp.GP(EQ(20.0), 1.0, (0.0, 5.0), inducing=2, approximation="fitc").plan(X, X_star=X, **promise),
         demo.MODEL.plan_function(X, **promise),
         demo.MODEL.plan_function(X, bound="input-free", basis=[0.0], **promise),
     ]

@@ -17,7 +17,7 @@ def sent(thing):
 
 def test_an_argument_error_has_its_fields_and_reads_as_a_sentence():
     with pytest.raises(cloakgp.ArgumentError) as caught:
-        cloakgp.GP(EQ(1.0), 1.0, (0.0, 1.0)).plan([1.0], [1.0], epsilon=-1, delta=0.01)
+        cloakgp.GP(EQ(1.0), 1.0, (0.0, 1.0)).plan([1.0], X_star=[1.0], epsilon=-1, delta=0.01)
     error = caught.value
     assert str(error) == "epsilon must be between 0 and 1e+06, both excluded; got -1. 1 is a common choice."
     assert (error.name, error.got, error.remedy) == ("epsilon", "-1", "1 is a common choice.")

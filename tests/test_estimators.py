@@ -333,7 +333,7 @@ def test_inducing_inputs_are_the_models(data, inducing):
     gp = model.fit(X, y).release_.plan.gp
     assert (len(gp.inducing), gp.approximation) == (5 if inducing == 5 else 4, "fitc")
     expected = cloakgp.GP(EQ(1.5), 0.4, (-3.0, 3.0), inducing=places, approximation="fitc")
-    plan = expected.plan(X, cover(X), epsilon=2.0, delta=1e-3)
+    plan = expected.plan(X, X_star=cover(X), epsilon=2.0, delta=1e-3)
     assert np.array_equal(model.release_.plan.noise_std, plan.noise_std)
     assert np.isfinite(model.predict(X)).all()
 
@@ -343,7 +343,7 @@ def test_downweighting_is_the_models(data):
     model = PrivateGPRegressor(EQ(1.5), downweight="leverage", **SETTINGS)
     assert clone(model).downweight == "leverage"
     gp = cloakgp.GP(EQ(1.5), 0.4, (-3.0, 3.0), downweight="leverage")
-    plan = gp.plan(X, cover(X), epsilon=2.0, delta=1e-3)
+    plan = gp.plan(X, X_star=cover(X), epsilon=2.0, delta=1e-3)
     assert np.array_equal(model.fit(X, y).release_.plan.gp.noise, plan.gp.noise)
     assert np.isfinite(model.predict(X, return_std=True)).all()
 

@@ -34,7 +34,7 @@ def _closed():
 
 @pytest.fixture(scope="module")
 def plan():
-    return GP_MODEL.plan(X, AGES, epsilon=1.0, delta=0.01)
+    return GP_MODEL.plan(X, X_star=AGES, epsilon=1.0, delta=0.01)
 
 
 @pytest.fixture(scope="module")
@@ -129,9 +129,9 @@ def test_what_is_between_two_dollar_signs_is_no_formula():
     kernel = EQ(20.0, variance=25.0**2, active_dims=[0]) * Category(0.5, active_dims=[1])
     gp, promise = replace(GP_MODEL, kernel=kernel), {"epsilon": 1.0, "delta": 0.01}
     points = {name: cells[:5] for name, cells in table.items()}
-    two = gp.plan(table, points, columns=columns, **promise).release(Y)
+    two = gp.plan(table, X_star=points, columns=columns, **promise).release(Y)
     only = Columns([Column(odd)], response="y" + odd)
-    one = GP_MODEL.plan(X, AGES, columns=only, **promise).release(Y)
+    one = GP_MODEL.plan(X, X_star=AGES, columns=only, **promise).release(Y)
     named = one.labelled(title=odd, source=odd, units="$")
     for drawn in (plots.plot_slices(two), plots.plot_release(named).get_figure()):
         drawn.canvas.draw()
@@ -226,7 +226,7 @@ def test_noise_samples_have_the_noise_covariance_and_do_not_change(plan):
 
 @pytest.fixture(scope="module")
 def map_plan():
-    return MAP_MODEL.plan(PLACES, GRID, epsilon=1.0, delta=0.01)
+    return MAP_MODEL.plan(PLACES, X_star=GRID, epsilon=1.0, delta=0.01)
 
 
 MAP_MODEL = GP(EQ(1.0, variance=100.0**2), noise=40.0**2, bounds=(50.0, 450.0))
@@ -297,7 +297,7 @@ def test_noise_map_spans_the_noise_and_the_test_points(map_plan):
 
 @pytest.mark.parametrize("rows", [[0, 1], [0, 1, 2], [0, 0, 0]])
 def test_noise_map_of_points_on_a_line_is_refused(rows):
-    plan = MAP_MODEL.plan(PLACES, GRID[rows], epsilon=1.0, delta=0.01)
+    plan = MAP_MODEL.plan(PLACES, X_star=GRID[rows], epsilon=1.0, delta=0.01)
     with pytest.raises(ValueError, match="not all on one line"):
         plots.plot_noise_map(plan)
 
@@ -393,14 +393,14 @@ SPARSE = GP(EQ(20.0, variance=25.0**2), noise=14.0**2, bounds=(50.0, 170.0), ind
 
 
 def test_pictures_say_how_many_inducing_inputs_there_are():
-    plan = SPARSE.plan(X, AGES, epsilon=1.0, delta=0.01)
+    plan = SPARSE.plan(X, X_star=AGES, epsilon=1.0, delta=0.01)
     assert "unit: one row; 5 inducing inputs (dtc)" in _words(plots.plot_plan(plan))
     assert "5 inducing inputs (dtc)" in _words(plots.plot_release(plan.release(Y)))
 
 
 def test_of_very_many_inputs_a_few_thousand_are_drawn():
     lazy = Lazy(50_000)
-    plan = replace(SPARSE.plan(X, AGES, epsilon=1.0, delta=0.01), X=lazy)
+    plan = replace(SPARSE.plan(X, X_star=AGES, epsilon=1.0, delta=0.01), X=lazy)
     ticks = _line(plots.plot_plan(plan), "training inputs (public)")[:, 0]
     assert 1000 < len(ticks) <= lazy.read <= 5000
     assert ticks.min() < 0.1
@@ -408,7 +408,7 @@ def test_of_very_many_inputs_a_few_thousand_are_drawn():
     two = GP(EQ(20.0, variance=625.0), noise=196.0, bounds=(50.0, 170.0), inducing=5)
     where = np.random.default_rng(1).uniform(0, 80, size=(6, 2))
     lazy = Lazy(50_000, 2)
-    plan = replace(two.plan(lazy.rows[:50], where, epsilon=1.0, delta=0.01), X=lazy)
+    plan = replace(two.plan(lazy.rows[:50], X_star=where, epsilon=1.0, delta=0.01), X=lazy)
     for draw in (plots.plot_map, plots.plot_noise_map):
         lazy.read = 0
         draw(plan)
@@ -416,7 +416,7 @@ def test_of_very_many_inputs_a_few_thousand_are_drawn():
 
 
 def test_inducing_inputs_stand_for_inputs_that_are_not_there():
-    plan = replace(SPARSE.plan(X, AGES, epsilon=1.0, delta=0.01), X=None)
+    plan = replace(SPARSE.plan(X, X_star=AGES, epsilon=1.0, delta=0.01), X=None)
     for ax in (plots.plot_plan(plan), plots.plot_noise_samples(plan)):
         ticks = _line(ax, "inducing inputs (public)")[:, 0]
         assert np.array_equal(ticks, np.sort(plan.gp.inducing[:, 0]))
@@ -427,7 +427,7 @@ def staged():
     """Two outcomes at each age, so that distinct inputs are fewer than rows."""
     return (
         AutoGP(bounds=(0.0, 250.0), stages=3)
-        .plan(np.repeat(X, 2, axis=0), AGES, epsilon=4.0, delta=0.01)
+        .plan(np.repeat(X, 2, axis=0), X_star=AGES, epsilon=4.0, delta=0.01)
         .release(np.repeat(Y, 2))
     )
 
@@ -522,7 +522,11 @@ def test_what_was_learned_is_drawn_by_weight(staged):
 def test_several_inputs_have_a_panel_each(staged):
     rng = np.random.default_rng(0)
     places = rng.uniform(0, 9, size=(30, 2))
-    two = AutoGP((0.0, 9.0), stages=2).plan(places, places[:8], epsilon=4.0, delta=0.01).release(places[:, 0])
+    two = (
+        AutoGP((0.0, 9.0), stages=2)
+        .plan(places, X_star=places[:8], epsilon=4.0, delta=0.01)
+        .release(places[:, 0])
+    )
     figure = plots.plot_learned(two)
     assert [ax.get_xlabel() for ax in figure.axes] == [f"lengthscale of column {i}" for i in (1, 2)]
     plots.plot_map(two)
@@ -539,7 +543,7 @@ def test_pictures_of_stages_need_stages(plan, release, staged):
         plots.plot_learned(release)
     with pytest.raises(ArgumentError, match=r"plan must be a Plan.*draw plot_plan"):
         plots.plot_noise_samples(staged.plan)
-    known = GP_MODEL.plan(X, AGES, epsilon=1.0, delta=0.01, given=[release]).release(Y)
+    known = GP_MODEL.plan(X, X_star=AGES, epsilon=1.0, delta=0.01, given=[release]).release(Y)
     with pytest.raises(ArgumentError, match="must have learned a model"):
         plots.plot_learned(known)
 

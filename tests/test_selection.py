@@ -90,7 +90,7 @@ def test_a_ledger_pays_and_remembers_the_choice(tmp_path):
     assert sp.recover(ledger, chosen.receipt.entry).index == chosen.index
     assert ledger.balance("waves").events == (sp.cost,)
     parts = accounting.split(1.0, 0.01, 0.3)
-    release = chosen.gp.plan(sp.X, sp.X[:5], epsilon=parts.epsilon, delta=parts.delta)
+    release = chosen.gp.plan(sp.X, X_star=sp.X[:5], epsilon=parts.epsilon, delta=parts.delta)
     released = release.release(waves(), ledger=ledger, dataset="waves")
     assert ledger.verify([chosen, released]).releases == 2
     with pytest.raises(BudgetExceeded):
@@ -237,7 +237,7 @@ def test_plan_for_adds_what_the_noise_costs():
     without, counted = plan(candidates=gps), plan(candidates=gps, plan_for=release)
     y = waves()
     added = counted.custodian_probabilities(y).losses - without.custodian_probabilities(y).losses
-    plans = [gp.plan(X, release[0], epsilon=0.5, delta=0.01, design="mse") for gp in gps]
+    plans = [gp.plan(X, X_star=release[0], epsilon=0.5, delta=0.01, design="mse") for gp in gps]
     np.testing.assert_allclose(added, [np.mean(p.noise_std**2) for p in plans], rtol=1e-4)
     assert counted.sensitivity == pytest.approx(without.sensitivity, rel=1e-6)
     assert counted.certificate.plan_for == "a (0.5, 0.01)-DP release, mse design, 7 test points"
@@ -252,7 +252,7 @@ def test_plan_for_posterior_and_absolute_loss():
         counted = plan(candidates=gps, loss="absolute", plan_for=(X_star, 1.0, 0.01, design))
         added = counted.custodian_probabilities(y).losses - base
         for gp, cost in zip(gps, added, strict=True):
-            p = gp.plan(X, X_star, epsilon=1.0, delta=0.01, design=design)
+            p = gp.plan(X, X_star=X_star, epsilon=1.0, delta=0.01, design=design)
             std = math.sqrt(p.certificate.objective) if design == "posterior" else p.noise_std.mean()
             assert cost == pytest.approx(math.sqrt(2 / math.pi) * std, rel=1e-3)
 

@@ -18,7 +18,7 @@ X, y = make_kung_like()  # ages in years, heights in cm
 # Plan first. A plan never sees `y`, so look at the error to be expected as often as you like.
 
 ages = np.arange(0.0, 86.0, 2.5)
-plan = cloakgp.AutoGP(bounds=(0, 250)).plan(X, ages, epsilon=1.0, delta=1e-4)
+plan = cloakgp.AutoGP(bounds=(0, 250)).plan(X, X_star=ages, epsilon=1.0, delta=1e-4)
 for age in (0, 10, 40, 80):
     print(f"age {age:2}: expected error {np.interp(age, ages, plan.expected_error):.1f} cm")
 

@@ -22,7 +22,7 @@ columns = cloakgp.Columns.of(homes, units={"easting": "km", "northing": "km"}, r
 axis = np.linspace(490.0, 570.0, 13), np.linspace(140.0, 220.0, 13)
 places = np.stack(np.meshgrid(*axis), axis=-1).reshape(-1, 2)
 gp = cloakgp.AutoGP(bounds=(50_000, 600_000), stages=4)
-release = gp.plan(homes, places, epsilon=2.0, delta=1e-4, columns=columns).release(price)
+release = gp.plan(homes, X_star=places, epsilon=2.0, delta=1e-4, columns=columns).release(price)
 
 # %%
 # The map, and how sure it is. Nothing is shown where hardly more is known than before.

@@ -17,7 +17,7 @@ chance = 0.03 + 0.35 / (1 + np.exp(-(X[:, 0] - 65) / 6))  # what nobody knows
 y = rng.uniform(size=800) < chance
 
 ages = np.arange(20.0, 90.0, 5.0)
-plan = cloakgp.AutoGP(outcome="yes/no").plan(X, ages, epsilon=1.0, delta=1e-4)
+plan = cloakgp.AutoGP(outcome="yes/no").plan(X, X_star=ages, epsilon=1.0, delta=1e-4)
 release = plan.release(y)
 
 # %%

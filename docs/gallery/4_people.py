@@ -21,8 +21,8 @@ pressure = 105 + 0.5 * age + level + 4 * rng.normal(size=600)
 gp = cloakgp.AutoGP(bounds=(60, 220), stages=3)
 ages = np.arange(20.0, 77.0, 4.0)
 plans = {
-    "each row": gp.plan(age, ages, epsilon=1.0, delta=1e-4),
-    "each person": gp.plan(age, ages, epsilon=1.0, delta=1e-4, people=patient),
+    "each row": gp.plan(age, X_star=ages, epsilon=1.0, delta=1e-4),
+    "each person": gp.plan(age, X_star=ages, epsilon=1.0, delta=1e-4, people=patient),
 }
 
 # %%

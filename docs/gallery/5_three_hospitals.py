@@ -31,7 +31,7 @@ centres = {"north": (10, 15), "west": (5, 6), "east": (15, 6)}
 files = {}
 for seed, (name, centre) in enumerate(centres.items()):
     X, y = hospital(seed, centre)
-    plan = model.plan(X, places[::3], epsilon=1.0, delta=1e-4, design="posterior")
+    plan = model.plan(X, X_star=places[::3], epsilon=1.0, delta=1e-4, design="posterior")
     plan.release(y).save(f"{name}.cloak")
     files[name] = cloakgp.load(f"{name}.cloak")
 

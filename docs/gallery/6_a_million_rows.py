@@ -19,7 +19,7 @@ X, y = make_kung_like(1_000_000)  # ages to a tenth of a year
 print(f"{len(X):,} rows, {len(np.unique(X))} distinct ages")
 
 start = time.perf_counter()
-plan = cloakgp.AutoGP(bounds=(0, 250)).plan(X, np.arange(0.0, 86.0, 2.5), epsilon=0.5, delta=1e-8)
+plan = cloakgp.AutoGP(bounds=(0, 250)).plan(X, X_star=np.arange(0.0, 86.0, 2.5), epsilon=0.5, delta=1e-8)
 release = plan.release(y)
 print(f"planned and released in {time.perf_counter() - start:.1f} s")
 

@@ -62,7 +62,7 @@ def function_plan(gp, X, epsilon, bound="exact"):
 
 
 def cloaked_plan(gp, X, method, ages=AGES):
-    return gp.plan(X, ages, epsilon=B_EPSILON, delta=DELTA, **CLOAKED[method])
+    return gp.plan(X, X_star=ages, epsilon=B_EPSILON, delta=DELTA, **CLOAKED[method])
 
 
 def print_no_privacy(X, y, source):

@@ -44,7 +44,7 @@ def shapes():
     root = whole.weights(X_STAR) * whole.measurement.noise_scale
     found = {"function": root @ root.T * whole.measurement.mu() ** 2}
     for design in ("volume", "mse"):
-        plan = GP.plan(X, X_STAR, **promise, design=design, gap=1e-4)
+        plan = GP.plan(X, X_star=X_STAR, **promise, design=design, gap=1e-4)
         found[design] = plan.noise_cov * plan.measurement.mu() ** 2
     return found
 

@@ -209,7 +209,8 @@ def main(out, custodian):
     X, y, source = sales()
     points = grid_points()
     plans = {
-        name: GP.plan(X, points, epsilon=1.0, delta=0.01, **options) for name, options in METHODS.items()
+        name: GP.plan(X, X_star=points, epsilon=1.0, delta=0.01, **options)
+        for name, options in METHODS.items()
     }
     places = regions(points, X, next(iter(plans.values())).noise_std)
     report(plans, X, y, source, places)

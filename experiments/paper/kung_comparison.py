@@ -72,7 +72,7 @@ def bin_plan(X, X_test, width, predict, mechanism, gp, knows):
     edges = np.arange(0.0, 90.0 + width, width)
     fit = {} if predict == "constant" else {"kernel": gp.kernel, "noise": gp.noise}
     plan = binning.plan(
-        X, X_test, edges=edges, bounds=BOUNDS, epsilon=EPSILON, delta=NOISES[mechanism],
+        X, X_star=X_test, edges=edges, bounds=BOUNDS, epsilon=EPSILON, delta=NOISES[mechanism],
         mechanism=mechanism, predict=predict, **fit,
     )  # fmt: skip
     if knows:
@@ -82,7 +82,7 @@ def bin_plan(X, X_test, width, predict, mechanism, gp, knows):
 
 def local_plan(X, X_test, mechanism, gp):
     return binning.local(
-        X, X_test, kernel=gp.kernel, noise=gp.noise, bounds=BOUNDS, epsilon=EPSILON,
+        X, X_star=X_test, kernel=gp.kernel, noise=gp.noise, bounds=BOUNDS, epsilon=EPSILON,
         delta=NOISES[mechanism], mechanism=mechanism,
     )  # fmt: skip
 
@@ -93,7 +93,7 @@ def all_errors(gps, X, y, X_test, y_test):
         "no privacy": [(np.mean((common.exact_mean(gp, X, y, X_test) - y_test) ** 2), 0.0) for gp in gps]
     }
     for name, options in CLOAKED.items():
-        plans = (gp.plan(X, X_test, epsilon=EPSILON, delta=DELTA, **options) for gp in gps)
+        plans = (gp.plan(X, X_star=X_test, epsilon=EPSILON, delta=DELTA, **options) for gp in gps)
         found[name] = [cloaked_errors(plan, y, y_test) for plan in plans]
     for mechanism in NOISES:
         plans = (local_plan(X, X_test, mechanism, gp) for gp in gps)

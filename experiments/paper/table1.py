@@ -132,7 +132,7 @@ def cloaked(fold, kernel, lengthscale):
     X, y, X_test, y_test = fold_of(fold)
     noise = PRINTED_NOISE if kernel == "as printed" else NOISE
     gp = cloakgp.GP(kernel_of(kernel, lengthscale), noise**2, BOUNDS, MEAN)
-    planner = gp.planner(turned(X), turned(X_test))
+    planner = gp.planner(turned(X), X_star=turned(X_test))
     exact = MEAN + planner.smoother.columns(slice(None)) @ summed(planner, y - MEAN)
     errors = {NONE: {"inf": np.mean((exact - y_test) ** 2)}}
     for method, options in CLOAKED.items():
@@ -166,7 +166,9 @@ def binned(fold, bins):
         model = {"kernel": EQ(INTEGRAL, variance=STD**2), "noise": NOISE**2, "mean": MEAN}
         options = {"predict": predict, "mechanism": mechanism, **(model if predict == "integral" else {})}
         for epsilon in EPSILONS:
-            plan = binning.plan(X, X_test, edges=bins, bounds=BOUNDS, epsilon=epsilon, delta=delta, **options)
+            plan = binning.plan(
+                X, X_star=X_test, edges=bins, bounds=BOUNDS, epsilon=epsilon, delta=delta, **options
+            )
             errors.setdefault(name, {})[epsilon] = error(from_bins(plan, y, plan.bin_noise_std), y_test)
         errors[name]["inf"] = error(from_bins(plan, y, np.zeros(len(plan.counts))), y_test)
     occupancy = plan.occupancy

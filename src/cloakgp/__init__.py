@@ -3,7 +3,7 @@
 A plan is public, a release is private, a prediction is free::
 
     gp = cloakgp.AutoGP(bounds=(0, 250))                   # all that must be known
-    plan = gp.plan(X, X_star, epsilon=1.0)                 # no y: look at plan.expected_error
+    plan = gp.plan(X, X_star=ages, epsilon=1.0)            # no y: look at plan.expected_error
     release = plan.release(y)                              # the one private step
     release.save("heights.cloak")
     cloakgp.verify("heights.cloak")                        # anyone can check the promise

@@ -29,6 +29,8 @@ from cloakgp.model.gp import GP, check_bounds
 from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix
 from cloakgp.plans import showing
 from cloakgp.plans.base import PlanBase
+from cloakgp.rows.frames import read
+from cloakgp.rows.inputs import named
 from cloakgp.rows.people import as_people
 
 PREDICT = ("constant", "gp", "integral")
@@ -166,6 +168,8 @@ class BinningPlan(PlanBase["BinningRelease"]):
     edges: tuple[FloatArray, ...]
     """The bins' edges along each input; none for :func:`local`."""
     certificate: BinningCertificate
+    names: tuple[str, ...] = ()
+    """What the columns of X are called, if it was a table."""
 
     @cached_property
     def boxes(self) -> Boxes | None:
@@ -221,7 +225,7 @@ class BinningPlan(PlanBase["BinningRelease"]):
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure_sums
 
-        return measure_sums(self.sums, y, missing)
+        return measure_sums(self.sums, y, missing, self.names)
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> BinningRelease:
         plan = replace(self, certificate=replace(self.certificate, insecure=insecure))
@@ -299,10 +303,11 @@ class BinningRelease:
         return f"<{mark}BinningRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.n_bins} bins>"
 
 
+@named
 def plan(
     X: Any,
-    X_star: Any,
     *,
+    X_star: Any,
     edges: Any,
     bounds: Any,
     epsilon: float,
@@ -346,7 +351,7 @@ def plan(
         their outcomes at once. Public, as X is. Whole numbers, texts, or anything hashable. Laplace noise
         grows with the most rows that somebody has; Gaussian noise less, where these are in different bins.
     """
-    X = checks.matrix(X, "X")
+    X, names = checks.matrix(X, "X"), tuple(read(X) or ())
     checks.choice(predict, "predict", PREDICT)
     cuts = _edges(edges, X)
     number = _bin_numbers(X, cuts)
@@ -389,13 +394,15 @@ def plan(
         delta,
         mechanism,
         people,
+        names,
     )
 
 
+@named
 def local(
     X: Any,
-    X_star: Any,
     *,
+    X_star: Any,
     kernel: Any,
     noise: Any,
     bounds: Any,
@@ -410,7 +417,7 @@ def local(
     The baseline that needs no trusted custodian. Arguments as for :func:`plan`; `noise` is the variance
     of the outcomes about f, beside the privacy noise.
     """
-    X = checks.matrix(X, "X")
+    X, names = checks.matrix(X, "X"), tuple(read(X) or ())
     model = GP(kernel, noise, bounds, mean)
     model.check_rows(len(X))
     model.one_pair("binning")
@@ -422,7 +429,19 @@ def local(
     occupancy = Occupancy(len(X), len(X), len(X))
     counts = np.ones(len(X), dtype=np.int64)
     return _make_plan(
-        X, X_star, everyone, counts, predictor, occupancy, (), bounds, epsilon, delta, mechanism, people
+        X,
+        X_star,
+        everyone,
+        counts,
+        predictor,
+        occupancy,
+        (),
+        bounds,
+        epsilon,
+        delta,
+        mechanism,
+        people,
+        names,
     )
 
 
@@ -439,6 +458,7 @@ def _make_plan(
     delta: float | None,
     mechanism: str,
     people: Any,
+    names: tuple[str, ...],
 ) -> BinningPlan:
     X_star = checks.matrix(X_star, "X_star", columns=X.shape[1])
     checks.choice(mechanism, "mechanism", MECHANISMS)
@@ -464,7 +484,7 @@ def _make_plan(
         scale=sums.scale,
     )
     made = predictor(low, high, (sums.noise_std / counts) ** 2)
-    plan = BinningPlan(X, X_star, sums, frozen(counts), made, occupancy, edges, certificate)
+    plan = BinningPlan(X, X_star, sums, frozen(counts), made, occupancy, edges, certificate, names)
     made.std(X_star[:1])  # a kernel that does not work must say so now, not when y has been spent
     assert np.isfinite(plan.noise_std).all()
     return plan

@@ -50,7 +50,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"Heights of {len(X)} generated women by age. Ages are public, heights are private.\n{gp}\n")
 
     print("1. Plan: public, free, without a look at the heights")
-    plan = gp.plan(X, AGES, epsilon=EPSILON)
+    plan = gp.plan(X, X_star=AGES, epsilon=EPSILON)
     print(f"{plan}\n")
 
     print("2. Release: the private step, which learns the model on its way")
@@ -84,7 +84,7 @@ def main(arguments: list[str] | None = None) -> None:
         warnings.simplefilter("ignore", WeakPromiseWarning)  # the paper's delta is large
         plans = {
             heading: MODEL.plan(
-                X, AGES, epsilon=EPSILON, delta=PAPERS_DELTA, design=design, calibration=calibration
+                X, X_star=AGES, epsilon=EPSILON, delta=PAPERS_DELTA, design=design, calibration=calibration
             )
             for heading, (design, calibration) in _PLANS.items()
         }

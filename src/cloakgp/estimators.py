@@ -60,7 +60,7 @@ class PrivateGPEstimator(BaseEstimator):  # type: ignore[misc]
             found = as_inputs(X, people, None, self.missing_inputs)
             query = cover(found.X, categories=() if found.columns is None else found.columns.categories)
         more |= {"epsilon": self.epsilon, "delta": self.delta, "people": people}
-        plan = model.plan(X, query, missing_inputs=self.missing_inputs, **more)
+        plan = model.plan(X, X_star=query, missing_inputs=self.missing_inputs, **more)
         self._warn_if_repeated(plan)
         return plan
 

@@ -33,8 +33,8 @@ from cloakgp.model.outcome import REAL
 from cloakgp.plans import showing
 from cloakgp.plans.base import PlanBase
 from cloakgp.progress import Progress
-from cloakgp.rows.columns import Columns
-from cloakgp.rows.inputs import TableRows, as_inputs, as_points
+from cloakgp.rows.columns import Columns, names_in
+from cloakgp.rows.inputs import TableRows, as_inputs, as_points, named
 from cloakgp.rows.merging import Labels
 from cloakgp.rows.people import People, as_people, as_within, for_people
 
@@ -272,7 +272,7 @@ class SelectionPlan(PlanBase[Selection]):
     def _measure(self, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import choose
 
-        return np.array([choose(self.scores, y, missing, self.rows)])
+        return np.array([choose(self.scores, y, missing, self.rows, names_in(self.columns))])
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Selection:
         certificate = replace(self.certificate, epsilon=self.scores.epsilon, insecure=insecure)
@@ -320,6 +320,7 @@ class SelectionPlan(PlanBase[Selection]):
         )
 
 
+@named
 def plan_selection(
     candidates: Iterable[GP],
     X: Any,
@@ -545,7 +546,7 @@ def _noise_cost(gp: GP, X: FloatArray, release: _Release, loss: str, advance: Ca
     """
     plan = gp.plan(
         X,
-        release.X_star,
+        X_star=release.X_star,
         epsilon=release.epsilon,
         delta=release.delta,
         design=release.design,

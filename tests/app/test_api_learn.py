@@ -331,7 +331,7 @@ def test_a_plan_may_start_from_an_earlier_release(more: tuple[World, str, str]) 
     file = cloakgp.load(world.state.folder.release(first))
     X, where = np.array(ages())[:, None], np.array(after["points"])
     model = cloakgp.AutoGP(bounds=(50, 170))
-    expected = model.plan(X, where, epsilon=0.3, delta=0.01, given=[file]).expected_error
+    expected = model.plan(X, X_star=where, epsilon=0.3, delta=0.01, given=[file]).expected_error
     np.testing.assert_allclose(after["expected_error"], expected)
     assert not np.allclose(alone["expected_error"], expected)
     assert after["certificate"]["before"] == [[0.5, 0.01]]

@@ -53,7 +53,7 @@ def test_a_newcomers_path_from_a_table_to_a_prediction(world, tmp_path):
     assert len(preview["points"]) == len(preview["noise_std"]) == len(preview["gp_std"]) == 12
     X = np.array(ages())[:, None]
     gp = cloakgp.GP(cloakgp.kernels.EQ(20, variance=625), 196.0, (50.0, 170.0))
-    expected = gp.plan(X, np.array(preview["points"]), epsilon=0.5, delta=0.01)
+    expected = gp.plan(X, X_star=np.array(preview["points"]), epsilon=0.5, delta=0.01)
     np.testing.assert_allclose(preview["expected_error"], expected.expected_error)
     assert preview["unknown"] == (expected.expected_error >= NEAR_PRIOR * 25.0).tolist()
     assert preview["error_summary"]["largest"] == pytest.approx(max(preview["expected_error"]))
@@ -162,7 +162,7 @@ def test_what_a_kept_planner_holds_is_counted(monkeypatch):
     """A `posterior` plan with inducing inputs holds a matrix where others hold a recipe."""
     monkeypatch.setattr(out_of_core, "DENSE", 1000)
     gp = cloakgp.GP(cloakgp.kernels.EQ(40), 1.0, (0.0, 1.0), inducing=12)
-    planner = gp.planner(np.arange(400.0)[:, None], np.linspace(0.0, 400.0, 10)[:, None])
+    planner = gp.planner(np.arange(400.0)[:, None], X_star=np.linspace(0.0, 400.0, 10)[:, None])
     planner.plan(epsilon=1.0, design="posterior")
     held = planner.last["posterior"].measurement.matrix.size
     assert held > 2 * out_of_core.DENSE

@@ -54,6 +54,25 @@ def as_parquet(columns: dict[str, Any]) -> bytes:
     return out.getvalue()
 
 
+OUTCOME_AMONG_INPUTS: list[dict[str, Any]] = [
+    {"inputs": ["height"]},
+    {"inputs": ["age", "height"], "kernel": None, "noise": None},
+    {"people": "height", "protect": "people"},
+]
+
+
+@pytest.mark.parametrize("changes", OUTCOME_AMONG_INPUTS)
+def test_the_outcome_is_no_input(world, caplog, changes):
+    """Neither of a plan nor of a preview, of a known model or a learned one; and no digit of it is told."""
+    caplog.set_level(logging.DEBUG)
+    client, settings = listen(world), {**SETTINGS, **changes}
+    for path, asked in (("preview", settings), ("plans", {"settings": settings, "name": "growth"})):
+        answer = client.post(f"/api/{path}", json=asked)
+        assert answer.status_code == 422, answer.text
+        assert "private" in answer.json()["error"]
+    check_silent(client, caplog.text, secret_heights())
+
+
 @pytest.mark.usefixtures("drawn_once")
 def test_a_whole_path_tells_no_output(world, caplog):
     """Neither as digits nor as eight bytes, in what is sent, logged, or written outside of uploads/."""

@@ -64,7 +64,7 @@ def test_the_plan_is_that_of_the_library():
     X = np.loadtxt("data.csv", delimiter=",", skiprows=1, usecols=1)
     gp = cloakgp.AutoGP((0, 250), kernels=("EQ", "Matern52"), stages=3, inducing=12)
     where = np.linspace(X.min(), X.max(), 8)
-    expected = gp.plan(X, where, epsilon=1.0, delta=0.01)
+    expected = gp.plan(X, X_star=where, epsilon=1.0, delta=0.01)
     kept = StagedPlan.load("plan.plan")
     assert kept.rule.prior == gp.prior
     assert kept.stages == 3

@@ -163,7 +163,7 @@ def made(tmp_path_factory):
         good(f"{RELEASE} --yes")
         X = np.random.default_rng(0).uniform(size=(12, 2))
         model = cloakgp.GP(EQ(1.0), noise=1.0, bounds=(0, 1))
-        plan = model.plan({"lon": X[:, 0], "lat": X[:, 1]}, X[:2], epsilon=1.0, delta=1e-3)
+        plan = model.plan({"lon": X[:, 0], "lat": X[:, 1]}, X_star=X[:2], epsilon=1.0, delta=1e-3)
         plan.release(X[:, 0]).save("homes.cloak")
     return folder
 

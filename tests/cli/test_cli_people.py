@@ -60,7 +60,7 @@ def test_a_table_and_python_give_the_same_plan():
     grid = np.linspace(AGES.min(), AGES.max(), 5)
     columns = cloakgp.Columns([cloakgp.Column("age")], response="visits", people="zper")
     table = {"age": AGES, "zper": IDS}
-    plan = gp.plan(table, grid, epsilon=1, delta=0.01, people="zper", columns=columns)
+    plan = gp.plan(table, X_star=grid, epsilon=1, delta=0.01, people="zper", columns=columns)
     assert json.loads(Path("plan.json").read_text())["plan"]["sha256"] == plan.digest
 
 

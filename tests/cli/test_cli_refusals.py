@@ -1,6 +1,7 @@
 """What a command refuses, with which exit code, and that nothing is spent or read by it."""
 
 import errno
+import hashlib
 import json
 import re
 import subprocess
@@ -18,6 +19,7 @@ from cloakgp.errors import ArgumentError
 from cloakgp.files import atomic
 from cloakgp.ledger import LedgerError
 from cloakgp.private import room
+from cloakgp.workflow import tables
 from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.private_step import UNUSABLE
 
@@ -309,6 +311,57 @@ def test_a_ledger_that_was_changed_ends_with_1():
         database.execute("UPDATE cloakgp_ledger SET who = 'nobody' WHERE number = 1")
     database.close()
     assert run(f"ledger verify {LEDGER}").code == 1
+
+
+def tables_that_are_read(monkeypatch):
+    """The names of the public columns that are read of files, as they are."""
+    found = []
+    for name in ("read_words", "read_columns"):
+        right = getattr(tables, name)
+        monkeypatch.setattr(
+            tables,
+            name,
+            lambda path, names, *more, _right=right, **options: (
+                found.extend(names) or _right(path, names, *more, **options)
+            ),
+        )
+    return found
+
+
+@pytest.mark.usefixtures("unread")
+@pytest.mark.parametrize(
+    "line",
+    [
+        PLAN.replace("--inputs age", "--inputs age,height"),
+        PLAN.replace("--inputs age", "--inputs age --people height"),
+        "plan data.csv --inputs age,height --output height --bounds 50 170 --epsilon 1",
+        "plan data.csv --inputs age,height --output height --bounds 50 170 --epsilon 1 --categories height",
+        "plan data.csv --inputs age,height --output height --bounds 50 170 --epsilon 1 --protect rows "
+        "--box age 0 90 --box height 0 200",
+        "select data.csv --inputs age,height --output height --bounds 50 170 --kernel 'EQ(5)' --noise 1 "
+        "--noise 2 --epsilon 1 --no-ledger --yes",
+    ],
+)
+def test_the_output_column_is_no_input(line, monkeypatch):
+    read = tables_that_are_read(monkeypatch)
+    failed = run(line)
+    assert failed.code == 2
+    assert "'height' must not be" in failed.err
+    assert "height" not in read
+
+
+@pytest.mark.usefixtures("planned", "unread")
+def test_a_plan_file_cannot_have_the_output_column_read_as_an_input(monkeypatch):
+    body = json.loads(Path("plan.json").read_text())
+    inputs = [{"name": "name", "kind": "level", "levels": ["person 1"]}, {"name": "height", "kind": "number"}]
+    body["settings"]["columns"] = {"inputs": inputs, "response": "", "people": ""}
+    body.pop("sha256")
+    text = json.dumps(body, indent=1, sort_keys=True).encode()
+    Path("plan.json").write_text(json.dumps(body | {"sha256": hashlib.sha256(text).hexdigest()}))
+    read = tables_that_are_read(monkeypatch)
+    assert run(f"{RELEASE} --yes").code == 2
+    assert "height" not in read
+    assert spends() == 0
 
 
 @pytest.mark.parametrize(

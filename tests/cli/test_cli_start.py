@@ -30,7 +30,8 @@ def test_a_release_loads_nothing_that_it_does_not_need():
     code = (
         "import cloakgp, cloakgp.demo, cloakgp.plots; cloakgp.kernels.as_kernel(lambda X, Z: X @ Z.T); "
         "gp = cloakgp.GP(cloakgp.kernels.EQ(1.0), 1.0, (0.0, 1.0)); "
-        "plan = gp.plan([[0.0]], [[0.0]], epsilon=1.0, delta=0.1); plan.release([0.5]).predict([[1.0]])"
+        "plan = gp.plan([[0.0]], X_star=[[0.0]], epsilon=1.0, delta=0.1); "
+        "plan.release([0.5]).predict([[1.0]])"
     )
     assert loaded_by(code, "{'sklearn', 'narwhals', 'matplotlib', 'torch'}") == "[]"
 

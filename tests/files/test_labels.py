@@ -15,9 +15,9 @@ MODEL = cloakgp.GP(EQ(3.0), noise=0.5, bounds=(0.0, 4.0))
 ASKED = {"epsilon": 1.0, "delta": 0.01}
 WORDS = {"title": "Heights", "units": "£", "source": "census, 1967", "date": "§ 2"}
 PLANS = {
-    "predictions": MODEL.plan(X, X[:3], **ASKED),
+    "predictions": MODEL.plan(X, X_star=X[:3], **ASKED),
     "function": MODEL.plan_function(X, **ASKED),
-    "stages": cloakgp.AutoGP((0, 4), stages=2).plan(X, X[:3], **ASKED),
+    "stages": cloakgp.AutoGP((0, 4), stages=2).plan(X, X_star=X[:3], **ASKED),
     "rows": cloakgp.AutoGP((0, 4), stages=2).plan_rows(cloakgp.Grid({"age": (0, 12)}, cells=3), 12, **ASKED),
 }
 

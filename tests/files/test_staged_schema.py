@@ -25,10 +25,10 @@ MODEL = AutoGP((-1.0, 4.0), stages=2)
 def plans():
     """A learned model's, and a known model's that takes an earlier release into account."""
     gp = GP(EQ(2.0), 0.3, (-1.0, 4.0))
-    earlier = gp.plan(X, X[::4], **PROMISE).release(Y)
+    earlier = gp.plan(X, X_star=X[::4], **PROMISE).release(Y)
     return {
-        "learned": MODEL.plan(X, X[::4], **PROMISE),
-        "known": gp.plan(X, X[::4], given=[earlier], windows=2.0, **PROMISE),
+        "learned": MODEL.plan(X, X_star=X[::4], **PROMISE),
+        "known": gp.plan(X, X_star=X[::4], given=[earlier], windows=2.0, **PROMISE),
     }
 
 

@@ -87,7 +87,7 @@ def test_lengthscales_of_any_size_neither_warn_nor_give_nan():
 
 def test_a_file_holds_the_knots_and_predicts(tmp_path):
     X = np.linspace(0, 80, 12)[:, None]
-    release = GP(KERNEL, 0.3, (0, 5)).plan(X, X[:4] + 3, epsilon=1.0, delta=0.01).release(X[:, 0] / 16)
+    release = GP(KERNEL, 0.3, (0, 5)).plan(X, X_star=X[:4] + 3, epsilon=1.0, delta=0.01).release(X[:, 0] / 16)
     release.save(tmp_path / "file")
     again = Release.load(tmp_path / "file")
     assert again.plan.gp.kernel == KERNEL
@@ -97,7 +97,7 @@ def test_a_file_holds_the_knots_and_predicts(tmp_path):
 def test_a_file_cannot_hold_a_function(tmp_path):
     kernel = Gibbs(lambda X: lengthscale(X[:, 0]), variance=3.0)
     X = np.linspace(0, 80, 12)[:, None]
-    release = GP(kernel, 0.3, (0, 5)).plan(X, X[:4] + 3, epsilon=1.0, delta=0.01).release(X[:, 0] / 16)
+    release = GP(kernel, 0.3, (0, 5)).plan(X, X_star=X[:4] + 3, epsilon=1.0, delta=0.01).release(X[:, 0] / 16)
     release.save(tmp_path / "file")
     with pytest.raises(ValueError, match="custom kernel, which its file cannot hold"):
         Release.load(tmp_path / "file").predict(X)

@@ -543,7 +543,7 @@ def test_releases_of_binned_outcomes(kernel, design, tmp_path, noiseless, textbo
     boxes, points = bins(), Points(np.linspace(0.0, 12.0, 5))
     y = np.random.default_rng(4).uniform(-1.0, 4.0, len(boxes))
     gp = model(kernel)
-    plan = gp.plan(np.asarray(boxes), np.asarray(points), epsilon=1.0, delta=0.01, design=design)
+    plan = gp.plan(np.asarray(boxes), X_star=np.asarray(points), epsilon=1.0, delta=0.01, design=design)
     np.testing.assert_array_equal(plan.X, np.asarray(boxes))
     np.testing.assert_array_equal(plan.X_star, np.asarray(points))
     expected, std = textbook(kernel, 0.4, 0.7, np.asarray(boxes), np.asarray(points), y)
@@ -563,11 +563,11 @@ def test_releases_of_binned_outcomes(kernel, design, tmp_path, noiseless, textbo
 
 def test_plans_take_typed_inputs():
     boxes, points, gp = bins(), Points([1.0, 2.0]), model(KERNELS["mean"])
-    typed = gp.plan(boxes, points, epsilon=1.0, delta=0.01)
-    plain = gp.plan(np.asarray(boxes), np.asarray(points), epsilon=1.0, delta=0.01)
+    typed = gp.plan(boxes, X_star=points, epsilon=1.0, delta=0.01)
+    plain = gp.plan(np.asarray(boxes), X_star=np.asarray(points), epsilon=1.0, delta=0.01)
     np.testing.assert_array_equal(typed.noise_std, plain.noise_std)
     with pytest.raises(ValueError, match="must have two columns per dimension"):
-        gp.plan([0.0, 1.0], [2.0], epsilon=1.0, delta=0.01)
+        gp.plan([0.0, 1.0], X_star=[2.0], epsilon=1.0, delta=0.01)
 
 
 def test_whole_functions_of_binned_outcomes(tmp_path):

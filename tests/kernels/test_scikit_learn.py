@@ -123,7 +123,9 @@ def test_ours_in_a_power_of_theirs_that_is_no_kernel_of_ours_is_refused():
 def test_a_file_holds_them_and_predicts(tmp_path):
     X = np.linspace(0, 10, 12)[:, None]
     kernel = 2.0 * sk.RationalQuadratic(1.5, alpha=0.7) + sk.DotProduct(0.3)
-    release = GP(kernel, 0.3, (0, 5)).plan(X, X[:4] + 0.3, epsilon=1.0, delta=0.01).release(X[:, 0] / 2)
+    release = (
+        GP(kernel, 0.3, (0, 5)).plan(X, X_star=X[:4] + 0.3, epsilon=1.0, delta=0.01).release(X[:, 0] / 2)
+    )
     release.save(tmp_path / "file")
     again = Release.load(tmp_path / "file")
     assert isinstance(again.plan.gp.kernel, Kernel)

@@ -37,7 +37,9 @@ def small_plan(*, epsilon=1.0, delta=0.01, n_outputs=2, **options) -> Plan:
     """A plan whose release takes about a millisecond."""
     X = np.linspace(0.0, 1.0, ROWS)[:, None]
     X_star = np.linspace(0.2, 0.8, n_outputs)[:, None]
-    return GP(EQ(0.5, variance=1e6), 3e5, BOUNDS).plan(X, X_star, epsilon=epsilon, delta=delta, **options)
+    return GP(EQ(0.5, variance=1e6), 3e5, BOUNDS).plan(
+        X, X_star=X_star, epsilon=epsilon, delta=delta, **options
+    )
 
 
 def small_function_plan(bound="exact", *, epsilon=1.0, delta=0.01) -> FunctionPlan:

@@ -27,7 +27,7 @@ PEOPLE = {"dataset": "people"}
 
 @pytest.fixture(scope="module")
 def plan():
-    return AutoGP((-1.0, 4.0), stages=3).plan(X, X[::4], epsilon=1.0, delta=0.01)
+    return AutoGP((-1.0, 4.0), stages=3).plan(X, X_star=X[::4], epsilon=1.0, delta=0.01)
 
 
 @pytest.fixture
@@ -181,7 +181,7 @@ def test_two_who_recover_at_once_get_one_answer(book, plan, dies, file_url):
 
 
 def test_a_budget_that_does_not_allow_it_is_refused_before_y_is_read(book):
-    plan = AutoGP((-1.0, 4.0), stages=3).plan(X, X[::4], epsilon=2.0, delta=0.01)
+    plan = AutoGP((-1.0, 4.0), stages=3).plan(X, X_star=X[::4], epsilon=2.0, delta=0.01)
     with pytest.raises(BudgetExceeded):
         plan.release(Unreadable(), ledger=book, **PEOPLE)
     assert kinds(book) == []

@@ -196,10 +196,10 @@ def each_kind(**people):
     X, promise = np.linspace(0.0, 1.0, ROWS), {"epsilon": 0.05, "delta": 0.001}
     gps = [GP(EQ(length, variance=1e6), 3e5, BOUNDS) for length in (0.3, 0.5)]
     return {
-        "predictions": gps[0].plan(X, [0.5], **promise, **people),
+        "predictions": gps[0].plan(X, X_star=[0.5], **promise, **people),
         "function": gps[0].plan_function(X, **promise, **people),
-        "stages": AutoGP(BOUNDS, stages=2).plan(X, [0.5], **promise, **people),
-        "bins": binning.plan(X, [0.5], edges=2, bounds=BOUNDS, epsilon=0.01, **people),
+        "stages": AutoGP(BOUNDS, stages=2).plan(X, X_star=[0.5], **promise, **people),
+        "bins": binning.plan(X, X_star=[0.5], edges=2, bounds=BOUNDS, epsilon=0.01, **people),
         "selection": plan_selection(gps, X, epsilon=0.01, folds=2, **people),
     }
 

@@ -29,7 +29,7 @@ def streamed(monkeypatch):
 
 def planned(data=X):
     gp = GP(EQ(1.0), noise=0.5, bounds=(0.0, 1.0), inducing=PLACES)
-    return gp.plan(data, PLACES[:4], epsilon=1.0, delta=1e-3)
+    return gp.plan(data, X_star=PLACES[:4], epsilon=1.0, delta=1e-3)
 
 
 def columns_of(plan, data=X):

@@ -285,7 +285,7 @@ def test_the_bias_counts_from_the_prior_mean(monkeypatch):
     monkeypatch.setattr("cloakgp.plans.out_of_core.DENSE", 1)
     gp = GP(KERNEL, 0.4, (-1.0, 4.0), 1.5, Z)
     assert gp.farthest == 2.5
-    plan = gp.plan(X, X_STAR, epsilon=1.0, delta=0.01)
+    plan = gp.plan(X, X_star=X_STAR, epsilon=1.0, delta=0.01)
     far = replace(gp, mean=-1000.0)
     assert far.farthest == 1004.0
     model = SparseGP(plan.measurement.recipe.features, "dtc", plan.measurement.information, X_STAR)

@@ -23,7 +23,7 @@ UNITS = RNG.uniform(0.5, 2.0, size=600)
 
 @pytest.fixture(scope="module")
 def smoother():
-    return Rescaled(GP.planner(X, X_STAR).smoother, UNITS)
+    return Rescaled(GP.planner(X, X_star=X_STAR).smoother, UNITS)
 
 
 def test_in_units_it_is_the_same_covariance_and_the_same_columns(smoother):
@@ -62,7 +62,7 @@ def test_rows_that_are_far_from_all_inducing_inputs_have_columns_too(monkeypatch
     monkeypatch.setattr(in_cells, "LARGE", 64)
     far = X.copy()
     far[::100] += np.geomspace(30.0, 1e6, 6)[:, None]
-    smoother = GP.planner(far, X_STAR).smoother
+    smoother = GP.planner(far, X_star=X_STAR).smoother
     found = AnyNoise(smoother, np.ones(12), 1.0).solve(0.01, 20.0)
     assert found.status == "converged"
     np.testing.assert_allclose(np.linalg.norm(found.matrix, axis=0), 1.0, atol=0.01)
@@ -72,7 +72,7 @@ def test_rows_that_tell_little_need_not_be_measured_in_full(monkeypatch):
     """A line through 0: outcomes near 0 have noise and no signal, and there is but one measurement to use."""
     monkeypatch.setattr(in_cells, "LARGE", 64)
     gp = cloakgp.GP(Linear(), noise=0.2, bounds=(-1.0, 1.0), inducing=np.eye(2))
-    found = AnyNoise(gp.planner(X - 2, X_STAR).smoother, np.ones(12), 1.0).solve(0.01, 10.0)
+    found = AnyNoise(gp.planner(X - 2, X_star=X_STAR).smoother, np.ones(12), 1.0).solve(0.01, 10.0)
     assert found.status == "converged"
 
 
@@ -103,7 +103,7 @@ def test_cells_do_for_a_design_of_all_rows(monkeypatch):
     monkeypatch.setattr(in_cells, "LARGE", 64)
     monkeypatch.setattr(in_cells, "SMALL", 128)
     monkeypatch.setattr(in_cells, "_LARGEST", 0)
-    smoother, weights = GP.planner(X, X_STAR).smoother, np.ones(12)
+    smoother, weights = GP.planner(X, X_star=X_STAR).smoother, np.ones(12)
     found = AnyNoise(smoother, weights, 1.0).solve(0.03, 100.0)
     assert found.status == "converged"
     assert len(found.matrix) <= 12 + 4
@@ -129,7 +129,7 @@ def test_the_bound_for_all_rows_is_the_one_that_is_written_out(monkeypatch):
         return found
 
     monkeypatch.setattr(in_cells.InCells, "_looked", compared)
-    AnyNoise(GP.planner(X, X_STAR).smoother, np.ones(12), 1.0).solve(0.03, 100.0)
+    AnyNoise(GP.planner(X, X_star=X_STAR).smoother, np.ones(12), 1.0).solve(0.03, 100.0)
     assert len(bounds) > 1
     for ours, written_out in bounds:
         assert ours == pytest.approx(written_out, rel=1e-6)

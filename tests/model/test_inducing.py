@@ -53,7 +53,7 @@ def model(approximation: str = "dtc", kernel: Any = None, noise: Any = 0.4, indu
 @every_approximation
 def test_columns_and_variances_are_the_textbooks(by_the_book, approximation, noise, kernel):
     gp = model(approximation, kernel, noise)
-    smoother, book = gp.planner(X, X_STAR).smoother, by_the_book(gp, X, X_STAR)
+    smoother, book = gp.planner(X, X_star=X_STAR).smoother, by_the_book(gp, X, X_STAR)
     np.testing.assert_allclose(smoother.columns(slice(None)), book.C, atol=1e-9)
     np.testing.assert_allclose(smoother.columns(slice(5, 9)), book.C[:, 5:9], atol=1e-9)
     np.testing.assert_allclose(smoother.posterior_variance, book.variance, atol=1e-9)
@@ -76,7 +76,7 @@ def test_the_two_approximations_differ(by_the_book):
 @every_design
 def test_releases_are_the_textbooks(by_the_book, noiseless, design, approximation, noise):
     gp = model(approximation, noise=noise)
-    plan = gp.plan(X, X_STAR, design=design, **PROMISE)
+    plan = gp.plan(X, X_star=X_STAR, design=design, **PROMISE)
     at_star, at_new = by_the_book(gp, X, X_STAR), by_the_book(gp, X, NEW)
     np.testing.assert_allclose(plan.gp_std, np.sqrt(at_star.variance), rtol=1e-9)
     assert plan.certificate.gap <= 0.0101
@@ -103,7 +103,7 @@ def test_releases_are_the_textbooks(by_the_book, noiseless, design, approximatio
 @every_approximation
 def test_samples_have_the_textbooks_mean_and_covariance(by_the_book, approximation):
     gp, n = model(approximation), 20_000
-    release = gp.plan(X, X_STAR, **PROMISE).release(Y)
+    release = gp.plan(X, X_star=X_STAR, **PROMISE).release(Y)
     mean, cov = by_the_book(gp, X, NEW).denoised([release])
     draws, std = release.sample(NEW, n, seed=3), np.sqrt(np.diag(cov))
     np.testing.assert_array_less(np.abs(draws.mean(axis=0) - mean), 5 * std / np.sqrt(n))
@@ -117,7 +117,7 @@ def test_samples_have_the_textbooks_mean_and_covariance(by_the_book, approximati
 def test_inducing_inputs_at_every_row_are_the_exact_gp(by_the_book, noiseless, approximation, noise, kernel):
     exact = GP(kernel, noise, BOUNDS, 0.7)
     book, at_new = by_the_book(exact, X, X_STAR), by_the_book(exact, X, NEW)
-    plan = model(approximation, kernel, noise, X).plan(X, X_STAR, **PROMISE)
+    plan = model(approximation, kernel, noise, X).plan(X, X_star=X_STAR, **PROMISE)
     np.testing.assert_allclose(plan.gp_std, np.sqrt(book.variance), rtol=1e-6)
     away = np.abs(noiseless(plan, Y).mean - book.mean(np.clip(Y, *BOUNDS))).max()
     assert away <= plan.certificate.bias + 1e-6
@@ -125,7 +125,7 @@ def test_inducing_inputs_at_every_row_are_the_exact_gp(by_the_book, noiseless, a
     mean, cov = at_new.denoised([release])
     np.testing.assert_allclose(release.predict(NEW), mean, atol=1e-6)
     np.testing.assert_allclose(release.predict(NEW, return_std=True)[1], np.sqrt(np.diag(cov)), rtol=1e-6)
-    plain = exact.plan(X, X_STAR, **PROMISE)
+    plain = exact.plan(X, X_star=X_STAR, **PROMISE)
     assert plan.certificate.objective == pytest.approx(plain.certificate.objective, rel=0.0101)
 
 
@@ -133,10 +133,10 @@ def test_inducing_inputs_at_every_row_are_the_exact_gp(by_the_book, noiseless, a
 def test_repeated_and_nearly_equal_inducing_inputs_add_nothing(by_the_book, approximation):
     book = by_the_book(model(approximation), X, X_STAR)
     for more in (Z[:3], Z[:3] + 1e-9):
-        smoother = model(approximation, inducing=np.vstack([Z, more])).planner(X, X_STAR).smoother
+        smoother = model(approximation, inducing=np.vstack([Z, more])).planner(X, X_star=X_STAR).smoother
         np.testing.assert_allclose(smoother.columns(slice(None)), book.C, atol=1e-5)
         np.testing.assert_allclose(smoother.posterior_variance, book.variance, atol=1e-5)
-    plan = model(approximation, inducing=np.vstack([Z, Z])).plan(X, X_STAR, **PROMISE)
+    plan = model(approximation, inducing=np.vstack([Z, Z])).plan(X, X_star=X_STAR, **PROMISE)
     assert np.isfinite(plan.release(Y).predict(NEW)).all()
 
 
@@ -145,7 +145,7 @@ def test_a_kernel_of_few_directions_is_exact_with_few_inducing_inputs(by_the_boo
     exact = GP(Linear(3.0), 0.4, BOUNDS, 0.7)
     book = by_the_book(exact, X, X_STAR)
     for approximation in APPROXIMATIONS:
-        smoother = model(approximation, Linear(3.0)).planner(X, X_STAR).smoother
+        smoother = model(approximation, Linear(3.0)).planner(X, X_star=X_STAR).smoother
         np.testing.assert_allclose(smoother.columns(slice(None)), book.C, atol=1e-8)
         np.testing.assert_allclose(smoother.posterior_variance, book.variance, atol=1e-8)
 
@@ -153,13 +153,13 @@ def test_a_kernel_of_few_directions_is_exact_with_few_inducing_inputs(by_the_boo
 @every_approximation
 def test_blocks_and_chunks_change_nothing(monkeypatch, approximation):
     gp = model(approximation, noise=PER_ROW)
-    whole = gp.planner(X, X_STAR).smoother
+    whole = gp.planner(X, X_star=X_STAR).smoother
     B = np.random.default_rng(1).normal(size=(3, 40))
     wanted = whole.times_covariance(B), whole.cross, whole.columns(slice(None))
     monkeypatch.setattr("cloakgp.model.smoothers.BLOCK", 7)
     monkeypatch.setattr("cloakgp.rows.chunks.CHUNK", 11)
     monkeypatch.setattr("cloakgp.rows.chunks.STEP", 3)
-    parts = gp.planner(X, X_STAR).smoother
+    parts = gp.planner(X, X_star=X_STAR).smoother
     got = parts.times_covariance(B), parts.cross, parts.columns(slice(None))
     for one, other in zip(wanted, got, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
@@ -186,7 +186,7 @@ def test_a_row_far_from_every_place_has_no_say():
     """A lone outlier shows in predictions near it, unless no place is near (the paper's last remark)."""
     data = np.vstack([X, [[100.0, 100.0]]])
     gp = model()
-    C = gp.planner(data, [[100.0, 100.0], *X_STAR[:2].tolist()]).smoother.columns(slice(None))
+    C = gp.planner(data, X_star=[[100.0, 100.0], *X_STAR[:2].tolist()]).smoother.columns(slice(None))
     assert np.abs(C[:, -1]).max() < 1e-12
 
 
@@ -203,12 +203,12 @@ def test_inducing_inputs_are_the_same_every_time_and_whatever_the_threads():
 
 
 def test_a_number_of_inducing_inputs_is_chosen_from_X(by_the_book):
-    plan = model(inducing=6).plan(X, X_STAR, **PROMISE)
+    plan = model(inducing=6).plan(X, X_star=X_STAR, **PROMISE)
     chosen = plan.gp.inducing
     assert chosen.shape == (6, 2)
     np.testing.assert_array_equal(chosen, choose_inducing(X, 6))
-    assert plan.digest == model(inducing=6).plan(X, X_STAR, **PROMISE).digest
-    assert plan.digest == model(inducing=chosen).plan(X, X_STAR, **PROMISE).digest
+    assert plan.digest == model(inducing=6).plan(X, X_star=X_STAR, **PROMISE).digest
+    assert plan.digest == model(inducing=chosen).plan(X, X_star=X_STAR, **PROMISE).digest
     assert (chosen.min(axis=0) >= X.min(axis=0)).all()
     assert (chosen.max(axis=0) <= X.max(axis=0)).all()
     book = by_the_book(plan.gp, X, X_STAR)
@@ -226,7 +226,7 @@ def test_with_few_distinct_rows_all_of_them_are_inducing_inputs(by_the_book, ask
     few = X[[0, 1, 2, 1, 0, 2, 2, 0]]
     np.testing.assert_array_equal(choose_inducing(few, asked), X[:3])
     gp = model(inducing=asked)
-    plan = gp.plan(few, X_STAR, **PROMISE)
+    plan = gp.plan(few, X_star=X_STAR, **PROMISE)
     assert plan.gp.inducing.shape == (3, 2)
     exact = by_the_book(GP(KERNELS["EQ"], 0.4, BOUNDS, 0.7), few, X_STAR)
     np.testing.assert_allclose(plan.gp_std, np.sqrt(exact.variance), rtol=1e-9)
@@ -237,13 +237,13 @@ def test_one_place_and_constant_columns_are_fine():
     flat = np.column_stack([X[:, 0], np.full(40, 3.0)])
     assert np.isfinite(choose_inducing(flat, 5)).all()
     np.testing.assert_allclose(choose_inducing(flat, 5)[:, 1], 3.0, rtol=1e-12)
-    model(inducing=1).plan(X, X_STAR, **PROMISE)
+    model(inducing=1).plan(X, X_star=X_STAR, **PROMISE)
 
 
 def test_rows_too_alike_to_tell_apart_are_no_cause_for_a_warning():
     found = choose_inducing(np.array([[0.0], [1e-300], [2e-300], [1.0]]), 3)
     assert sorted(set(found[:, 0].round(6))) == [0.0, 1.0]
-    GP(EQ(1.0), 0.4, BOUNDS, inducing=3).plan([0.0, 1e-300, 2e-300, 1.0], [0.5], **PROMISE)
+    GP(EQ(1.0), 0.4, BOUNDS, inducing=3).plan([0.0, 1e-300, 2e-300, 1.0], X_star=[0.5], **PROMISE)
 
 
 def test_inducing_inputs_follow_the_bulk_not_a_lone_outlier():
@@ -253,7 +253,7 @@ def test_inducing_inputs_follow_the_bulk_not_a_lone_outlier():
 
 
 def test_a_vector_of_inducing_inputs_is_one_column():
-    plan = GP(EQ(2.0), 0.4, BOUNDS, inducing=[1.0, 5.0, 9.0]).plan(X[:, 0], [2.0], **PROMISE)
+    plan = GP(EQ(2.0), 0.4, BOUNDS, inducing=[1.0, 5.0, 9.0]).plan(X[:, 0], X_star=[2.0], **PROMISE)
     assert plan.gp.inducing.shape == (3, 1)
 
 
@@ -265,7 +265,7 @@ def test_the_model_says_that_it_is_sparse():
 
 def test_a_model_with_a_number_of_inducing_inputs_may_be_used_for_other_data():
     gp = model(inducing=6)
-    one, other = gp.plan(X, X_STAR, **PROMISE), gp.plan(X[:20], X_STAR, **PROMISE)
+    one, other = gp.plan(X, X_star=X_STAR, **PROMISE), gp.plan(X[:20], X_star=X_STAR, **PROMISE)
     assert gp.inducing == 6
     assert not np.array_equal(one.gp.inducing, other.gp.inducing)
 
@@ -298,7 +298,7 @@ def test_bad_inducing_inputs_are_refused(bad, error, words):
 
 def test_inducing_inputs_with_other_columns_than_X_are_refused():
     with pytest.raises(ValueError, match=r"inducing must have 2 column\(s\)"):
-        model(inducing=np.zeros((3, 1))).plan(X, X_STAR, **PROMISE)
+        model(inducing=np.zeros((3, 1))).plan(X, X_star=X_STAR, **PROMISE)
 
 
 @pytest.mark.parametrize("bad", ["foo", "DTC", "", None])
@@ -324,9 +324,9 @@ def test_a_selection_does_not_pass_over_inducing_inputs(sparse):
 
 def test_a_kernel_that_is_none_is_refused():
     with pytest.raises(ValueError, match="positive semi-definite"):
-        model(kernel=lambda X, Z: -np.exp(-((X[:, :1] - Z[:, :1].T) ** 2))).plan(X, X_STAR, **PROMISE)
+        model(kernel=lambda X, Z: -np.exp(-((X[:, :1] - Z[:, :1].T) ** 2))).plan(X, X_star=X_STAR, **PROMISE)
     with pytest.raises(ValueError, match="symmetric"):
-        model(kernel=lambda X, Z: np.exp(X[:, :1] - 2 * Z[:, :1].T)).plan(X, X_STAR, **PROMISE)
+        model(kernel=lambda X, Z: np.exp(X[:, :1] - 2 * Z[:, :1].T)).plan(X, X_star=X_STAR, **PROMISE)
 
 
 # Files
@@ -335,7 +335,7 @@ def test_a_kernel_that_is_none_is_refused():
 @pytest.fixture(params=APPROXIMATIONS)
 def sparse(request, tmp_path):
     """A sparse release and its file."""
-    release = model(request.param, noise=PER_ROW).plan(X, X_STAR, **PROMISE).release(Y)
+    release = model(request.param, noise=PER_ROW).plan(X, X_star=X_STAR, **PROMISE).release(Y)
     release.save(tmp_path / "sparse.cloak")
     return SimpleNamespace(release=release, path=tmp_path / "sparse.cloak", approximation=request.param)
 
@@ -361,13 +361,13 @@ def test_files_keep_the_inducing_inputs_and_the_approximation(sparse, tmp_path):
 @every_approximation
 def test_sparse_files_are_verified(tmp_path, approximation, noise, design):
     gp = model(approximation, noise=noise, inducing=9)
-    gp.plan(X, X_STAR, design=design, **PROMISE).release(Y).save(tmp_path / "file")
+    gp.plan(X, X_star=X_STAR, design=design, **PROMISE).release(Y).save(tmp_path / "file")
     assert verify(tmp_path / "file").complete
 
 
 def test_sparse_files_with_a_custom_kernel_are_verified_by_who_has_it(tmp_path):
     kernel = KERNELS["function"]
-    model(kernel=kernel).plan(X, X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
+    model(kernel=kernel).plan(X, X_star=X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
     assert verify(tmp_path / "file").unchecked == (
         "the predictions: the kernel is a custom one (give kernel=)",
     )
@@ -460,7 +460,10 @@ def test_an_exact_file_that_is_said_to_be_sparse_is_seen_through(saved, tamper, 
 @every_approximation
 def test_sparse_releases_are_combined(by_the_book, approximation, noise):
     gp = model(approximation, noise=noise)
-    plans = [gp.plan(X, X_STAR, **PROMISE), gp.plan(X, X_STAR[:2], design="posterior", **PROMISE)]
+    plans = [
+        gp.plan(X, X_star=X_STAR, **PROMISE),
+        gp.plan(X, X_star=X_STAR[:2], design="posterior", **PROMISE),
+    ]
     releases = [plan.release(Y) for plan in plans]
     mean, cov = by_the_book(gp, X, NEW).denoised(releases)
     got, std = combine(releases).predict(NEW, return_std=True)
@@ -475,7 +478,7 @@ def test_sparse_releases_are_combined(by_the_book, approximation, noise):
 )
 def test_releases_of_different_models_are_not_combined(other):
     """The answer would depend on which came first."""
-    plans = [gp.plan(X, X_STAR, **PROMISE) for gp in (model(), model(**other))]
+    plans = [gp.plan(X, X_star=X_STAR, **PROMISE) for gp in (model(), model(**other))]
     releases = [plan.release(Y) for plan in plans]
     for chosen in (releases, releases[::-1]):
         with pytest.raises(ValueError, match="releases must all have the same kernel"):
@@ -484,7 +487,7 @@ def test_releases_of_different_models_are_not_combined(other):
 
 def test_equal_rows_of_a_sparse_model_are_combined(by_the_book):
     data, gp = X[np.arange(40) % 13], model("fitc", inducing=6)
-    releases = [gp.plan(data, X_STAR, **PROMISE).release(Y) for _ in range(2)]
+    releases = [gp.plan(data, X_star=X_STAR, **PROMISE).release(Y) for _ in range(2)]
     fixed = releases[0].plan.gp
     mean, _ = by_the_book(fixed, data, NEW).denoised(releases)
     np.testing.assert_allclose(combine(releases).predict(NEW), mean, atol=1e-8)
@@ -499,7 +502,7 @@ def test_inducing_inputs_that_add_nothing_change_no_prediction(monkeypatch, dens
     stds = []
     for places in (Z, np.vstack([Z[:3], Z + 1e-8])):
         gp = GP(EQ(2.0), 0.3, (-3.0, 3.0), inducing=places, approximation=approximation)
-        release = gp.plan(X, X[::9] + 0.1, epsilon=1.0, delta=0.01).release(np.sin(X[:, 0]))
+        release = gp.plan(X, X_star=X[::9] + 0.1, epsilon=1.0, delta=0.01).release(np.sin(X[:, 0]))
         stds.append(release.predict(X, return_std=True)[1])
     assert stds[1] == pytest.approx(stds[0], rel=1e-4)
 

@@ -46,7 +46,8 @@ def test_inducing_inputs_are_chosen_without_scikit_learn():
     """Loading it takes longer than a plan."""
     code = (
         "import sys, cloakgp, numpy as np; X = np.random.default_rng(0).normal(size=(300, 1));"
-        "cloakgp.GP(cloakgp.kernels.EQ(1.0), 0.4, (-1, 1), inducing=5).plan(X, [0.5], epsilon=1, delta=1e-3);"
+        "cloakgp.GP(cloakgp.kernels.EQ(1.0), 0.4, (-1, 1), inducing=5)"
+        ".plan(X, X_star=[0.5], epsilon=1, delta=1e-3);"
         "print('sklearn' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"

@@ -100,5 +100,5 @@ def test_the_same_on_a_torch_device():
     pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
     for data in (X, REPEATED):
         gp = GP(KERNEL, 0.3, (0.0, 1.0), downweight="leverage")
-        here, there = (gp.planner(data, Z, device=device).gp.noise for device in (None, "cpu"))
+        here, there = (gp.planner(data, X_star=Z, device=device).gp.noise for device in (None, "cpu"))
         np.testing.assert_array_equal(there, here)

@@ -22,11 +22,13 @@ def spread(X):
 
 @pytest.fixture(scope="module")
 def release():
-    return GP(EQ(2.0), spread, BOUNDS).plan(X, X_STAR, **PROMISE).release(Y)
+    return GP(EQ(2.0), spread, BOUNDS).plan(X, X_star=X_STAR, **PROMISE).release(Y)
 
 
 def test_a_plan_is_that_of_the_variances_at_its_rows():
-    ours, same = (GP(EQ(2.0), noise, BOUNDS).plan(X, X_STAR, **PROMISE) for noise in (spread, spread(X)))
+    ours, same = (
+        GP(EQ(2.0), noise, BOUNDS).plan(X, X_star=X_STAR, **PROMISE) for noise in (spread, spread(X))
+    )
     np.testing.assert_array_equal(ours.gp.noise, spread(X))
     np.testing.assert_array_equal(ours.noise_std, same.noise_std)
     np.testing.assert_array_equal(ours.gp_std, same.gp_std)
@@ -58,7 +60,7 @@ def test_files_keep_the_rows_variances_and_no_function(release, tmp_path):
 def test_also_where_all_rows_have_the_same(tmp_path):
     """What the function gives elsewhere may differ, and the reader of the file does not have it."""
     step = GP(EQ(2.0), lambda X: np.where(X[:, 0] > 11, 4.0, 1.0), BOUNDS)
-    release = step.plan(X, X_STAR, **PROMISE).release(Y)
+    release = step.plan(X, X_star=X_STAR, **PROMISE).release(Y)
     assert release.uncertainty(NEW).observation.tolist() == [1.0, 1.0, 2.0]
     release.save(tmp_path / "file")
     with pytest.raises(ValueError, match="include_noise: "):
@@ -66,7 +68,7 @@ def test_also_where_all_rows_have_the_same(tmp_path):
 
 
 def test_downweighted_rows_leave_new_outcomes_their_variance():
-    plan = GP(EQ(2.0), spread, BOUNDS, downweight="leverage").plan(X, X_STAR, **PROMISE)
+    plan = GP(EQ(2.0), spread, BOUNDS, downweight="leverage").plan(X, X_star=X_STAR, **PROMISE)
     assert (plan.gp.noise > spread(X)).any()
     np.testing.assert_allclose(plan.release(Y).uncertainty(NEW).observation, np.sqrt(spread(NEW)))
 
@@ -80,14 +82,14 @@ def test_another_model_of_a_release_may_have_a_function(release):
 
 def test_variances_per_row_may_come_with_the_function():
     gp = GP(EQ(2.0), spread(X), BOUNDS, noise_function=spread)
-    release = gp.plan(X, X_STAR, **PROMISE).release(Y)
+    release = gp.plan(X, X_star=X_STAR, **PROMISE).release(Y)
     np.testing.assert_allclose(release.uncertainty(NEW).observation, np.sqrt(spread(NEW)))
     with pytest.raises(TypeError, match="noise_function must be a function of X; got float"):
         GP(EQ(2.0), 1.0, BOUNDS, noise_function=1.0)
 
 
 def test_with_inducing_inputs_and_in_the_estimator():
-    plan = GP(EQ(2.0), spread, BOUNDS, inducing=6).plan(X, X_STAR, **PROMISE)
+    plan = GP(EQ(2.0), spread, BOUNDS, inducing=6).plan(X, X_star=X_STAR, **PROMISE)
     np.testing.assert_array_equal(plan.gp.noise, spread(X))
     model = PrivateGPRegressor(EQ(2.0), spread, BOUNDS, **PROMISE).fit(X, Y)
     np.testing.assert_array_equal(model.release_.plan.gp.noise, spread(X))
@@ -104,7 +106,7 @@ def test_with_inducing_inputs_and_in_the_estimator():
 )
 def test_what_the_function_gives_is_checked(function, error, match):
     with pytest.raises(error, match=match):
-        GP(EQ(2.0), function, BOUNDS).plan(X, X_STAR, **PROMISE)
+        GP(EQ(2.0), function, BOUNDS).plan(X, X_star=X_STAR, **PROMISE)
 
 
 def test_where_a_function_is_not_taken_it_says_so(release):
@@ -114,10 +116,10 @@ def test_where_a_function_is_not_taken_it_says_so(release):
     with pytest.raises(ValueError, match=refused):
         gp.plan_function(X, **PROMISE)
     with pytest.raises(ValueError, match=refused):
-        gp.plan(X, X_STAR, given=[release], **PROMISE)
+        gp.plan(X, X_star=X_STAR, given=[release], **PROMISE)
     with pytest.raises(ValueError, match=refused):
         plan_selection([gp, GP(EQ(1.0), spread, BOUNDS)], X, epsilon=1.0, folds=3)
     with pytest.raises(ValueError, match=refused):
-        binning.local(X, X_STAR, kernel=EQ(1.0), noise=spread, bounds=BOUNDS, epsilon=1.0)
+        binning.local(X, X_star=X_STAR, kernel=EQ(1.0), noise=spread, bounds=BOUNDS, epsilon=1.0)
     with pytest.raises(ValueError, match="model must have one noise variance"):
         combine([release, release.plan.release(Y)], same_data=False, model=gp)

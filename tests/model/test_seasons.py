@@ -16,7 +16,7 @@ SALES = 100 + 60 * np.sin(2 * np.pi * np.arange(56) / 7)
 
 @pytest.fixture(scope="module")
 def release():
-    plan = AutoGP((0, 200), stages=2, seasons={"day": ["week"]}).plan(DAYS, DAYS.iloc[::9], **PROMISE)
+    plan = AutoGP((0, 200), stages=2, seasons={"day": ["week"]}).plan(DAYS, X_star=DAYS.iloc[::9], **PROMISE)
     return plan.release(SALES)
 
 
@@ -57,7 +57,7 @@ def test_what_repeats_is_learned_and_predicted_beyond_the_data(release):
     ahead = pd.DataFrame({"day": pd.date_range("2023-03-05", periods=14), "site": ["a", "b"] * 7})
     truth = 100 + 60 * np.sin(2 * np.pi * (63 + np.arange(14)) / 7)
     assert np.corrcoef(release.predict(ahead), truth)[0, 1] > 0.7
-    plain = AutoGP((0, 200), stages=2).plan(DAYS, DAYS.iloc[::9], **PROMISE).release(SALES)
+    plain = AutoGP((0, 200), stages=2).plan(DAYS, X_star=DAYS.iloc[::9], **PROMISE).release(SALES)
     assert np.std(plain.predict(ahead)) < np.std(truth) / 4  # it has nothing to go by
 
 
@@ -107,7 +107,7 @@ def test_seasons_that_make_no_sense_are_refused(seasons, said):
 
 
 def test_columns_of_arrays_are_counted():
-    plan = AutoGP((0, 200), stages=1, seasons={0: 7}).plan(np.arange(20.0), [1.0, 2.0], **PROMISE)
+    plan = AutoGP((0, 200), stages=1, seasons={0: 7}).plan(np.arange(20.0), X_star=[1.0, 2.0], **PROMISE)
     assert plan.rule.prior.seasons == ((0, 7.0),)
     with pytest.raises(ArgumentError, match="must count columns, since X has no names"):
         AutoGP((0, 200), seasons={"day": 7}).plan(np.arange(20.0), **PROMISE)

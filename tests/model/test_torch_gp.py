@@ -93,7 +93,8 @@ def test_it_is_the_exact_gp(kernel, noise, block, device, X, X_star, monkeypatch
 def test_plans_of_repeated_rows_are_made_there_too(device, X, X_star):
     gp = GP(EQ(1.0), 0.1, (0.0, 1.0))
     here, there = (
-        gp.plan(X[[*range(N), 3, 3]], X_star, epsilon=1.0, delta=0.01, device=d) for d in (None, device)
+        gp.plan(X[[*range(N), 3, 3]], X_star=X_star, epsilon=1.0, delta=0.01, device=d)
+        for d in (None, device)
     )
     np.testing.assert_allclose(there.noise_std, here.noise_std, rtol=1e-3)
     np.testing.assert_allclose(there.expected_error, here.expected_error, rtol=1e-3)

@@ -21,7 +21,7 @@ def test_wide_products_are_products():
 def test_the_covariance_of_many_rows_is_that_of_the_model():
     X = np.linspace(0.0, 10.0, 5000)[:, None]
     gp = GP(EQ(2.0), 0.3, (-1.0, 1.0), inducing=X[::1000])
-    smoother = gp.planner(X, X[:3]).smoother
+    smoother = gp.planner(X, X_star=X[:3]).smoother
     K = gp.kernel(X, X[::1000])
     expected = WIDE @ K @ np.linalg.solve(gp.kernel(X[::1000]), K.T) + 0.3 * WIDE
     np.testing.assert_allclose(smoother.times_covariance(WIDE), expected, atol=1e-6)

@@ -68,11 +68,11 @@ def test_the_mean_may_be_anything_beside_the_bounds():
 
 
 def test_numbers_that_all_rows_share_are_numbers_again():
-    plain = gp((0.0, 3.0), 1.0).plan(X, X_STAR, **PROMISE)
+    plain = gp((0.0, 3.0), 1.0).plan(X, X_star=X_STAR, **PROMISE)
     for bounds in ((np.zeros(5), np.full(5, 3.0)), (np.zeros(5), 3), (lambda X: 0.0, lambda X: 3.0)):
-        assert gp(bounds, np.ones(5)).plan(X, X_STAR, **PROMISE).digest == plain.digest
-    middle = gp((0.0, 3.0)).plan(X, X_STAR, **PROMISE)
-    assert gp((np.zeros(5), np.full(5, 3.0))).plan(X, X_STAR, **PROMISE).digest == middle.digest
+        assert gp(bounds, np.ones(5)).plan(X, X_star=X_STAR, **PROMISE).digest == plain.digest
+    middle = gp((0.0, 3.0)).plan(X, X_star=X_STAR, **PROMISE)
+    assert gp((np.zeros(5), np.full(5, 3.0))).plan(X, X_star=X_STAR, **PROMISE).digest == middle.digest
 
 
 def test_only_rows_with_the_same_window_are_merged():
@@ -85,7 +85,7 @@ def test_only_rows_with_the_same_window_are_merged():
         at = gp(bounds, mean).at_rows(sites)
         assert distinct(sites, 0.3, at.windows).groups.labels.tolist() == labels
         if np.ndim(mean) == 0:
-            assert gp(bounds, mean).planner(sites, [[1.0]]).inputs.groups.labels.tolist() == labels
+            assert gp(bounds, mean).planner(sites, X_star=[[1.0]]).inputs.groups.labels.tolist() == labels
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_only_rows_with_the_same_window_are_merged():
 @pytest.mark.filterwarnings("ignore:invalid value", "ignore:divide by zero")
 def test_what_does_not_fit_the_rows_is_refused(change, match):
     if match is None:
-        gp(**change).plan(X, X_STAR, **PROMISE)
+        gp(**change).plan(X, X_star=X_STAR, **PROMISE)
         return
     with pytest.raises((ValueError, TypeError), match=match):
-        gp(**change).plan(X, X_STAR, **PROMISE)
+        gp(**change).plan(X, X_star=X_STAR, **PROMISE)
 
 
 def test_messages_do_not_quote_what_rows_have():
@@ -128,18 +128,18 @@ def test_messages_do_not_quote_what_rows_have():
 
 def test_a_mean_per_row_is_known_at_rows_only():
     one = gp(mean=LOW)
-    plan = one.plan(X, [[0.0], [5.0]], **PROMISE)
+    plan = one.plan(X, X_star=[[0.0], [5.0]], **PROMISE)
     np.testing.assert_array_equal(plan.gp.mean.star, [0.0, 3.0])
     release = plan.release(LOW + 0.5)
     assert release.predict([[1.0], [0.0]]).shape == (2,)
     assert release.uncertainty([[0.3]]).total.shape == (1,)  # needs no mean
     assert plan.noise_at([[0.3]]).shape == (1,)
-    for ask in (lambda: one.plan(X, [[0.3]], **PROMISE), lambda: release.predict([[1.0], [0.3]])):
+    for ask in (lambda: one.plan(X, X_star=[[0.3]], **PROMISE), lambda: release.predict([[1.0], [0.3]])):
         with pytest.raises(ValueError, match=r"mean was given per row of X.*as a function of X"):
             ask()
     uneven = gp(mean=np.arange(5.0))  # two rows at 2.0
     with pytest.raises(ValueError, match="rows with the same inputs have different ones"):
-        uneven.plan(X, [[2.0]], **PROMISE)
+        uneven.plan(X, X_star=[[2.0]], **PROMISE)
 
 
 def test_what_needs_one_pair_of_bounds_refuses_others():
@@ -151,7 +151,7 @@ def test_what_needs_one_pair_of_bounds_refuses_others():
             with pytest.raises(ValueError, match=r"(bounds must be two numbers|mean must be one number) for"):
                 ask()
     with pytest.raises((TypeError, ValueError), match="bounds"):
-        binning.local(X, X_STAR, kernel=EQ(1.0), noise=0.3, bounds=(LOW, HIGH), epsilon=1.0)
+        binning.local(X, X_star=X_STAR, kernel=EQ(1.0), noise=0.3, bounds=(LOW, HIGH), epsilon=1.0)
 
 
 def test_functions_are_asked_a_chunk_at_a_time(tmp_path, monkeypatch):

@@ -39,12 +39,12 @@ Y = np.array(NAMES)[PLACES]
 
 @pytest.fixture(scope="module")
 def learned():
-    return AutoGP(classes=NAMES).plan(X, POINTS, **PROMISE).release(Y)
+    return AutoGP(classes=NAMES).plan(X, X_star=POINTS, **PROMISE).release(Y)
 
 
 @pytest.fixture(scope="module")
 def known():
-    return GP(KERNEL, classes=NAMES).plan(X, POINTS, **PROMISE).release(Y)
+    return GP(KERNEL, classes=NAMES).plan(X, X_star=POINTS, **PROMISE).release(Y)
 
 
 def test_each_law_is_worked_out_once(known, monkeypatch):
@@ -81,7 +81,7 @@ def test_classes_are_predicted_better_than_by_their_rates(n_classes):
     """By the expected log loss at new inputs, where the best is known."""
     X, y = made(n_classes, 300, seed=n_classes)
     model = GP(EQ(2.0, variance=1.5) + Constant(1.0), classes=tuple(range(n_classes)))
-    p = model.plan(X, POINTS, **PROMISE).release(y).predict_proba(POINTS)
+    p = model.plan(X, X_star=POINTS, **PROMISE).release(y).predict_proba(POINTS)
     truth, rates = chances(POINTS, n_classes), np.bincount(y, minlength=n_classes) / len(y)
     loss, of_rates, best = (-(truth * np.log(q)).sum(axis=1).mean() for q in (p, rates, truth))
     assert loss - best < 0.35 * (of_rates - best)
@@ -95,7 +95,7 @@ def test_intervals_of_classes_hold_what_they_say():
     for seed in range(12):
         X, y = made(4, 250, seed)
         with insecure_seed(seed):
-            release = GP(KERNEL, classes=tuple(range(4))).plan(X, POINTS, **PROMISE).release(y)
+            release = GP(KERNEL, classes=tuple(range(4))).plan(X, X_star=POINTS, **PROMISE).release(y)
         low, high = np.moveaxis(release.interval(POINTS), 2, 0)
         truth = chances(POINTS, 4)
         held.append(np.mean((low <= truth) & (truth <= high)))
@@ -150,7 +150,7 @@ def test_files_hold_the_classes_and_are_verified(name, request, tmp_path):
 def test_a_ledger_pays_and_can_answer_again(tmp_path):
     ledger = Ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
     ledger.create("trips", epsilon=4.5, delta=1e-3)
-    plan = GP(KERNEL, classes=NAMES).plan(X, POINTS, **PROMISE)
+    plan = GP(KERNEL, classes=NAMES).plan(X, X_star=POINTS, **PROMISE)
     release = plan.release(Y, ledger=ledger, dataset="trips")
     paid = next(entry.number for entry in ledger.entries() if entry.kind == "spent")
     again = plan.recover(ledger, paid)
@@ -161,21 +161,23 @@ def test_a_ledger_pays_and_can_answer_again(tmp_path):
 
 def test_two_named_classes_are_yes_and_no_by_other_names(tmp_path):
     words = np.where(PLACES == 2, "late", "early")
-    release = GP(KERNEL, classes=("early", "late")).plan(X, POINTS, **PROMISE).release(words)
+    release = GP(KERNEL, classes=("early", "late")).plan(X, X_star=POINTS, **PROMISE).release(words)
     assert release.plan.first.measurement.classes == 1
     assert release.predict(POINTS).shape == (8,)
     release.save(tmp_path / "release")
     assert cloakgp.load(tmp_path / "release").classes == ("early", "late")
-    assert GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE).release(PLACES == 2).classes == (
+    assert GP(KERNEL, outcome="yes/no").plan(X, X_star=POINTS, **PROMISE).release(PLACES == 2).classes == (
         False,
         True,
     )
-    again = GP(KERNEL, classes=("early", "late")).plan(X, POINTS, given=[release], **PROMISE)
+    again = GP(KERNEL, classes=("early", "late")).plan(X, X_star=POINTS, given=[release], **PROMISE)
     assert len(again.rule.given) == 1
     with pytest.raises(ValueError, match=r"must be of .'late', 'early'., as the plan is"):
-        GP(KERNEL, classes=("late", "early")).plan(X, POINTS, given=[release], **PROMISE)
+        GP(KERNEL, classes=("late", "early")).plan(X, X_star=POINTS, given=[release], **PROMISE)
     grid = Grid({"x": (0.0, 10.0)}, 5)
-    rows = GP(KERNEL, classes=("early", "late")).plan_rows(grid, 90, POINTS, **PROMISE).release(X, words)
+    rows = (
+        GP(KERNEL, classes=("early", "late")).plan_rows(grid, 90, X_star=POINTS, **PROMISE).release(X, words)
+    )
     assert rows.predict_proba(POINTS).shape == (8, 2)
     assert rows.classes == ("early", "late")
 
@@ -188,7 +190,7 @@ def test_classes_where_whole_rows_are_private(most, tmp_path):
     """Predicted better than by their rates, from a file that verifies, and paid for once."""
     X, y = made(3, 400, seed=5)
     labels, size = np.array(NAMES)[y], 400 // (most or 1)
-    plan = GP(KERNEL, classes=NAMES).plan_rows(GRID, size, POINTS, max_rows=most, **PROMISE)
+    plan = GP(KERNEL, classes=NAMES).plan_rows(GRID, size, X_star=POINTS, max_rows=most, **PROMISE)
     ledger = Ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
     ledger.create("trips", epsilon=4.5, delta=1e-3)
     people = None if most is None else np.arange(400) % size
@@ -208,7 +210,9 @@ def test_classes_where_whole_rows_are_private(most, tmp_path):
 def test_what_error_to_expect_has_the_noise_of_classes_in_it():
     model, other = GP(KERNEL, classes=NAMES), GP(KERNEL, outcome="yes/no")
     for name, given in (("plan", (X,)), ("plan_rows", (GRID, 90))):
-        found, without = (getattr(one, name)(*given, POINTS, **PROMISE).noise_std for one in (model, other))
+        found, without = (
+            getattr(one, name)(*given, X_star=POINTS, **PROMISE).noise_std for one in (model, other)
+        )
         assert found.mean() > 1.05 * without.mean()
 
 
@@ -235,7 +239,7 @@ def test_a_model_is_learned_where_whole_rows_of_classes_are_private():
 def test_a_missing_label_or_input_of_a_whole_row_is_refused_or_counts_for_all_alike():
     holes, inputs = Y.astype(object), X.copy()
     holes[::30], inputs[1] = None, np.nan
-    plan = GP(KERNEL, classes=NAMES).plan_rows(GRID, 90, POINTS, **PROMISE)
+    plan = GP(KERNEL, classes=NAMES).plan_rows(GRID, 90, X_star=POINTS, **PROMISE)
     for table in ((X, holes), (inputs, Y)):
         with pytest.raises(ValueError, match="something is missing"):
             plan.release(*table)
@@ -245,14 +249,14 @@ def test_a_missing_label_or_input_of_a_whole_row_is_refused_or_counts_for_all_al
 
 def test_a_class_that_nobody_has_tells_nothing_in_public():
     model = GP(KERNEL, classes=(*NAMES, "boat"))
-    release = model.plan(X, POINTS, **PROMISE).release(Y)
+    release = model.plan(X, X_star=POINTS, **PROMISE).release(Y)
     assert release.predict_proba(POINTS)[:, 3].max() < 0.3
 
 
 def test_a_missing_label_is_refused_or_counts_for_none():
     holes = Y.astype(object)
     holes[::30] = None
-    plan = GP(KERNEL, classes=NAMES).plan(X, POINTS, **PROMISE)
+    plan = GP(KERNEL, classes=NAMES).plan(X, X_star=POINTS, **PROMISE)
     with pytest.raises(ValueError, match="none of the classes"):
         plan.release(holes)
     np.testing.assert_allclose(plan.release(holes, missing="midpoint").predict_proba(POINTS).sum(axis=1), 1.0)
@@ -264,7 +268,7 @@ def test_labels_of_a_file_are_read_where_they_are_private(tmp_path, classes):
     labels = Y if len(classes) == 3 else np.where(PLACES == 2, "late", "early")
     lines = [f"{x!r},{label}" for x, label in zip(X[:, 0].tolist(), labels, strict=True)]
     (tmp_path / "trips.csv").write_text("\n".join(["x,mode", *lines]))
-    plan = GP(KERNEL, classes=classes).plan(X, POINTS, **PROMISE)
+    plan = GP(KERNEL, classes=classes).plan(X, X_star=POINTS, **PROMISE)
     account = Account(None, None, "", None)
     release = private_step.release(plan, str(tmp_path / "trips.csv"), "mode", "error", account)
     assert release.predict_proba(POINTS).argmax(axis=1)[[1, 6]].tolist() == [0, len(classes) - 1]
@@ -272,7 +276,7 @@ def test_labels_of_a_file_are_read_where_they_are_private(tmp_path, classes):
 
 def test_what_there_is_not():
     with pytest.raises(ValueError, match="given must be left out for classes"):
-        GP(KERNEL, classes=NAMES).plan(X, POINTS, given=[object()], **PROMISE)
+        GP(KERNEL, classes=NAMES).plan(X, X_star=POINTS, given=[object()], **PROMISE)
     with pytest.raises(ValueError, match="outcome must be left out"):
         AutoGP((0, 9), outcome="count", classes=NAMES)
     with pytest.raises(ValueError, match="outcome must be"):

@@ -60,7 +60,7 @@ def test_it_is_the_posterior_given_all_measurements(releases, setting):
 
 def test_noise_per_row(setting):
     gp = GP(EQ(2.0), noise=np.linspace(0.1, 2.0, 12), bounds=(-1.0, 4.0), mean=6.0)
-    plan = gp.plan(setting.X, setting.X_star, epsilon=1.0, delta=0.01)
+    plan = gp.plan(setting.X, X_star=setting.X_star, epsilon=1.0, delta=0.01)
     releases = [plan.release(setting.y) for _ in range(2)]
     mean, _ = stacked(releases, gp, setting.X, NEW)
     np.testing.assert_allclose(combine(releases).predict(NEW), mean, rtol=1e-9, atol=1e-9)

@@ -17,13 +17,13 @@ PROMISE = {"epsilon": 4.0, "delta": 1e-4}
 
 @pytest.fixture(scope="module")
 def compared():
-    return MODEL.compare(X, X_star, **PROMISE)
+    return MODEL.compare(X, X_star=X_star, **PROMISE)
 
 
 def test_each_design_is_the_plan_that_it_would_be_alone(compared):
     assert list(compared.plans) == ["mse", "max", "posterior", "volume"]
     for design, plan in compared.plans.items():
-        alone = MODEL.plan(X, X_star, design=design, **PROMISE)
+        alone = MODEL.plan(X, X_star=X_star, design=design, **PROMISE)
         assert plan.digest == alone.digest
 
 
@@ -63,7 +63,7 @@ def test_the_table_is_printed_framed_and_shown(compared):
 def test_designs_of_many_rows_are_compared_too(monkeypatch):
     monkeypatch.setattr(out_of_core, "DENSE", 1)
     gp = GP(EQ(20.0, variance=400.0), 25.0, (-50.0, 150.0), inducing=10)
-    compared = gp.compare(X, X_star, designs=["mse", "posterior"], **PROMISE)
+    compared = gp.compare(X, X_star=X_star, designs=["mse", "posterior"], **PROMISE)
     assert list(compared.plans) == ["mse", "posterior"]
     assert compared.best == "posterior"
 
@@ -71,4 +71,4 @@ def test_designs_of_many_rows_are_compared_too(monkeypatch):
 @pytest.mark.parametrize("designs", [[], ["best"]])
 def test_designs_must_be_some_that_exist(designs):
     with pytest.raises(ValueError, match="designs"):
-        MODEL.compare(X, X_star, designs=designs, **PROMISE)
+        MODEL.compare(X, X_star=X_star, designs=designs, **PROMISE)

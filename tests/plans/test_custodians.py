@@ -33,7 +33,7 @@ def made(seed, n=14, digits=8):
 
 def plain(seed, gp=MODEL, **changes):
     X, y = made(seed, **{name: changes.pop(name) for name in ("n", "digits") if name in changes})
-    return gp.plan(X, X_STAR, **{**PROMISE, "design": "posterior", **changes}).release(y)
+    return gp.plan(X, X_star=X_STAR, **{**PROMISE, "design": "posterior", **changes}).release(y)
 
 
 def pieces(release):
@@ -96,7 +96,7 @@ def two():
 @pytest.fixture(scope="module")
 def staged():
     X, y = made(3, n=40, digits=1)
-    return AutoGP(bounds=(-10.0, 12.0), stages=3).plan(X, X_STAR, **PROMISE).release(y)
+    return AutoGP(bounds=(-10.0, 12.0), stages=3).plan(X, X_star=X_STAR, **PROMISE).release(y)
 
 
 @pytest.fixture(scope="module")
@@ -152,7 +152,7 @@ def test_a_recipe_is_written_out(two, monkeypatch, tmp_path):
     monkeypatch.setattr(out_of_core, "DENSE", 1)
     X, y = made(8, n=30, digits=0)
     gp = replace(MODEL, inducing=np.linspace(0, 10, 6)[:, None])
-    release = gp.plan(X, X_STAR, **PROMISE).release(y)
+    release = gp.plan(X, X_star=X_STAR, **PROMISE).release(y)
     assert not hasattr(release.plan.measurement, "matrix")
     check_against_brute([two[0], release], MODEL, MODEL)
     monkeypatch.setattr(encoding, "LARGEST_INPUTS", 0)
@@ -184,7 +184,7 @@ def test_cells_of_many_rows_also_from_a_file_without_the_rows(two, monkeypatch, 
     for module in (cells, staged_planner):
         monkeypatch.setattr(module, "MOST_CELLS", 16)
     X, y = made(10, n=60)
-    release = AutoGP(bounds=(-10.0, 12.0), stages=2).plan(X, X_STAR, **PROMISE).release(y)
+    release = AutoGP(bounds=(-10.0, 12.0), stages=2).plan(X, X_star=X_STAR, **PROMISE).release(y)
     assert release.plan.rule.cells is not None
     both = check_against_brute([two[0], release], MODEL, MODEL)
     monkeypatch.setattr(staged_encoding, "LARGEST_INPUTS", 0)
@@ -198,8 +198,8 @@ def test_cells_of_many_rows_also_from_a_file_without_the_rows(two, monkeypatch, 
 
 def test_what_was_given_to_a_set_counts_too(two):
     X, y = made(9, n=30)
-    first = MODEL.plan(X, X_STAR, design="posterior", **PROMISE).release(y)
-    later = MODEL.plan(X, X_STAR, given=[first], windows=2.0, **PROMISE).release(y)
+    first = MODEL.plan(X, X_star=X_STAR, design="posterior", **PROMISE).release(y)
+    later = MODEL.plan(X, X_star=X_STAR, given=[first], windows=2.0, **PROMISE).release(y)
     check_against_brute([two[0], later], None, MODEL)
 
 
@@ -217,7 +217,7 @@ def test_intervals_are_as_wide_as_errors_are():
     """Squared errors over variances, for 300 drawn functions: chi-squared, if all covariances are right."""
     rng, gp = np.random.default_rng(0), GP(EQ(2.0), noise=0.3, bounds=(-7.0, 7.0), mean=0.0)
     sets = [np.linspace(0, 6, 12)[:, None], np.linspace(1, 9, 9)[:, None]]
-    plans = [gp.plan(X, X_STAR, epsilon=8.0, delta=0.01, design="posterior") for X in sets]
+    plans = [gp.plan(X, X_star=X_STAR, epsilon=8.0, delta=0.01, design="posterior") for X in sets]
     X, at = np.vstack([*sets, [[4.0]]]), 4.0
     L = np.linalg.cholesky(gp.kernel(X) + 1e-9 * np.eye(len(X)))
     total, times = 0.0, 300
@@ -253,8 +253,8 @@ def test_two_halves_have_at_most_root_two_times_the_privacy_noise_of_the_whole(d
 def test_halves_that_are_planned_on_their_own_do_as_well():
     X, y = made(11, n=40)
     plan = {"design": "posterior", **PROMISE}
-    whole = MODEL.plan(X, X_STAR, **plan).release(y).uncertainty(X_STAR)
-    halves = [MODEL.plan(X[i::2], X_STAR, **plan).release(y[i::2]) for i in range(2)]
+    whole = MODEL.plan(X, X_star=X_STAR, **plan).release(y).uncertainty(X_STAR)
+    halves = [MODEL.plan(X[i::2], X_star=X_STAR, **plan).release(y[i::2]) for i in range(2)]
     both = combine(halves, same_data=False).uncertainty(X_STAR)
     assert np.mean(both.privacy**2) <= 2 * np.mean(whole.privacy**2)
     assert np.mean(both.privacy**2) > np.mean(whole.privacy**2)
@@ -316,7 +316,7 @@ class TestLearning:
     def test_different_hyperpriors_are_asked_about(self, staged):
         X, y = made(12, n=30)
         prior = Hyperprior(kernels=("Matern52",))
-        other = AutoGP(bounds=(-10, 12), stages=2, prior=prior).plan(X, X_STAR, **PROMISE).release(y)
+        other = AutoGP(bounds=(-10, 12), stages=2, prior=prior).plan(X, X_star=X_STAR, **PROMISE).release(y)
         with pytest.raises(ArgumentError, match="model must be given; got releases that learned from diff"):
             combine([staged, other], same_data=False)
         assert isinstance(combine([staged, other], same_data=False, model=prior), Learned)
@@ -339,7 +339,7 @@ class TestRefusals:
 
     def test_what_another_set_was_given(self, two):
         plan = two[0].plan
-        later = MODEL.plan(plan.X, X_STAR, given=[two[0]], **PROMISE).release(made(1)[1])
+        later = MODEL.plan(plan.X, X_star=X_STAR, given=[two[0]], **PROMISE).release(made(1)[1])
         with pytest.raises(ArgumentError, match="hold the same answer"):
             combine([two[0], later], same_data=False)
 
@@ -349,13 +349,13 @@ class TestRefusals:
             ledger.create(name, epsilon=10.0, delta=0.1)
         X, y = made(1)
         releases = [
-            MODEL.plan(X[rows], X_STAR, **PROMISE).release(y[rows], ledger=ledger, dataset=name)
+            MODEL.plan(X[rows], X_star=X_STAR, **PROMISE).release(y[rows], ledger=ledger, dataset=name)
             for rows, name in ((slice(7), "north"), (slice(7, None), "north"), (slice(7, None), "south"))
         ]
         with pytest.raises(ArgumentError, match=r"share nobody; got .* data set 'north' paid for both"):
             combine(releases[:2], same_data=False)
         combine(releases[::2], same_data=False)
-        later = MODEL.plan(X[:7], X_STAR, given=releases[:1], **PROMISE).release(y[:7])  # whoever pays
+        later = MODEL.plan(X[:7], X_star=X_STAR, given=releases[:1], **PROMISE).release(y[:7])  # whoever pays
         with pytest.raises(ArgumentError, match="data set 'north' paid for both"):
             combine([releases[1], later], same_data=False)
 
@@ -371,7 +371,7 @@ class TestRefusals:
 
     def test_other_columns(self, two):
         X = np.random.default_rng(0).uniform(size=(8, 2))
-        other = MODEL.plan(X, X[:2], **PROMISE).release(X[:, 0])
+        other = MODEL.plan(X, X_star=X[:2], **PROMISE).release(X[:, 0])
         with pytest.raises(ArgumentError, match=r"same columns of X; got 1 columns in releases\[0\] and 2"):
             combine([two[0], other], same_data=False)
 

@@ -18,16 +18,16 @@ BINS = {"edges": 4, "bounds": (-2.0, 2.0), "mechanism": "gaussian"}
 @pytest.mark.parametrize(
     ("plan", "delta"),
     [
-        (lambda: MODEL.plan(X, [5.0], epsilon=1.0), 1e-4),
-        (lambda: MODEL.plan(X, [5.0], epsilon=1.0, people=WHO), 1e-3),
+        (lambda: MODEL.plan(X, X_star=[5.0], epsilon=1.0), 1e-4),
+        (lambda: MODEL.plan(X, X_star=[5.0], epsilon=1.0, people=WHO), 1e-3),
         (lambda: MODEL.plan_function(X, epsilon=1.0), 1e-4),
         (lambda: MODEL.plan_function(X, epsilon=1.0, people=WHO), 1e-3),
-        (lambda: LEARNED.plan(X, [5.0], epsilon=1.0), 1e-4),
-        (lambda: LEARNED.plan(X, [5.0], epsilon=1.0, people=WHO), 1e-3),
+        (lambda: LEARNED.plan(X, X_star=[5.0], epsilon=1.0), 1e-4),
+        (lambda: LEARNED.plan(X, X_star=[5.0], epsilon=1.0, people=WHO), 1e-3),
         (lambda: LEARNED.plan_rows(Grid({"x": (0, 10)}, 5), 120, epsilon=1.0), 1e-4),
         (lambda: LEARNED.plan_rows(Grid({"x": (0, 10)}, 5), 60, epsilon=1.0, max_rows=2), 1e-3),
-        (lambda: binning.plan(X, [5.0], epsilon=1.0, **BINS), 1e-4),
-        (lambda: binning.plan(X, [5.0], epsilon=1.0, people=WHO, **BINS), 1e-3),
+        (lambda: binning.plan(X, X_star=[5.0], epsilon=1.0, **BINS), 1e-4),
+        (lambda: binning.plan(X, X_star=[5.0], epsilon=1.0, people=WHO, **BINS), 1e-3),
     ],
 )
 def test_it_counts_rows_or_people(plan, delta):

@@ -34,8 +34,8 @@ def model(downweight: str | None = "leverage", **changes) -> GP:
 @every_model
 @pytest.mark.parametrize("design", ["volume", "mse", "max"])
 def test_a_lone_row_costs_less_noise(places, design):
-    plain = model(None, **places).plan(X, X_STAR, design=design, **PROMISE)
-    plan = model(**places).plan(X, X_STAR, design=design, **PROMISE)
+    plain = model(None, **places).plan(X, X_star=X_STAR, design=design, **PROMISE)
+    plan = model(**places).plan(X, X_star=X_STAR, design=design, **PROMISE)
     assert plan.gp.noise[-1] > 5 * 0.3
     assert np.min(plan.gp.noise) == 0.3
     assert plan.noise_std[-1] < 0.5 * plain.noise_std[-1]
@@ -49,7 +49,7 @@ def test_a_lone_row_costs_less_noise(places, design):
 def test_its_file_is_verified_completely(monkeypatch, tmp_path, name, in_passes):
     places = MODELS[name]
     monkeypatch.setattr(out_of_core, "DENSE", 1 if in_passes else 2**24)
-    plan = model(**places).plan(X, X_STAR, **PROMISE)
+    plan = model(**places).plan(X, X_star=X_STAR, **PROMISE)
     release = plan.release(Y)
     release.save(tmp_path / "r.cloak")
     verified = cloakgp.verify(tmp_path / "r.cloak")
@@ -70,26 +70,26 @@ def test_rows_left_in_a_file_get_the_same_noise(monkeypatch, tmp_path, repeated,
     np.save(tmp_path / "X.npy", rows)
     lazy = np.load(tmp_path / "X.npy", mmap_mode="r")
     for places in MODELS.values():
-        found = model(**places).planner(lazy, X_STAR).gp.noise
-        expected = model(**places).planner(rows, X_STAR).gp.noise
+        found = model(**places).planner(lazy, X_star=X_STAR).gp.noise
+        expected = model(**places).planner(rows, X_star=X_STAR).gp.noise
         np.testing.assert_array_equal(found, expected)
         assert found[-1] > 1.5
 
 
 def test_a_new_outcomes_variance_is_given_by_the_reader():
-    release = model().plan(X, X_STAR, **PROMISE).release(Y)
+    release = model().plan(X, X_star=X_STAR, **PROMISE).release(Y)
     with pytest.raises(ValueError, match="include_noise=variance"):
         release.uncertainty(X_STAR)
     np.testing.assert_allclose(release.uncertainty(X_STAR, include_noise=0.3).observation, np.sqrt(0.3))
 
 
 def test_two_releases_of_one_model_are_combined():
-    releases = [model().plan(X, points, **PROMISE).release(Y) for points in (X_STAR, X_STAR[:2])]
+    releases = [model().plan(X, X_star=points, **PROMISE).release(Y) for points in (X_STAR, X_STAR[:2])]
     assert np.isfinite(cloakgp.combine(releases).predict(X_STAR)).all()
 
 
 def test_a_release_is_remodelled_with_it():
-    release = model().plan(X, X_STAR, epsilon=100.0, delta=0.01).release(Y)  # hardly any noise
+    release = model().plan(X, X_star=X_STAR, epsilon=100.0, delta=0.01).release(Y)  # hardly any noise
     mean, std = release.predict(X_STAR, return_std=True)
     again, same = release.remodel(model()).predict(X_STAR, return_std=True)
     np.testing.assert_allclose(again, mean, rtol=1e-6, atol=1e-6)

@@ -33,13 +33,13 @@ def table():
 @pytest.fixture(scope="module")
 def earlier(table):
     X, y = table
-    return GP_.plan(X, X_STAR, design="posterior", **PROMISE).release(y)
+    return GP_.plan(X, X_star=X_STAR, design="posterior", **PROMISE).release(y)
 
 
 @pytest.fixture(scope="module")
 def later(table, earlier):
     X, y = table
-    return GP_.plan(X, X_STAR, given=[earlier], windows=2.0, **PROMISE).release(y)
+    return GP_.plan(X, X_star=X_STAR, given=[earlier], windows=2.0, **PROMISE).release(y)
 
 
 def test_combine_says_what_to_do_with_releases_in_stages(earlier, later):
@@ -51,7 +51,7 @@ def test_the_second_release_predicts_from_both(earlier, later, table):
     before, after = (one.predict(X_STAR, return_std=True)[1] for one in (earlier, later))
     assert (after < before).all()
     X, y = table
-    same = cloakgp.combine([earlier, GP_.plan(X, X_STAR, design="posterior", **PROMISE).release(y)])
+    same = cloakgp.combine([earlier, GP_.plan(X, X_star=X_STAR, design="posterior", **PROMISE).release(y)])
     without = same.predict(X_STAR, return_std=True)[1]
     assert after.mean() < without.mean()  # windows and a design for what is unknown pay
 
@@ -59,7 +59,7 @@ def test_the_second_release_predicts_from_both(earlier, later, table):
 def test_without_windows_it_is_the_plain_posterior_of_both(table, earlier):
     """Conditioned on two measurements whose outcomes were clipped to the bounds only."""
     X, y = table
-    release = GP_.plan(X, X_STAR, given=[earlier], **PROMISE).release(y)
+    release = GP_.plan(X, X_star=X_STAR, given=[earlier], **PROMISE).release(y)
     measured = [
         (earlier.plan.measurement, earlier.z),
         (release.stages[0].plan.measurement, release.stages[0].z),
@@ -72,7 +72,7 @@ def test_without_windows_it_is_the_plain_posterior_of_both(table, earlier):
 
 
 def test_it_costs_only_what_is_new(later, earlier):
-    alone = GP_.plan(earlier.plan.X, X_STAR, design="posterior", **PROMISE).cost
+    alone = GP_.plan(earlier.plan.X, X_star=X_STAR, design="posterior", **PROMISE).cost
     assert later.plan.cost.mu == pytest.approx(alone.mu, rel=1e-6)
     assert (later.certificate.epsilon, later.certificate.delta) == (0.5, 1e-3)
 
@@ -108,11 +108,11 @@ def test_the_file_holds_what_was_given(later, tmp_path):
 def test_a_learned_model_goes_on_from_any_release(table, earlier):
     X, y = table
     auto = AutoGP(BOUNDS, stages=1)
-    second = auto.plan(X, X_STAR, given=[earlier], **PROMISE).release(y)
+    second = auto.plan(X, X_star=X_STAR, given=[earlier], **PROMISE).release(y)
     assert (
         second.stages[0].distance is not None
     )  # something is known of the mean: the noise level is measured
-    third = auto.plan(X, X_STAR, given=[second], **PROMISE).release(y)
+    third = auto.plan(X, X_star=X_STAR, given=[second], **PROMISE).release(y)
     assert len(third.plan.rule.given) == 2  # what was given to the second counts too
     assert len(third.learned.posteriors[0]._released) == 3  # predictions are from all of them
     assert np.array_equal(third.plan.rule.given[0].stages[0].answer, earlier.z)
@@ -121,10 +121,10 @@ def test_a_learned_model_goes_on_from_any_release(table, earlier):
 def test_what_is_given_twice_counts_once(table, earlier):
     X, y = table
     auto = AutoGP(BOUNDS, stages=1)
-    second = auto.plan(X, X_STAR, given=[earlier], **PROMISE).release(y)
+    second = auto.plan(X, X_star=X_STAR, given=[earlier], **PROMISE).release(y)
     with pytest.raises(ArgumentError, match="one is there twice"):
-        auto.plan(X, X_STAR, given=[earlier, earlier], **PROMISE)
-    both = auto.plan(X, X_STAR, given=[earlier, second], **PROMISE)  # the second holds the first
+        auto.plan(X, X_star=X_STAR, given=[earlier, earlier], **PROMISE)
+    both = auto.plan(X, X_star=X_STAR, given=[earlier, second], **PROMISE)  # the second holds the first
     assert len(both.rule.given) == 2
 
 
@@ -134,22 +134,24 @@ def test_a_file_holds_whatever_windows_and_stages_a_plan_may_have(table, earlier
     path = tmp_path / "release"
     for windows in (100.0, 1e300):
         with pytest.raises(ArgumentError, match="windows must be below 100"):
-            GP_.plan(X, X_STAR, given=[earlier], windows=windows, **PROMISE)
-    GP_.plan(X, X_STAR, given=[earlier], windows=99.0, **PROMISE).release(y).save(path)
+            GP_.plan(X, X_star=X_STAR, given=[earlier], windows=windows, **PROMISE)
+    GP_.plan(X, X_star=X_STAR, given=[earlier], windows=99.0, **PROMISE).release(y).save(path)
     assert cloakgp.verify(path).complete
     # 90 stages of nothing but answers: how they came about does not matter here.
-    one = given.taken([earlier], X, AutoGP(BOUNDS, stages=1).plan(X, X_STAR, **PROMISE).rule.inputs.groups)
+    one = given.taken(
+        [earlier], X, AutoGP(BOUNDS, stages=1).plan(X, X_star=X_STAR, **PROMISE).rule.inputs.groups
+    )
     many = tuple(replace(one[0], stages=one[0].stages * 10) for _ in range(9))
     monkeypatch.setattr(staged_planner, "taken", lambda *_: many)
     with pytest.raises(ArgumentError, match="given must have no more than 100 stages in all"):
-        AutoGP(BOUNDS, stages=11).plan(X, X_STAR, given=[earlier], **PROMISE)
-    assert AutoGP(BOUNDS, stages=10).plan(X, X_STAR, given=[earlier], **PROMISE).stages == 10
+        AutoGP(BOUNDS, stages=11).plan(X, X_star=X_STAR, given=[earlier], **PROMISE)
+    assert AutoGP(BOUNDS, stages=10).plan(X, X_star=X_STAR, given=[earlier], **PROMISE).stages == 10
 
 
 @pytest.mark.parametrize("model", [GP_, AutoGP(BOUNDS, stages=1)], ids=["GP", "AutoGP"])
 class TestRefusals:
     def plan(self, model, X, given):
-        return model.plan(X, X_STAR, given=given, **PROMISE)
+        return model.plan(X, X_star=X_STAR, given=given, **PROMISE)
 
     def test_other_rows(self, model, table, earlier):
         X = table[0].copy()
@@ -160,7 +162,7 @@ class TestRefusals:
     def test_insecure(self, model, table):
         X, y = table
         with pytest.warns(testing.InsecureWarning), testing.insecure_seed(1):
-            fake = GP_.plan(X, X_STAR, **PROMISE).release(y)
+            fake = GP_.plan(X, X_star=X_STAR, **PROMISE).release(y)
         with pytest.raises(ArgumentError, match="INSECURE"):
             self.plan(model, X, [fake])
 
@@ -182,7 +184,7 @@ class TestRefusals:
         ledger = cloakgp.Ledger(f"sqlite:///{tmp_path}/budget.db")
         for name in ("ours", "theirs"):
             ledger.create(name, epsilon=3.0, delta=0.01)
-        plan = GP_.plan(X, X_STAR, **PROMISE)
+        plan = GP_.plan(X, X_star=X_STAR, **PROMISE)
         paid = [plan.release(y, ledger=ledger, dataset=name) for name in ("ours", "theirs")]
         with pytest.raises(ArgumentError, match="must be of one data set"):
             self.plan(model, X, paid)
@@ -196,10 +198,10 @@ class TestRefusals:
 
 def test_windows_need_earlier_releases(table):
     with pytest.raises(ArgumentError, match="windows needs earlier releases"):
-        GP_.plan(table[0], X_STAR, windows=2.0, **PROMISE)
+        GP_.plan(table[0], X_star=X_STAR, windows=2.0, **PROMISE)
 
 
 def test_noise_per_row_is_refused(table, earlier):
     gp = GP(GP_.kernel, np.full(120, 0.25), BOUNDS)
     with pytest.raises(ArgumentError, match="one noise variance"):
-        gp.plan(table[0], X_STAR, given=[earlier], **PROMISE)
+        gp.plan(table[0], X_star=X_STAR, given=[earlier], **PROMISE)

@@ -33,7 +33,7 @@ def table():
 
 @pytest.fixture
 def plan(table):
-    return AutoGP(BOUNDS, stages=2).plan(table[0], X_STAR, **PROMISE)
+    return AutoGP(BOUNDS, stages=2).plan(table[0], X_star=X_STAR, **PROMISE)
 
 
 def test_few_columns_and_good_predictions(table, plan):
@@ -91,7 +91,7 @@ def test_a_plan_without_its_inputs_recovers_what_was_answered_only(table, plan, 
 def test_the_same_plan_from_a_memory_map(table, plan, tmp_path):
     X = np.lib.format.open_memmap(tmp_path / "X.npy", mode="w+", dtype=np.float64, shape=table[0].shape)
     X[:] = table[0]
-    there = AutoGP(BOUNDS, stages=2).plan(X, X_STAR, **PROMISE)
+    there = AutoGP(BOUNDS, stages=2).plan(X, X_star=X_STAR, **PROMISE)
     assert there.digest == plan.digest
     assert np.abs(there.release(table[1]).predict(X_STAR) - curve(X_STAR)).max() < 1.0
 
@@ -99,14 +99,16 @@ def test_the_same_plan_from_a_memory_map(table, plan, tmp_path):
 def test_inputs_and_outcomes_on_a_cluster(table, plan):
     da = pytest.importorskip("dask.array")
     X, y = da.from_array(table[0], chunks=(400, 1)), da.from_array(table[1], chunks=400)
-    there = AutoGP(BOUNDS, stages=2).plan(X, X_STAR, **PROMISE)
+    there = AutoGP(BOUNDS, stages=2).plan(X, X_star=X_STAR, **PROMISE)
     assert np.array_equal(there.first.measurement.matrix, plan.first.measurement.matrix)
     release = there.release(y)
     assert np.abs(release.predict(X_STAR) - curve(X_STAR)).max() < 1.0
 
 
 def test_support_points_may_be_given(table):
-    plan = AutoGP(BOUNDS, stages=1, inducing=np.linspace(0, 1, 12)[:, None]).plan(table[0], X_STAR, **PROMISE)
+    plan = AutoGP(BOUNDS, stages=1, inducing=np.linspace(0, 1, 12)[:, None]).plan(
+        table[0], X_star=X_STAR, **PROMISE
+    )
     assert len(plan.rule.support) == 12
     release = plan.release(table[1])
     assert np.isfinite(release.predict(X_STAR)).all()

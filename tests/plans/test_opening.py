@@ -11,9 +11,9 @@ X = np.linspace(0.0, 9.0, 12)[:, None]
 GP = cloakgp.GP(EQ(3.0), noise=0.5, bounds=(0.0, 4.0))
 PROMISE = {"epsilon": 1.0, "delta": 0.01}
 PLANS = {
-    "predictions": GP.plan(X, X[:3], **PROMISE),
+    "predictions": GP.plan(X, X_star=X[:3], **PROMISE),
     "function": GP.plan_function(X, **PROMISE),
-    "staged": cloakgp.AutoGP((0.0, 4.0), stages=2).plan(X, X[:3], **PROMISE),
+    "staged": cloakgp.AutoGP((0.0, 4.0), stages=2).plan(X, X_star=X[:3], **PROMISE),
 }
 RELEASES = {kind: plan.release(np.ones(12)) for kind, plan in PLANS.items()}
 

@@ -53,7 +53,7 @@ def plan_in_passes(monkeypatch):
     def make(gp: GP, X: Any, X_star: Any = X_STAR, **options: Any) -> Plan:
         with monkeypatch.context() as patch:
             patch.setattr(out_of_core, "DENSE", 1)
-            plan = gp.plan(X, X_star, **{**PROMISE, **options})
+            plan = gp.plan(X, X_star=X_star, **{**PROMISE, **options})
         assert isinstance(plan.measurement, FactoredMeasurement)
         return plan
 
@@ -97,7 +97,7 @@ def as_matrix(release: Release) -> Any:
 @every_approximation
 def test_a_plan_in_passes_is_the_one_that_is_written_out(plan_in_passes, approximation, noise, data):
     gp = model(approximation, noise)
-    dense, passed = gp.plan(data, X_STAR, gap=GAP, **PROMISE), plan_in_passes(gp, data, gap=GAP)
+    dense, passed = gp.plan(data, X_star=X_STAR, gap=GAP, **PROMISE), plan_in_passes(gp, data, gap=GAP)
     assert isinstance(dense.measurement, Measurement)
     one, other = dense.certificate, passed.certificate
     assert max(one.gap, other.gap) <= GAP * 1.01
@@ -121,7 +121,7 @@ def test_a_plan_in_passes_is_the_one_that_is_written_out(plan_in_passes, approxi
 def test_every_design_is_the_one_that_is_written_out(plan_in_passes, approximation, design):
     gp = model(approximation)
     weights = np.array([1.0, 2.0, 0.5, 1.0, 3.0])
-    dense = gp.plan(X, X_STAR, design=design, weights=weights, **PROMISE).certificate
+    dense = gp.plan(X, X_star=X_STAR, design=design, weights=weights, **PROMISE).certificate
     passed = plan_in_passes(gp, X, design=design, weights=weights).certificate
     assert max(dense.gap, passed.gap) <= 0.0101
     assert dense.lower_bound <= passed.objective * (1 + 1e-6)
@@ -137,7 +137,7 @@ def test_posterior_in_passes_beats_mse_and_is_bounded_by_any_matrix(
     """A recipe is one of the matrices that the written-out design chooses from."""
     gp = model(approximation, noise)
     passed = plan_in_passes(gp, REPEATED, design="posterior")
-    any_matrix = gp.plan(REPEATED, X_STAR, design="posterior", **PROMISE).certificate
+    any_matrix = gp.plan(REPEATED, X_star=X_STAR, design="posterior", **PROMISE).certificate
     c = passed.certificate
     assert c.status == "converged"
     assert c.gap <= GAP * 1.01
@@ -156,14 +156,14 @@ def test_recipes_are_for_many_rows_alone(monkeypatch):
     gp, rows = model(), len(X)
     for most, kind in ((rows * 5, Measurement), (rows * 5 - 1, FactoredMeasurement)):  # 5 points, 8 places
         monkeypatch.setattr(out_of_core, "DENSE", most)
-        assert isinstance(gp.plan(X, X_STAR, **PROMISE).measurement, kind)
+        assert isinstance(gp.plan(X, X_star=X_STAR, **PROMISE).measurement, kind)
     for most, kind in ((rows * 8, Measurement), (rows * 8 - 1, FactoredMeasurement)):  # 20 points, 8 places
         monkeypatch.setattr(out_of_core, "DENSE", most)
-        assert isinstance(gp.plan(X, X[:20], **PROMISE).measurement, kind)
+        assert isinstance(gp.plan(X, X_star=X[:20], **PROMISE).measurement, kind)
     monkeypatch.setattr(out_of_core, "DENSE", 60 * 5)  # rows that are equal are one
-    assert isinstance(gp.plan(REPEATED, X_STAR, **PROMISE).measurement, Measurement)
+    assert isinstance(gp.plan(REPEATED, X_star=X_STAR, **PROMISE).measurement, Measurement)
     monkeypatch.setattr(out_of_core, "DENSE", 1)
-    exact = GP(EQ(2.0), 0.4, BOUNDS).plan(X[:30], X_STAR, **PROMISE)
+    exact = GP(EQ(2.0), 0.4, BOUNDS).plan(X[:30], X_star=X_STAR, **PROMISE)
     assert isinstance(exact.measurement, Measurement)
 
 
@@ -177,7 +177,7 @@ def test_releases_are_the_textbooks(by_the_book, plan_in_passes, without_noise, 
     np.testing.assert_allclose(plan.gp_std, np.sqrt(at_star.variance), rtol=1e-8)
     exact = without_noise(plan, Y).mean
     assert np.abs(exact - at_star.mean(np.clip(Y, *BOUNDS))).max() <= plan.certificate.bias
-    dense = gp.plan(data, X_STAR, **PROMISE)
+    dense = gp.plan(data, X_star=X_STAR, **PROMISE)
     away = np.abs(exact - without_noise(dense, Y).mean).max()
     assert away <= plan.certificate.bias + dense.certificate.bias
     assert away < 1e-4
@@ -331,7 +331,7 @@ def test_nothing_as_large_as_rows_times_points_is_ever_held(monkeypatch):
     gp = GP(EQ(3.0), 0.5, (0.0, 1.0), 0.5, rng.uniform(0, 10, size=(60, 2)))
     tracemalloc.start()
     try:
-        plan = gp.plan(data, rng.uniform(0, 10, size=(points, 2)), gap=0.1, **PROMISE)
+        plan = gp.plan(data, X_star=rng.uniform(0, 10, size=(points, 2)), gap=0.1, **PROMISE)
         planned = tracemalloc.get_traced_memory()[1]
         tracemalloc.reset_peak()
         release = plan.release(y)
@@ -407,7 +407,7 @@ def test_the_last_pass_counts_every_row_also_what_the_pilot_lacks(
     monkeypatch.setattr(out_of_core, "_ROUNDS", rounds)
     data, places, points = crowd_and_outlier()
     gp = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places, approximation)
-    assert gp.planner(data, points).survey.pilot.n_rows <= 4096 + len(places)
+    assert gp.planner(data, X_star=points).survey.pilot.n_rows <= 4096 + len(places)
     plan = plan_in_passes(gp, data, points)
     check_sensitivity(plan)
     worst = np.sqrt(np.array(lengths(plan), dtype=float))
@@ -457,7 +457,7 @@ def test_rows_with_long_columns_are_in_the_pilot(
         data[12_345] = 50.0
         places, points = (np.vstack([some, np.full((1, data.shape[1]), 50.0)]) for some in (places, points))
     gp = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places, approximation)
-    assert gp.planner(data, points).survey.pilot.n_rows <= 4096 + 2 * 64 + len(places)
+    assert gp.planner(data, X_star=points).survey.pilot.n_rows <= 4096 + 2 * 64 + len(places)
     plan = plan_in_passes(gp, data, points)
     assert plan.certificate.gap <= 0.01
     assert plan.certificate.bias < 0.01
@@ -483,7 +483,7 @@ def test_a_pilot_stays_small_where_rows_at_even_distances_are_unlike_the_others(
     data, places, points = crowd_and_outlier()
     seen = chunks.evenly(len(data), 4096)
     data[seen] = 0.5 + np.linspace(0, 1e-6, len(seen))[:, None]
-    planner = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places).planner(data, points)
+    planner = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places).planner(data, X_star=points)
     assert planner.survey.pilot.n_rows <= 4096 + 2 * 64 + len(places)
 
 
@@ -492,7 +492,7 @@ def test_rows_that_are_fewer_than_those_to_draw_can_be_drawn_from(monkeypatch):
     monkeypatch.setattr(out_of_core, "_WHOLE", 1)
     monkeypatch.setattr(out_of_core, "_PILOT", 1)
     data, places, points = crowd_and_outlier()
-    planner = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places).planner(data[:5000], points)
+    planner = GP(EQ(0.3), 0.5, (0.0, 1.0), 0.5, places).planner(data[:5000], X_star=points)
     assert 4096 < planner.survey.pilot.n_rows <= 4096 + 5000 + len(places)
 
 

@@ -26,22 +26,22 @@ KERNEL = EQ(2.0, variance=1.5) + Constant(2.0)
 
 @pytest.fixture(scope="module")
 def yes_no():
-    return AutoGP(outcome="yes/no").plan(X, POINTS, **PROMISE).release(Y)
+    return AutoGP(outcome="yes/no").plan(X, X_star=POINTS, **PROMISE).release(Y)
 
 
 @pytest.fixture(scope="module")
 def counts():
-    return AutoGP((0, 50), outcome="count", stages=3).plan(X, POINTS, **PROMISE).release(COUNTS)
+    return AutoGP((0, 50), outcome="count", stages=3).plan(X, X_star=POINTS, **PROMISE).release(COUNTS)
 
 
 @pytest.fixture(scope="module")
 def known():
-    return GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE).release(Y)
+    return GP(KERNEL, outcome="yes/no").plan(X, X_star=POINTS, **PROMISE).release(Y)
 
 
 @pytest.fixture(scope="module")
 def known_counts():
-    return GP(KERNEL, 1.5, (0, 50), outcome="count").plan(X, POINTS, **PROMISE).release(COUNTS)
+    return GP(KERNEL, 1.5, (0, 50), outcome="count").plan(X, X_star=POINTS, **PROMISE).release(COUNTS)
 
 
 ALL = ["yes_no", "counts", "known", "known_counts"]
@@ -76,7 +76,9 @@ def test_predictions_stay_within_what_there_can_be(name, request):
 def test_windows_that_clip_much_leave_what_can_be_conditioned_on():
     """What stages share of an outcome's scatter must not be more than clipping leaves of it in each."""
     ages = np.random.default_rng(2).uniform(20, 80, (40, 1)).round(1)
-    plan = AutoGP((0, 20), outcome="count", stages=2).plan(ages, [[20.0], [80.0]], epsilon=5, delta=1e-3)
+    plan = AutoGP((0, 20), outcome="count", stages=2).plan(
+        ages, X_star=[[20.0], [80.0]], epsilon=5, delta=1e-3
+    )
     for seed in range(8):
         with insecure_seed(seed):
             release = plan.release(np.where(np.arange(40) % 2, 3.0, 0.0))
@@ -100,13 +102,13 @@ def test_much_data_and_little_noise_give_the_truth(seeded):
     many = rng.choice(np.linspace(0, 10, 50), 40_000)[:, None]
     truth = lambda x: ndtr(1.5 * np.sin(x[:, 0]) - 1)  # noqa: E731
     y = rng.uniform(size=len(many)) < truth(many)
-    plan = GP(KERNEL, outcome="yes/no").plan(many, POINTS, epsilon=8.0, delta=1e-3)
+    plan = GP(KERNEL, outcome="yes/no").plan(many, X_star=POINTS, epsilon=8.0, delta=1e-3)
     with seeded(1):
         release = plan.release(y)
     np.testing.assert_allclose(release.predict(POINTS), truth(POINTS), atol=0.03)
     rates = np.exp(1 + np.sin(many[:, 0]))
     model = GP(KERNEL, bounds=(0, 50), outcome="count")
-    plan = model.plan(many, POINTS, epsilon=8.0, delta=1e-3)
+    plan = model.plan(many, X_star=POINTS, epsilon=8.0, delta=1e-3)
     with seeded(2):
         release = plan.release(rng.poisson(rates))
     np.testing.assert_allclose(release.predict(POINTS), np.exp(1 + np.sin(POINTS[:, 0])), rtol=0.2)
@@ -127,7 +129,7 @@ def test_a_file_predicts_the_same_and_is_verified(name, request, tmp_path):
 
 
 def test_real_outcomes_have_files_as_before(tmp_path):
-    AutoGP((0, 1), stages=1).plan(X, POINTS, **PROMISE).save(tmp_path / "file")
+    AutoGP((0, 1), stages=1).plan(X, X_star=POINTS, **PROMISE).save(tmp_path / "file")
     manifest = container.unpack((tmp_path / "file").read_bytes())[0]
     assert "outcome" not in manifest["model"]
 
@@ -148,7 +150,7 @@ def _fails(*_):
 
 def test_where_nothing_could_be_learned_it_is_what_was_believed(monkeypatch, tmp_path):
     monkeypatch.setattr(Walk, "_learn", _fails)
-    release = AutoGP(outcome="yes/no").plan(X, POINTS, **PROMISE).release(Y)
+    release = AutoGP(outcome="yes/no").plan(X, X_star=POINTS, **PROMISE).release(Y)
     assert len(release.stages) == 1
     assert len(release.settings) > 4
     assert ((release.interval(POINTS) > 0) & (release.interval(POINTS) < 1)).all()
@@ -158,7 +160,7 @@ def test_where_nothing_could_be_learned_it_is_what_was_believed(monkeypatch, tmp
 
 def test_where_rows_were_counted_and_no_more_that_is_said(monkeypatch):
     monkeypatch.setattr(RowWalk, "stage", _fails)
-    plan = AutoGP(outcome="yes/no").plan_rows(Grid({"x": (0, 10)}, cells=12), 60, POINTS, **PROMISE)
+    plan = AutoGP(outcome="yes/no").plan_rows(Grid({"x": (0, 10)}, cells=12), 60, X_star=POINTS, **PROMISE)
     release = plan.release(X, Y)
     assert release.density.counts.sum() == pytest.approx(60)
     with pytest.raises(ValueError, match="nothing of their outcomes"):
@@ -169,7 +171,7 @@ def test_numbers_are_as_good_as_truth_values(seeded):
     found = []
     for y in (Y, Y.astype(int), Y.astype(float)):
         with seeded(5):
-            found.append(GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE).release(y).z)
+            found.append(GP(KERNEL, outcome="yes/no").plan(X, X_star=POINTS, **PROMISE).release(y).z)
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
 
@@ -177,8 +179,10 @@ def test_numbers_are_as_good_as_truth_values(seeded):
 def test_numbers_that_are_neither_yes_nor_no_are_missing(seeded):
     """Of outcomes that are 1 and 2, clipped, everybody's would be yes."""
     da = pytest.importorskip("dask.array")
-    plan = GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE)
-    rows = GP(KERNEL, outcome="yes/no").plan_rows(Grid({"x": (0, 10)}, cells=12), 60, POINTS, **PROMISE)
+    plan = GP(KERNEL, outcome="yes/no").plan(X, X_star=POINTS, **PROMISE)
+    rows = GP(KERNEL, outcome="yes/no").plan_rows(
+        Grid({"x": (0, 10)}, cells=12), 60, X_star=POINTS, **PROMISE
+    )
     for outcomes in (1 + Y, da.from_array(1 + Y, chunks=20)):
         with pytest.raises(ValueError, match="for yes and no are 1 and 0"):
             plan.release(outcomes)
@@ -196,7 +200,7 @@ def test_other_models_of_the_same_release(yes_no, known, seeded):
     np.testing.assert_allclose(again.predict(POINTS), known.predict(POINTS), rtol=1e-9)
     wild = GP(EQ(0.05, variance=9.0), outcome="yes/no")
     with seeded(1):
-        release = GP(KERNEL, outcome="yes/no").plan(X, POINTS, epsilon=50.0, delta=1e-3).release(Y)
+        release = GP(KERNEL, outcome="yes/no").plan(X, X_star=POINTS, epsilon=50.0, delta=1e-3).release(Y)
     assert release.evidence(GP(KERNEL, outcome="yes/no")) > release.evidence(wild)
     other = yes_no.learn(Hyperprior(lengthscale=(0.2, 0.4)))
     assert all(2 - 1e-9 <= s.lengthscale[0] / (np.ptp(X) / 10) <= 4 + 1e-9 for s in other.settings)
@@ -205,21 +209,21 @@ def test_other_models_of_the_same_release(yes_no, known, seeded):
 
 
 def test_given(known):
-    plan = GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE, given=[known])
+    plan = GP(KERNEL, outcome="yes/no").plan(X, X_star=POINTS, **PROMISE, given=[known])
     both = plan.release(Y)
     assert both.predict(POINTS, return_std=True)[1].mean() < known.predict(POINTS, return_std=True)[1].mean()
 
 
 def test_what_cannot_be_conditioned_on_together_is_refused(known, counts):
     with pytest.raises(ValueError, match=r"given\[0\] must be of real outcomes, as the plan is; got yes/no"):
-        GP(KERNEL, 1.0, (0, 1)).plan(X, POINTS, **PROMISE, given=[known])
+        GP(KERNEL, 1.0, (0, 1)).plan(X, X_star=POINTS, **PROMISE, given=[known])
     with pytest.raises(ValueError, match="must be of real outcomes to be combined"):
         cloakgp.combine([counts, known], same_data=False)
 
 
 def test_people():
     people = np.repeat(np.arange(20), 3)
-    release = GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE, people=people).release(Y)
+    release = GP(KERNEL, outcome="yes/no").plan(X, X_star=POINTS, **PROMISE, people=people).release(Y)
     assert release.certificate.unit == "one person"
     assert ((release.predict(POINTS) > 0) & (release.predict(POINTS) < 1)).all()
 
@@ -227,7 +231,7 @@ def test_people():
 @pytest.mark.parametrize("model", [AutoGP(outcome="yes/no"), GP(KERNEL, outcome="yes/no")])
 @pytest.mark.usefixtures("few_models_here")
 def test_whole_rows(model, tmp_path):
-    plan = model.plan_rows(Grid({"x": (0, 10)}, cells=12), 60, POINTS, **PROMISE)
+    plan = model.plan_rows(Grid({"x": (0, 10)}, cells=12), 60, X_star=POINTS, **PROMISE)
     release = plan.release(X, Y)
     assert ((release.interval(POINTS) >= 0) & (release.interval(POINTS) <= 1)).all()
     release.save(tmp_path / "file")
@@ -250,10 +254,10 @@ def test_whole_rows(model, tmp_path):
         (lambda: GP(KERNEL, mean=1e20, outcome="yes/no"), "mean must be from -8 to 8 for yes/no outcomes"),
         (lambda: GP(KERNEL, 1.0, (0, 9), -1e20, outcome="count"), "mean must be from -24.7 to 22.2"),
         (
-            lambda: GP(KERNEL, outcome="yes/no").plan(X, POINTS, **PROMISE, design="max"),
+            lambda: GP(KERNEL, outcome="yes/no").plan(X, X_star=POINTS, **PROMISE, design="max"),
             "design must be left out",
         ),
-        (lambda: GP(KERNEL, outcome="yes/no").planner(X, POINTS), "outcome must be 'real'"),
+        (lambda: GP(KERNEL, outcome="yes/no").planner(X, X_star=POINTS), "outcome must be 'real'"),
         (lambda: GP(KERNEL, outcome="yes/no").plan_function(X, **PROMISE), "outcome must be 'real'"),
     ],
 )
@@ -279,8 +283,8 @@ def test_what_a_release_cannot_be_asked(yes_no):
 def test_intervals_of_real_outcomes():
     """The mixture's quantiles: of one Gaussian they are its own."""
     y = F + 0.3 * RNG.normal(size=60)
-    given = GP(KERNEL, 0.1, (-4, 4)).plan(X, POINTS, **PROMISE).release(y)
-    release = GP(KERNEL, 0.1, (-4, 4)).plan(X, POINTS, **PROMISE, given=[given]).release(y)
+    given = GP(KERNEL, 0.1, (-4, 4)).plan(X, X_star=POINTS, **PROMISE).release(y)
+    release = GP(KERNEL, 0.1, (-4, 4)).plan(X, X_star=POINTS, **PROMISE, given=[given]).release(y)
     mean, std = release.predict(POINTS, return_std=True)
     np.testing.assert_allclose(
         release.interval(POINTS).T, [mean - 1.959964 * std, mean + 1.959964 * std], rtol=1e-6
@@ -301,7 +305,7 @@ def cover(releases, level, seeded):
         f = level + np.linalg.cholesky(K) @ rng.normal(size=len(K))
         model = GP(KERNEL, mean=level, outcome="yes/no")
         y = rng.uniform(size=120) < ndtr(f[:-P])
-        plan = model.plan(inputs, POINTS, epsilon=3.0, delta=1e-3)
+        plan = model.plan(inputs, X_star=POINTS, epsilon=3.0, delta=1e-3)
         with seeded(number):
             ends = plan.release(y).interval(POINTS)
         held.append(((ends[:, 0] <= ndtr(f[-P:])) & (ndtr(f[-P:]) <= ends[:, 1])).mean())
@@ -323,4 +327,4 @@ def test_intervals_hold_what_they_say_closely(level, seeded):
 def test_a_known_model_with_inducing_inputs():
     """Models are copied with what follows from their outcome: that is not refused as if it were given."""
     model = GP(KERNEL, inducing=5, outcome="yes/no")
-    assert model.plan(X, POINTS, **PROMISE).rule.support.shape == (5, 1)
+    assert model.plan(X, X_star=POINTS, **PROMISE).rule.support.shape == (5, 1)

@@ -36,8 +36,8 @@ def as_recipe(monkeypatch):
 
 @pytest.mark.parametrize("design", DESIGNS)
 def test_people_of_one_row_each_change_nothing_but_the_words(design):
-    plain = MODEL.plan(X, STAR, design=design, **PROMISE)
-    people = MODEL.plan(X, STAR, design=design, people=np.arange(N), **PROMISE)
+    plain = MODEL.plan(X, X_star=STAR, design=design, **PROMISE)
+    people = MODEL.plan(X, X_star=STAR, design=design, people=np.arange(N), **PROMISE)
     assert np.array_equal(plain.measurement.matrix, people.measurement.matrix)
     assert plain.measurement.sigma == people.measurement.sigma
     assert np.array_equal(plain.reconstruction, people.reconstruction)
@@ -47,8 +47,8 @@ def test_people_of_one_row_each_change_nothing_but_the_words(design):
 
 
 def test_people_of_one_row_each_change_nothing_in_stages():
-    plain = AutoGP((0, 10), stages=3).plan(X, STAR, **PROMISE)
-    people = AutoGP((0, 10), stages=3).plan(X, STAR, people=np.arange(N), **PROMISE)
+    plain = AutoGP((0, 10), stages=3).plan(X, X_star=STAR, **PROMISE)
+    people = AutoGP((0, 10), stages=3).plan(X, X_star=STAR, people=np.arange(N), **PROMISE)
     assert np.array_equal(plain.first.measurement.matrix, people.first.measurement.matrix)
     assert plain.first.measurement.sigma == people.first.measurement.sigma
     assert plain.unit == "one row"
@@ -56,39 +56,39 @@ def test_people_of_one_row_each_change_nothing_in_stages():
 
 
 def test_a_person_costs_less_than_as_many_releases_of_a_row():
-    row = MODEL.plan(X, STAR, **PROMISE).noise_std.mean()
-    person = MODEL.plan(X, STAR, people=IDS, **PROMISE).noise_std.mean()
+    row = MODEL.plan(X, X_star=STAR, **PROMISE).noise_std.mean()
+    person = MODEL.plan(X, X_star=STAR, people=IDS, **PROMISE).noise_std.mean()
     k = np.bincount(IDS).max()
     assert row < person < k * row
 
 
 def test_a_person_counts_once_if_their_noise_goes_together():
     """Everybody twice, at the same place: the same predictions and noise as everybody once."""
-    once = MODEL.plan(X, STAR, **PROMISE)
-    twice = MODEL.plan(np.vstack([X, X]), STAR, people=np.tile(np.arange(N), 2), **PROMISE)
+    once = MODEL.plan(X, X_star=STAR, **PROMISE)
+    twice = MODEL.plan(np.vstack([X, X]), X_star=STAR, people=np.tile(np.arange(N), 2), **PROMISE)
     np.testing.assert_allclose(twice.gp_std, once.gp_std, rtol=1e-6)
     np.testing.assert_allclose(twice.noise_std, once.noise_std, rtol=0.02)
     assert twice.gp.noise.tolist() == [2.0] * (2 * N)
 
 
 def test_without_correlation_rows_count_singly():
-    plan = MODEL.plan(X, STAR, people=IDS, within=0.0, **PROMISE)
-    np.testing.assert_allclose(plan.gp_std, MODEL.plan(X, STAR, **PROMISE).gp_std, rtol=1e-9)
-    assert plan.noise_std.mean() > MODEL.plan(X, STAR, **PROMISE).noise_std.mean()
+    plan = MODEL.plan(X, X_star=STAR, people=IDS, within=0.0, **PROMISE)
+    np.testing.assert_allclose(plan.gp_std, MODEL.plan(X, X_star=STAR, **PROMISE).gp_std, rtol=1e-9)
+    assert plan.noise_std.mean() > MODEL.plan(X, X_star=STAR, **PROMISE).noise_std.mean()
 
 
 def test_the_limit_on_columns_keeps_people_within_the_width_of_the_bounds():
     """A person's columns together are no longer than a row's alone would be."""
     for within in (0.0, 0.5, 1.0):
-        plan = MODEL.plan(X, STAR, people=IDS, within=within, **PROMISE)
+        plan = MODEL.plan(X, X_star=STAR, people=IDS, within=within, **PROMISE)
         assert plan.certificate.sensitivity <= 10.0 * (1 + 1e-6)
 
 
 def test_rows_are_merged_with_such_of_people_who_have_as_many():
     places = np.array([[1.0], [1.0], [1.0], [2.0], [1.0]])
-    plan = MODEL.plan(places, STAR, people=["a", "b", "c", "a", "b"], **PROMISE)
+    plan = MODEL.plan(places, X_star=STAR, people=["a", "b", "c", "a", "b"], **PROMISE)
     assert plan.measurement.groups.labels.tolist() == [0, 0, 1, 2, 0]
-    staged = AutoGP((0, 10), stages=2).plan(places, STAR, people=["a", "b", "c", "a", "b"], **PROMISE)
+    staged = AutoGP((0, 10), stages=2).plan(places, X_star=STAR, people=["a", "b", "c", "a", "b"], **PROMISE)
     assert staged.rule.inputs.groups.labels.tolist() == [0, 0, 1, 2, 0]
     assert staged.rule.rows_each.tolist() == [2, 1, 2]
 
@@ -96,7 +96,7 @@ def test_rows_are_merged_with_such_of_people_who_have_as_many():
 @pytest.mark.parametrize("within", [0.4, 1.0])
 def test_streamed_needs_hardly_more_noise_than_dense(as_recipe, within):
     """Sums of norms bound what the exact sensitivity is of."""
-    streamed = SPARSE.plan(X, STAR, people=IDS, within=within, **PROMISE)
+    streamed = SPARSE.plan(X, X_star=STAR, people=IDS, within=within, **PROMISE)
     columns = streamed.measurement.recipe.columns(X, streamed.gp.noise)
     norms = np.linalg.norm(columns.astype(float), axis=0)
     together = np.bincount(IDS, norms).max() * 2.0**streamed.measurement.y_bits
@@ -108,15 +108,15 @@ def test_streamed_needs_hardly_more_noise_than_dense(as_recipe, within):
 @pytest.mark.parametrize("design", DESIGNS)
 def test_another_device_finds_the_same(design):
     pytest.importorskip("torch")
-    here = MODEL.plan(X, STAR, design=design, people=IDS, **PROMISE)
-    there = MODEL.plan(X, STAR, design=design, people=IDS, device="cpu", **PROMISE)
+    here = MODEL.plan(X, X_star=STAR, design=design, people=IDS, **PROMISE)
+    there = MODEL.plan(X, X_star=STAR, design=design, people=IDS, device="cpu", **PROMISE)
     np.testing.assert_allclose(there.noise_std, here.noise_std, rtol=1e-6)
     assert there.unit == "one person"
 
 
 def test_rows_that_stand_alone_count_for_less_among_people_too():
     gp = GP(EQ(2.0, variance=4.0), 1.0, (0.0, 10.0), downweight="leverage")
-    plan = gp.plan(np.vstack([X, [[40.0]]]), STAR, people=[*IDS, 99], **PROMISE)
+    plan = gp.plan(np.vstack([X, [[40.0]]]), X_star=STAR, people=[*IDS, 99], **PROMISE)
     own = np.bincount(np.append(IDS, PEOPLE))
     assert np.all(plan.gp.noise[:-1] >= own[IDS])
     assert plan.gp.noise[-1] > 1.0
@@ -124,8 +124,8 @@ def test_rows_that_stand_alone_count_for_less_among_people_too():
 
 def test_a_cluster_finds_the_same_and_confirms_it(as_recipe):
     da = pytest.importorskip("dask.array")
-    here = SPARSE.plan(X, STAR, people=IDS, **PROMISE)
-    there = SPARSE.plan(da.from_array(X, chunks=(17, 1)), STAR, people=IDS, **PROMISE)
+    here = SPARSE.plan(X, X_star=STAR, people=IDS, **PROMISE)
+    there = SPARSE.plan(da.from_array(X, chunks=(17, 1)), X_star=STAR, people=IDS, **PROMISE)
     assert there.measurement.declared == here.measurement.declared
     assert there.partition == here.partition
     there.release(da.from_array(Y, chunks=11))
@@ -135,7 +135,7 @@ def test_windows_and_people_go_together():
     """Narrow windows where outcomes are known to lie; the same person's rows still count together."""
     low = 4 + 2 * np.sin(X[:, 0])
     gp = GP(EQ(2.0, variance=4.0), 1.0, (low, low + 2 + X[:, 0] / 10), 5.0)
-    plan = gp.plan(X, STAR, people=IDS, **PROMISE)
+    plan = gp.plan(X, X_star=STAR, people=IDS, **PROMISE)
     assert plan.certificate.sensitivity <= plan.measurement.width * (1 + 1e-6)
     assert plan.certificate.bias < 1e-3
     plan.release(Y).predict(STAR)
@@ -158,12 +158,12 @@ def test_a_function_for_people():
 @pytest.mark.parametrize("within", [-0.1, 1.1, float("nan"), "much"])
 def test_within_is_a_correlation(within):
     with pytest.raises((ValueError, TypeError), match="within"):
-        MODEL.plan(X, STAR, people=IDS, within=within, **PROMISE)
+        MODEL.plan(X, X_star=STAR, people=IDS, within=within, **PROMISE)
 
 
 def test_ids_must_be_one_for_each_row():
     with pytest.raises(ArgumentError, match="60 ids"):
-        AutoGP((0, 10)).plan(X, STAR, people=IDS[1:], **PROMISE)
+        AutoGP((0, 10)).plan(X, X_star=STAR, people=IDS[1:], **PROMISE)
 
 
 # AutoGP
@@ -171,15 +171,15 @@ def test_ids_must_be_one_for_each_row():
 
 @pytest.fixture(scope="module")
 def staged():
-    plan = AutoGP((0, 10), stages=3).plan(X, STAR, people=IDS, **PROMISE)
+    plan = AutoGP((0, 10), stages=3).plan(X, X_star=STAR, people=IDS, **PROMISE)
     return plan.release(Y)
 
 
 def test_in_stages_a_person_counts_once():
     """Everybody twice: what is expected of the release is the same as if everybody were there once."""
-    once = AutoGP((0, 10), stages=3).plan(X, STAR, **PROMISE)
+    once = AutoGP((0, 10), stages=3).plan(X, X_star=STAR, **PROMISE)
     twice = AutoGP((0, 10), stages=3).plan(
-        np.vstack([X, X]), STAR, people=np.tile(np.arange(N), 2), **PROMISE
+        np.vstack([X, X]), X_star=STAR, people=np.tile(np.arange(N), 2), **PROMISE
     )
     np.testing.assert_allclose(twice.expected_error, once.expected_error, rtol=0.02)
     np.testing.assert_allclose(twice.gp_std, once.gp_std, rtol=1e-6)
@@ -198,7 +198,7 @@ def test_cells_hold_people_too(monkeypatch, tmp_path):
 
     monkeypatch.setattr(staged_planner, "MOST_CELLS", 16)
     monkeypatch.setattr(cells, "MOST_CELLS", 16)
-    plan = AutoGP((0, 10), stages=2).plan(X + 1e-3 * IDS[:, None], STAR, people=IDS, **PROMISE)
+    plan = AutoGP((0, 10), stages=2).plan(X + 1e-3 * IDS[:, None], X_star=STAR, people=IDS, **PROMISE)
     m, own = plan.first.measurement, np.bincount(IDS)[IDS]
     np.testing.assert_allclose(plan.rule.rows_each * m.counts, np.bincount(m.labels, own))
     release = plan.release(Y)
@@ -227,20 +227,20 @@ def test_cells_hold_people_too(monkeypatch, tmp_path):
 
 
 def test_what_was_given_must_protect_the_same_people(staged):
-    plan = MODEL.plan(X, STAR, people=IDS, given=[staged], windows=2.0, **PROMISE)
+    plan = MODEL.plan(X, X_star=STAR, people=IDS, given=[staged], windows=2.0, **PROMISE)
     assert plan.unit == "one person"
     plan.release(Y)
     with pytest.raises(ArgumentError, match="same unit"):
-        MODEL.plan(X, STAR, given=[staged], **PROMISE)
+        MODEL.plan(X, X_star=STAR, given=[staged], **PROMISE)
     with pytest.raises(ArgumentError, match="same people"):
-        MODEL.plan(X, STAR, people=IDS[::-1], given=[staged], **PROMISE)
+        MODEL.plan(X, X_star=STAR, people=IDS[::-1], given=[staged], **PROMISE)
 
 
 def test_only_releases_to_the_same_people_are_combined():
-    releases = [MODEL.plan(X, STAR, people=IDS, within=0.0, **PROMISE).release(Y) for _ in range(2)]
+    releases = [MODEL.plan(X, X_star=STAR, people=IDS, within=0.0, **PROMISE).release(Y) for _ in range(2)]
     cloakgp.combine(releases).predict(STAR)
     with pytest.raises(ArgumentError, match="protect the same"):
-        cloakgp.combine([releases[0], MODEL.plan(X, STAR, **PROMISE).release(Y)])
+        cloakgp.combine([releases[0], MODEL.plan(X, X_star=STAR, **PROMISE).release(Y)])
 
 
 def left_unknown(posterior):
@@ -254,9 +254,10 @@ def once_and_twice():
     X2, people = np.vstack([X, X]), np.tile(np.arange(N), 2)
     auto = AutoGP((0, 10), stages=2)
     return (
-        (MODEL.plan(X, STAR, **PROMISE).release(Y), auto.plan(X, STAR, **PROMISE).release(Y)),
+        (MODEL.plan(X, X_star=STAR, **PROMISE).release(Y), auto.plan(X, X_star=STAR, **PROMISE).release(Y)),
         tuple(
-            maker.plan(X2, STAR, people=people, **PROMISE).release(np.tile(Y, 2)) for maker in (MODEL, auto)
+            maker.plan(X2, X_star=STAR, people=people, **PROMISE).release(np.tile(Y, 2))
+            for maker in (MODEL, auto)
         ),
     )
 
@@ -270,7 +271,7 @@ def test_other_models_count_people_once_too(once_and_twice):
 
 
 def test_pooled_sets_count_people_once_too(once_and_twice):
-    other = MODEL.plan(X[:30] + 0.05, STAR, **PROMISE).release(Y[:30])
+    other = MODEL.plan(X[:30] + 0.05, X_star=STAR, **PROMISE).release(Y[:30])
     for once, twice in zip(*once_and_twice, strict=True):
         found = [
             left_unknown(cloakgp.combine([one, other], same_data=False, model=MODEL)) for one in (once, twice)
@@ -281,7 +282,7 @@ def test_pooled_sets_count_people_once_too(once_and_twice):
 def test_learning_counts_people_once_too():
     """The same numbers, said of half of each of two rows: as likely under every model, and as telling."""
     places = np.linspace(0, 10, 30)[:, None]
-    release = MODEL.plan(places, STAR, **PROMISE).release(Y[:30])
+    release = MODEL.plan(places, X_star=STAR, **PROMISE).release(Y[:30])
     m = release.plan.measurement
     halves = np.hstack([m.matrix, m.matrix])
     twice = replace(m, matrix=halves, matrix_bits=m.matrix_bits + 1, sigma=2 * m.sigma)
@@ -302,7 +303,7 @@ def test_a_release_to_people_learns_with_their_noise(once_and_twice, monkeypatch
 
 
 def test_sets_of_people_are_pooled(staged):
-    other = MODEL.plan(X[:30] + 0.05, STAR, people=IDS[:30], **PROMISE).release(Y[:30])
+    other = MODEL.plan(X[:30] + 0.05, X_star=STAR, people=IDS[:30], **PROMISE).release(Y[:30])
     assert np.all(np.isfinite(cloakgp.combine([staged, other], same_data=False, model=MODEL).predict(STAR)))
 
 
@@ -313,13 +314,13 @@ def test_sets_of_people_are_pooled(staged):
 def test_a_file_holds_who_has_which_rows(kind, staged, tmp_path, monkeypatch):
     if kind == "recipe":
         monkeypatch.setattr(out_of_core, "DENSE", 1)
-        release = SPARSE.plan(X, STAR, people=IDS, **PROMISE).release(Y)
+        release = SPARSE.plan(X, X_star=STAR, people=IDS, **PROMISE).release(Y)
     elif kind == "function":
         release = MODEL.plan_function(X, people=IDS, **PROMISE).release(Y)
     elif kind == "staged":
         release = staged
     else:
-        release = MODEL.plan(X, STAR, design=kind, people=IDS, within=0.5, **PROMISE).release(Y)
+        release = MODEL.plan(X, X_star=STAR, design=kind, people=IDS, within=0.5, **PROMISE).release(Y)
     release.save(tmp_path / "file")
     found = cloakgp.verify(tmp_path / "file")
     assert found.complete
@@ -337,7 +338,7 @@ def test_a_file_holds_who_has_which_rows(kind, staged, tmp_path, monkeypatch):
 
 def test_ids_themselves_are_in_no_file(tmp_path):
     names = [f"secret-{i}" for i in IDS]
-    MODEL.plan(X, STAR, people=names, **PROMISE).release(Y).save(tmp_path / "file")
+    MODEL.plan(X, X_star=STAR, people=names, **PROMISE).release(Y).save(tmp_path / "file")
     assert b"secret" not in (tmp_path / "file").read_bytes()
     assert cloakgp.files.container.read(tmp_path / "file")[1]["people"][:1].tolist() == [0]
 
@@ -347,7 +348,7 @@ def test_a_plans_file_names_the_people_whom_it_promises(tmp_path, lie, staged):
     """Or a release would be made with noise for rows, under words about people."""
     from cloakgp.files import container
 
-    for number, plan in enumerate((MODEL.plan(X, STAR, people=IDS, **PROMISE), staged.plan)):
+    for number, plan in enumerate((MODEL.plan(X, X_star=STAR, people=IDS, **PROMISE), staged.plan)):
         path = tmp_path / f"{number}"
         plan.save(path)
         manifest, arrays, _ = container.read(path)
@@ -363,7 +364,7 @@ def test_a_plans_file_names_the_people_whom_it_promises(tmp_path, lie, staged):
 
 
 def test_a_recipe_with_a_digest_is_completed_by_x_and_people(as_recipe, tmp_path, monkeypatch):
-    plan = SPARSE.plan(X, STAR, people=IDS, **PROMISE)
+    plan = SPARSE.plan(X, X_star=STAR, people=IDS, **PROMISE)
     monkeypatch.setattr(encoding, "LARGEST_INPUTS", 1)
     plan.release(Y).save(tmp_path / "file")
     for given in ({}, {"X": X}, {"people": IDS}):

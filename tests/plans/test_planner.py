@@ -15,10 +15,10 @@ GP = cloakgp.GP(EQ(2.0), 0.3, (-1.0, 1.0))
 
 @pytest.mark.parametrize("design", designs.DESIGNS)
 def test_a_planner_makes_the_same_plan_whatever_it_made_before(design):
-    planner = GP.planner(X, X[:7], weights=np.arange(1.0, 8.0))
+    planner = GP.planner(X, X_star=X[:7], weights=np.arange(1.0, 8.0))
     for epsilon in (2.0, 0.5):
         planner.plan(epsilon=epsilon, delta=0.01, design=design)
-    alone = GP.plan(X, X[:7], epsilon=0.5, delta=0.01, design=design, weights=np.arange(1.0, 8.0))
+    alone = GP.plan(X, X_star=X[:7], epsilon=0.5, delta=0.01, design=design, weights=np.arange(1.0, 8.0))
     assert planner.plan(epsilon=0.5, delta=0.01, design=design).digest == alone.digest
 
 
@@ -28,7 +28,7 @@ def test_what_does_not_depend_on_the_promise_is_done_once(monkeypatch):
     monkeypatch.setattr(designs, "solve", lambda name, *rest: solved.append(name) or solve(name, *rest))
     mse = any_noise.mse
     monkeypatch.setattr(any_noise, "mse", lambda *asked: solved.append("start") or mse(*asked))
-    planner = GP.planner(X, X[:7])
+    planner = GP.planner(X, X_star=X[:7])
     smoother = planner.smoother
     for epsilon in (1.0, 0.5):
         planner.plan(epsilon=epsilon, delta=0.01)
@@ -42,7 +42,7 @@ def test_a_step_of_epsilon_starts_from_a_design_for_about_as_much_noise(monkeypa
     levels = []
     anchor = any_noise.anchor
     monkeypatch.setattr(any_noise, "anchor", lambda *asked: levels.append(asked[3]) or anchor(*asked))
-    planner = GP.planner(X, X[:7])
+    planner = GP.planner(X, X_star=X[:7])
     plans = [planner.plan(epsilon=epsilon, delta=0.01, design="posterior") for epsilon in (1.0, 0.9, 0.3)]
     first, second = levels
     noises = [(2.0 / plan.certificate.mu) ** 2 for plan in plans]
@@ -52,7 +52,7 @@ def test_a_step_of_epsilon_starts_from_a_design_for_about_as_much_noise(monkeypa
 
 
 def test_a_planner_may_serve_several_threads():
-    planner = GP.planner(X, X[:7])
+    planner = GP.planner(X, X_star=X[:7])
     planner._posteriors._anchors = Emptied()
     assert planner.plan(epsilon=1.0, delta=0.01, design="posterior").certificate.status == "converged"
 
@@ -67,15 +67,15 @@ class Emptied(dict):
 def test_a_bad_promise_is_refused_before_the_heavy_work(monkeypatch):
     monkeypatch.setattr("cloakgp.plans.planner.smoother_for", None)
     with pytest.raises(ValueError, match="epsilon"):
-        GP.planner(X, X).plan(epsilon=-1.0, delta=0.01)
+        GP.planner(X, X_star=X).plan(epsilon=-1.0, delta=0.01)
     with pytest.raises(ValueError, match="classic"):
-        GP.planner(X, X).plan(epsilon=2.0, delta=0.01, calibration="classic")
+        GP.planner(X, X_star=X).plan(epsilon=2.0, delta=0.01, calibration="classic")
 
 
 @pytest.mark.parametrize(("people", "cost"), [(None, 1.02), (np.arange(400) % 2, 1.002)])
 def test_a_coarse_lattice_costs_little_and_raises_no_lower_bound(people, cost, monkeypatch):
     X = np.linspace(0, 1, 400)[:, None]
-    planner = cloakgp.GP(0.05 * EQ(0.3), 1.0, (0, 1)).planner(X, X[::40], people=people)
+    planner = cloakgp.GP(0.05 * EQ(0.3), 1.0, (0, 1)).planner(X, X_star=X[::40], people=people)
     fine = planner.plan(epsilon=1.0, delta=1e-3, design="posterior").certificate
     monkeypatch.setattr(lattice, "_LARGE", 0)
     monkeypatch.setattr(lattice, "_COARSE", 3)
@@ -90,6 +90,6 @@ def test_an_outlier_for_which_the_kernel_is_huge_is_refused_with_a_remedy():
     gp = cloakgp.GP(Polynomial(degree=3), 1.0, (0.0, 10.0))
     for design in ("posterior", "mse"):
         with pytest.raises(cloakgp.ArgumentError, match=r"kernel must give f a std of at most .* move them"):
-            gp.plan(inputs, [1.0, 2.0], epsilon=1.0, delta=1e-3, design=design)
+            gp.plan(inputs, X_star=[1.0, 2.0], epsilon=1.0, delta=1e-3, design=design)
     with pytest.raises(cloakgp.ArgumentError, match="kernel must give f a std"):
         gp.plan_function(inputs, epsilon=1.0, delta=1e-3)

@@ -115,7 +115,7 @@ def large(monkeypatch):
     monkeypatch.setattr(encoding, "LARGEST_INPUTS", 0)
     X = np.random.default_rng(0).uniform(0, 10, size=(80, 1))
     gp = cloakgp.GP(EQ(2.0), 0.4, (-1.0, 4.0), 0.7, np.linspace(0, 10, 6))
-    return gp.plan(X, [[3.0]], **PROMISE), X
+    return gp.plan(X, X_star=[[3.0]], **PROMISE), X
 
 
 def test_large_inputs_are_given_again(large, tmp_path):

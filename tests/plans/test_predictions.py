@@ -70,7 +70,7 @@ def outcomes(n):
 
 @every_model
 def test_without_noise_the_mean_is_the_textbooks(design, kernel, noise, X, X_star, mean, noiseless, textbook):
-    plan = GP(kernel, noise, BOUNDS, mean).plan(X, X_star, epsilon=1.0, delta=0.01, design=design)
+    plan = GP(kernel, noise, BOUNDS, mean).plan(X, X_star=X_star, epsilon=1.0, delta=0.01, design=design)
     y = outcomes(len(X))
     expected, _ = textbook(kernel, noise, 1.5 if mean is None else mean, X, X_star, np.clip(y, *BOUNDS))
     away = np.abs(noiseless(plan, y).mean - expected).max()
@@ -81,7 +81,7 @@ def test_without_noise_the_mean_is_the_textbooks(design, kernel, noise, X, X_sta
 
 @every_model
 def test_gp_std_is_the_textbooks(kernel, noise, X, X_star, mean, textbook):
-    plan = GP(kernel, noise, BOUNDS, mean).plan(X, X_star, epsilon=1.0, delta=0.01)
+    plan = GP(kernel, noise, BOUNDS, mean).plan(X, X_star=X_star, epsilon=1.0, delta=0.01)
     _, expected = textbook(kernel, noise, 0.0, X, X_star, np.zeros(len(X)))
     np.testing.assert_allclose(plan.gp_std, expected, rtol=1e-5, atol=1e-6 * expected.max())
 
@@ -93,7 +93,7 @@ def test_scikit_learn_agrees(noise, noiseless):
     other = GaussianProcessRegressor(kernel, alpha=noise, optimizer=None).fit(PLANE, y - 0.8)
     mean, std = other.predict(PLANE[:8] + 0.3, return_std=True)
     for ours in (kernel, EQ([1.0, 4.0], variance=2.0)):
-        plan = GP(ours, noise, BOUNDS, 0.8).plan(PLANE, PLANE[:8] + 0.3, epsilon=1.0, delta=0.01)
+        plan = GP(ours, noise, BOUNDS, 0.8).plan(PLANE, X_star=PLANE[:8] + 0.3, epsilon=1.0, delta=0.01)
         np.testing.assert_allclose(plan.gp_std, std, rtol=1e-6)
         np.testing.assert_allclose(
             noiseless(plan, y).mean, mean + 0.8, rtol=0, atol=plan.certificate.bias + 1e-9
@@ -113,7 +113,7 @@ def test_the_bias_bounds_the_error_for_any_y(make_plan, setting, noiseless, text
 def test_the_bias_is_a_bound_wherever_the_prior_mean_is(setting, noiseless, textbook, mean):
     """Denoising shrinks towards it, so outcomes far from it lose most."""
     gp = GP(setting.gp.kernel, setting.gp.noise, BOUNDS, mean)
-    plan = gp.plan(setting.X, setting.X_star, epsilon=0.5, delta=0.01, design="posterior")
+    plan = gp.plan(setting.X, X_star=setting.X_star, epsilon=0.5, delta=0.01, design="posterior")
     worst = 0.0
     for bound in BOUNDS:
         y = np.full(len(setting.X), bound)
@@ -141,7 +141,7 @@ def test_the_bias_is_a_bound_on_a_coarse_lattice_too(make_plan, setting, noisele
 
 @every_model
 def test_noise_std_and_cov_agree(design, kernel, noise, X, X_star, mean):
-    plan = GP(kernel, noise, BOUNDS, mean).plan(X, X_star, epsilon=1.0, delta=0.01, design=design)
+    plan = GP(kernel, noise, BOUNDS, mean).plan(X, X_star=X_star, epsilon=1.0, delta=0.01, design=design)
     P = len(X_star)
     assert plan.noise_std.shape == (P,)
     assert plan.noise_cov.shape == (P, P)
@@ -346,7 +346,7 @@ def test_bounds_of_any_size_work_or_are_refused_at_once(setting, tmp_path, bound
     except ValueError as error:
         assert "bounds" in str(error)  # noqa: PT017
         return
-    plan = gp.plan(setting.X, setting.X_star, epsilon=1.0, delta=0.01)
+    plan = gp.plan(setting.X, X_star=setting.X_star, epsilon=1.0, delta=0.01)
     for end in bounds:
         plan.release(np.full(12, end)).save(tmp_path / "file")
         cloakgp.verify(tmp_path / "file")
@@ -456,16 +456,16 @@ def test_bad_arguments_are_refused(change, error, match):
 
 
 def test_arguments_must_be_named():
-    with pytest.raises(TypeError, match="positional"):
+    with pytest.raises(TypeError, match="X_star="):
         GP(EQ(2.0), 0.5, BOUNDS).plan(X, S, 1.0, 0.01)
     with pytest.raises(TypeError, match="epsilon"):
-        GP(EQ(2.0), 0.5, BOUNDS).plan(X, S, delta=0.5)
+        GP(EQ(2.0), 0.5, BOUNDS).plan(X, X_star=S, delta=0.5)
 
 
 @pytest.mark.parametrize("length", [0, 1, 11, 13])
 def test_noise_per_row_must_match_the_rows(length):
     with pytest.raises(ValueError, match=r"noise must"):
-        GP(EQ(2.0), np.ones(length), BOUNDS).plan(X, S, epsilon=1.0, delta=0.01)
+        GP(EQ(2.0), np.ones(length), BOUNDS).plan(X, X_star=S, epsilon=1.0, delta=0.01)
 
 
 @pytest.mark.parametrize(
@@ -483,7 +483,7 @@ def test_noise_per_row_must_match_the_rows(length):
 )
 def test_bad_kernels_are_refused(kernel, match):
     with pytest.raises(ValueError, match=match):
-        GP(kernel, 0.5, BOUNDS).plan(X, S, epsilon=1.0, delta=0.01)
+        GP(kernel, 0.5, BOUNDS).plan(X, X_star=S, epsilon=1.0, delta=0.01)
 
 
 def test_y_has_no_way_into_a_plan(make_plan):

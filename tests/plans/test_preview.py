@@ -19,7 +19,7 @@ MODEL = GP(EQ(2.0), 0.3, (-2.0, 2.0), inducing=X[:8])
 @pytest.mark.parametrize("design", ["mse", "posterior"])
 def test_a_preview_is_about_the_plan_and_leaves_no_trace(monkeypatch, design, most):
     monkeypatch.setattr(out_of_core, "DENSE", most)
-    planner = MODEL.planner(X, X_STAR)
+    planner = MODEL.planner(X, X_star=X_STAR)
     planner.plan(epsilon=1.0, delta=0.01, design=design)
     shown = planner.preview(epsilon=0.7, delta=0.01, design=design)
     plan = planner.plan(epsilon=0.7, delta=0.01, design=design)
@@ -28,5 +28,5 @@ def test_a_preview_is_about_the_plan_and_leaves_no_trace(monkeypatch, design, mo
     if design == "mse":
         np.testing.assert_allclose(shown.noise_std, plan.noise_std, rtol=1e-3)
         np.testing.assert_allclose(shown.expected_error, plan.expected_error, rtol=1e-3)
-    alone = MODEL.planner(X, X_STAR).plan(epsilon=0.7, delta=0.01, design=design)
+    alone = MODEL.planner(X, X_star=X_STAR).plan(epsilon=0.7, delta=0.01, design=design)
     assert plan.digest == alone.digest

@@ -33,7 +33,7 @@ def real(release):
 @pytest.mark.parametrize("repeated", [False, True])
 def test_any_model_is_conditioned_as_in_the_textbook(setting, by_the_book, name, repeated):
     X = setting.X[[0, 1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5]] if repeated else setting.X
-    release = setting.gp.plan(X, setting.X_star, **PROMISE).release(setting.y)
+    release = setting.gp.plan(X, X_star=setting.X_star, **PROMISE).release(setting.y)
     gp = OTHERS[name]
     book = by_the_book(gp, X, NEW)
     B, z, variance = real(release)
@@ -65,9 +65,9 @@ def test_a_function_is_remodelled_too_unless_it_hides_its_inputs(setting):
 
 def test_a_recipe_is_written_out_if_its_inputs_are_there(setting, tmp_path, monkeypatch):
     gp = OTHERS["inducing inputs"]
-    dense = gp.plan(setting.X, setting.X_star, **PROMISE)
+    dense = gp.plan(setting.X, X_star=setting.X_star, **PROMISE)
     monkeypatch.setattr(out_of_core, "DENSE", 1)
-    release = gp.plan(setting.X, setting.X_star, **PROMISE).release(setting.y)
+    release = gp.plan(setting.X, X_star=setting.X_star, **PROMISE).release(setting.y)
     assert not hasattr(release.plan.measurement, "matrix")
     assert hasattr(dense.measurement, "matrix")
     m, other = release.plan.measurement, OTHERS["another kernel"]
@@ -108,7 +108,7 @@ def test_the_lengthscale_is_learned_where_noise_is_small(seeded, lengthscale):
     """At a large epsilon the measurements show the data: the weight gathers about the truth."""
     X, f, y = generated(300, lengthscale, 0.3)
     gp = Hyperprior().model(X, (0.0, 10.0))
-    plan = gp.plan(X, X[::6], epsilon=50.0, delta=1e-3, design="posterior", gap=0.1)
+    plan = gp.plan(X, X_star=X[::6], epsilon=50.0, delta=1e-3, design="posterior", gap=0.1)
     with seeded(1):
         learned = plan.release(y).learn()
     best = learned.weights @ [np.log(s.lengthscale[0]) for s in learned.settings]
@@ -123,7 +123,7 @@ def test_learning_beats_a_model_that_is_far_off(seeded):
     f = 5 + 2.5 * np.sin(1.2 * X[:, 0])
     wrong = GP(EQ(0.3, variance=0.01), 9.0, (0.0, 10.0))
     gp = Hyperprior().model(X, (0.0, 10.0))
-    plan = gp.plan(X, X[::6], epsilon=5.0, delta=1e-3, design="posterior", gap=0.1)
+    plan = gp.plan(X, X_star=X[::6], epsilon=5.0, delta=1e-3, design="posterior", gap=0.1)
     with seeded(2):
         release = plan.release(f + 0.5 * np.random.default_rng(0).normal(size=300))
     learned = release.learn()
@@ -138,7 +138,7 @@ def test_several_columns_are_learned_each_with_its_lengthscale(seeded):
     X = rng.uniform(0, 1, size=(400, 2))
     f = 5 + 2 * np.sin(6 * X[:, 0])
     gp = Hyperprior().model(X, (0.0, 10.0))
-    plan = gp.plan(X, X[:60], epsilon=20.0, delta=1e-3, design="posterior", gap=0.2)
+    plan = gp.plan(X, X_star=X[:60], epsilon=20.0, delta=1e-3, design="posterior", gap=0.2)
     with seeded(3):
         learned = plan.release(f + 0.3 * rng.normal(size=400)).learn()
     lengths = np.array([s.lengthscale for s in learned.settings])
@@ -199,7 +199,7 @@ def test_the_model_to_plan_with_has_the_mixtures_covariance():
 
 def test_one_column_that_is_constant_does_no_harm(setting):
     X = np.column_stack([setting.X, np.ones(12)])
-    plan = Hyperprior().model(X, (-1.0, 4.0)).plan(X, X[:3], **PROMISE)
+    plan = Hyperprior().model(X, (-1.0, 4.0)).plan(X, X_star=X[:3], **PROMISE)
     assert np.isfinite(plan.release(setting.y).learn().predict(X)).all()
     assert cloakgp.Learned is type(plan.release(setting.y).learn())
 

@@ -41,7 +41,7 @@ GP = cloakgp.GP(AGE_AND_SITE, 25.0, (0, 250))
 
 @pytest.fixture(scope="module")
 def plan():
-    return GP.plan(X, X.iloc[:6], **PROMISE)
+    return GP.plan(X, X_star=X.iloc[:6], **PROMISE)
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def release(plan):
 
 @pytest.fixture(scope="module")
 def staged():
-    plan = AutoGP(bounds=(0, 250), stages=2).plan(TABLE, X.iloc[:6], people="who", **PROMISE)
+    plan = AutoGP(bounds=(0, 250), stages=2).plan(TABLE, X_star=X.iloc[:6], people="who", **PROMISE)
     return plan.release(HEIGHTS)
 
 
@@ -59,7 +59,7 @@ def test_a_table_is_planned_as_the_array_of_its_numbers_is(plan):
     codes = {"north": 0.0, "south": 1.0, "west": 2.0}
     numbers = np.column_stack([X["age"], X["site"].map(codes)])
     np.testing.assert_array_equal(plan.X, numbers)
-    same = GP.plan(numbers, numbers[:6], **PROMISE)
+    same = GP.plan(numbers, X_star=numbers[:6], **PROMISE)
     np.testing.assert_array_equal(same.noise_std, plan.noise_std)
     assert same.columns is None
 
@@ -122,7 +122,7 @@ def test_labels_count_for_selections_and_functions_too():
 def test_labels_of_rows_are_in_no_pickle():
     """They may be names; the release file does not have them either."""
     named = X.set_axis([f"Ada{row}" for row in range(N)])
-    released = GP.plan(named, X.iloc[:2], missing_inputs="drop", **PROMISE).release(HEIGHTS.to_numpy())
+    released = GP.plan(named, X_star=X.iloc[:2], missing_inputs="drop", **PROMISE).release(HEIGHTS.to_numpy())
     kept = pickle.dumps(released)
     assert b"Ada" not in kept
     np.testing.assert_array_equal(pickle.loads(kept).predict(X), released.predict(X))  # noqa: S301
@@ -131,17 +131,17 @@ def test_labels_of_rows_are_in_no_pickle():
 def test_arrays_and_tables_without_labels_are_taken_in_their_order(plan):
     plan.release(HEIGHTS.to_numpy())
     plan.release(pa.array(HEIGHTS))
-    GP.plan(pa.table(dict(X)), X.iloc[:6], **PROMISE).release(HEIGHTS.iloc[::-1])
+    GP.plan(pa.table(dict(X)), X_star=X.iloc[:6], **PROMISE).release(HEIGHTS.iloc[::-1])
 
 
 def test_rows_with_missing_inputs_are_left_out_of_both(seeded, tmp_path):
     holes = X.copy()
     holes.iloc[[3, 7], 0] = np.nan
     with pytest.raises(ArgumentError, match=r"'age' is missing in row 3 .counted from 0., and 1 more row"):
-        GP.plan(holes, X.iloc[:6], **PROMISE)
-    plan = GP.plan(holes, X.iloc[:6], missing_inputs="drop", **PROMISE)
+        GP.plan(holes, X_star=X.iloc[:6], **PROMISE)
+    plan = GP.plan(holes, X_star=X.iloc[:6], missing_inputs="drop", **PROMISE)
     assert plan.certificate.n_rows == N - 2
-    whole = GP.plan(holes.dropna(), X.iloc[:6], **PROMISE)
+    whole = GP.plan(holes.dropna(), X_star=X.iloc[:6], **PROMISE)
     with seeded(5):
         one = plan.release(HEIGHTS)
     with seeded(5):
@@ -160,7 +160,7 @@ def test_rows_with_missing_inputs_are_left_out_of_both(seeded, tmp_path):
 def test_a_missing_outcome_of_a_row_that_is_left_out_does_not_matter():
     holes, gone = X.copy(), HEIGHTS.copy()
     holes.iloc[3, 0] = gone.iloc[3] = np.nan
-    plan = GP.plan(holes, X.iloc[:6], missing_inputs="drop", **PROMISE)
+    plan = GP.plan(holes, X_star=X.iloc[:6], missing_inputs="drop", **PROMISE)
     plan.release(gone)
     gone.iloc[4] = np.nan
     with pytest.raises(ValueError, match="y must be finite"):
@@ -209,7 +209,7 @@ FORGERIES = {
 def test_a_file_with_other_words_is_refused(name, tmp_path):
     holes = X.copy()
     holes.iloc[3, 0] = np.nan
-    plan = GP.plan(holes, X.iloc[:6], missing_inputs="drop", **PROMISE)
+    plan = GP.plan(holes, X_star=X.iloc[:6], missing_inputs="drop", **PROMISE)
     plan.save(tmp_path / "plan")
     manifest, arrays, _ = container.read(tmp_path / "plan")
     key, forge = FORGERIES[name]
@@ -223,9 +223,9 @@ def test_a_kernel_must_not_take_codes_for_distances():
     with pytest.raises(
         ArgumentError, match=r"levels of 'site'; got EQ. Use kernels.Category .*active_dims=\['site'\]"
     ):
-        cloakgp.GP(EQ(20) + Constant(1.0), 25.0, (0, 250)).plan(X, X, **PROMISE)
+        cloakgp.GP(EQ(20) + Constant(1.0), 25.0, (0, 250)).plan(X, X_star=X, **PROMISE)
     two = X.assign(site=X["site"] == "west")  # which are as far apart either way
-    cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(two, two.iloc[:2], **PROMISE)
+    cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(two, X_star=two.iloc[:2], **PROMISE)
 
 
 def test_test_points_that_are_chosen_have_levels_of_the_table():
@@ -253,7 +253,7 @@ def test_frames_of_arrays_and_of_libraries_that_are_not_there(monkeypatch):
     def absent(table, backend):
         raise ModuleNotFoundError(backend)
 
-    plan = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(X[["age"]].to_numpy(), [[1.0], [2.0]], **PROMISE)
+    plan = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(X[["age"]].to_numpy(), X_star=[[1.0], [2.0]], **PROMISE)
     assert list(plan.to_frame().columns) == ["x", "expected_error", "noise_std", "gp_std"]
     with pytest.raises(ArgumentError, match="backend must be one of"):
         plan.to_frame(backend="excel")
@@ -264,7 +264,7 @@ def test_frames_of_arrays_and_of_libraries_that_are_not_there(monkeypatch):
 
 def test_notebooks_show_a_small_table_without_script(release, staged, seeded):
     named = Columns.of({"<script>": [1.0, 2.0, 3.0]})
-    plan = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(np.arange(3.0), [1.0], columns=named, **PROMISE)
+    plan = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(np.arange(3.0), X_star=[1.0], columns=named, **PROMISE)
     for shown in (plan, release, staged, staged.plan):
         html = shown._repr_html_()
         assert "(2, 0.001)-differential privacy" in html
@@ -279,7 +279,7 @@ def test_notebooks_show_a_small_table_without_script(release, staged, seeded):
 def others():
     """Plans and releases of other kinds, and the columns of their tables beside the inputs."""
     model, ages, heights = cloakgp.GP(EQ(20.0), 25.0, (0.0, 250.0)), np.arange(8.0), np.full(8, 100.0)
-    bins = binning.plan(ages, [1.0, 6.0], edges=2, bounds=(0, 250), mechanism="gaussian", **PROMISE)
+    bins = binning.plan(ages, X_star=[1.0, 6.0], edges=2, bounds=(0, 250), mechanism="gaussian", **PROMISE)
     function = model.plan_function(ages, **PROMISE)
     chosen = cloakgp.plan_selection(
         [model, cloakgp.GP(EQ(5.0), 25.0, (0.0, 250.0))], ages, epsilon=2.0, folds=2
@@ -311,12 +311,14 @@ def test_pictures_have_names_on_their_axes():
 
     table = pd.DataFrame({"age": [10.0, 20.0, 30.0], "when": pd.to_datetime(["2000-01-02"] * 3)})
     columns = Columns.of(table[["age"]], units={"age": "years"}, response="height, cm")
-    plan = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(table[["age"]], table[["age"]], columns=columns, **PROMISE)
+    plan = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(
+        table[["age"]], X_star=table[["age"]], columns=columns, **PROMISE
+    )
     assert plot_plan(plan).get_xlabel() == "age, years"
     release = plan.release([1.0, 2.0, 3.0])
     assert plot_release(release, private_data=(table[["age"]], [1.0, 2.0, 3.0])).get_ylabel() == "height, cm"
     table.loc[1, "when"] += pd.Timedelta(days=9)
-    two = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(table, table, **PROMISE)
+    two = cloakgp.GP(EQ(20), 25.0, (0, 250)).plan(table, X_star=table, **PROMISE)
     ax = plot_map(two)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "when, days since 2000-01-01")
     plt.close("all")
@@ -337,11 +339,13 @@ def test_estimators_know_the_names_and_code_the_levels():
 def test_releases_are_combined_by_names_and_levels():
     half = N // 2
     parts = [X.iloc[:half], X.iloc[half:]]
-    both = [GP.plan(part, X.iloc[:4], **PROMISE).release(HEIGHTS.loc[part.index]) for part in parts]
+    both = [GP.plan(part, X_star=X.iloc[:4], **PROMISE).release(HEIGHTS.loc[part.index]) for part in parts]
     joined = cloakgp.combine(both, same_data=False)
     np.testing.assert_array_equal(joined.predict(X.iloc[:3]), joined.predict(np.asarray(both[0].plan.X[:3])))
     coded = Columns.of(X, levels={"site": ["west", "south", "north"]})
-    other = GP.plan(parts[1], X.iloc[:4], columns=coded, **PROMISE).release(HEIGHTS.loc[parts[1].index])
+    other = GP.plan(parts[1], X_star=X.iloc[:4], columns=coded, **PROMISE).release(
+        HEIGHTS.loc[parts[1].index]
+    )
     with pytest.raises(
         ArgumentError, match=r"'site' in one and 'site' in another, or coded otherwise\. Agree"
     ):
@@ -352,10 +356,10 @@ def test_kernels_read_columns_by_name(plan, tmp_path):
     kernel = EQ(20, variance=400.0, active_dims=["age"]) * Category(0.5, active_dims=["site"]) + Constant(
         900.0
     )
-    named = cloakgp.GP(kernel, 25.0, (0, 250)).plan(X[["site", "age"]], X.iloc[:6], **PROMISE)
+    named = cloakgp.GP(kernel, 25.0, (0, 250)).plan(X[["site", "age"]], X_star=X.iloc[:6], **PROMISE)
     assert named.gp.kernel == AGE_AND_SITE.with_params(k1__k1__active_dims=[1], k1__k2__active_dims=[0])
     np.testing.assert_allclose(named.noise_std, plan.noise_std, rtol=1e-9)
     with pytest.raises(ArgumentError, match=r"named as in X; got 'height'\. There are 'age', 'site'"):
-        cloakgp.GP(EQ(20, active_dims=["height"]), 25.0, (0, 250)).plan(X, X, **PROMISE)
+        cloakgp.GP(EQ(20, active_dims=["height"]), 25.0, (0, 250)).plan(X, X_star=X, **PROMISE)
     with pytest.raises(ArgumentError, match="must count columns, where X has no names"):
-        cloakgp.GP(kernel, 25.0, (0, 250)).plan(np.ones((3, 2)), np.ones((1, 2)), **PROMISE)
+        cloakgp.GP(kernel, 25.0, (0, 250)).plan(np.ones((3, 2)), X_star=np.ones((1, 2)), **PROMISE)

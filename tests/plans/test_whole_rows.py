@@ -86,7 +86,7 @@ def test_inputs_in_the_place_of_their_number_are_not_quoted():
 
 def test_a_known_model_has_windows_too_and_no_noise_level():
     kernel = EQ(2.0, variance=400, active_dims=[0]) * Category(0.7, active_dims=[1]) + Constant(400)
-    plan = GP(kernel, 16.0, (0, 100)).plan_rows(GRID, N, TEST, **PROMISE)
+    plan = GP(kernel, 16.0, (0, 100)).plan_rows(GRID, N, X_star=TEST, **PROMISE)
     release = seeded(plan, *data())
     assert all(stage.plan.spread is None for stage in release.stages)
     assert np.mean(release.stages[-1].upper - release.stages[-1].lower) < 60
@@ -97,7 +97,9 @@ def test_a_known_model_has_windows_too_and_no_noise_level():
 @pytest.mark.usefixtures("few_models_here")
 def test_people_with_several_rows(tmp_path):
     X, y = data()
-    plan = AutoGP((0, 100), stages=4).plan_rows(GRID, N // 4, TEST, epsilon=4.0, delta=1e-3, max_rows=3)
+    plan = AutoGP((0, 100), stages=4).plan_rows(
+        GRID, N // 4, X_star=TEST, epsilon=4.0, delta=1e-3, max_rows=3
+    )
     ids = np.arange(N) % (N // 4)
     release = plan.release(X, y, people=ids)
     release.save(tmp_path / "file")
@@ -110,7 +112,7 @@ def test_people_with_several_rows(tmp_path):
 
 
 def test_a_plan_tells_what_error_to_expect_without_rows():
-    plans = [AutoGP((0, 100)).plan_rows(GRID, n, TEST, **PROMISE) for n in (100, 10_000)]
+    plans = [AutoGP((0, 100)).plan_rows(GRID, n, X_star=TEST, **PROMISE) for n in (100, 10_000)]
     errors = [plan.expected_error.mean() for plan in plans]
     assert errors[1] < errors[0]
     assert plans[0].hides_inputs
@@ -122,7 +124,7 @@ def test_a_plan_tells_what_error_to_expect_without_rows():
 @pytest.mark.usefixtures("few_models_here")
 def test_the_ledger_pays_once_and_gives_answers_back(tmp_path):
     X, y = data()
-    plan = AutoGP((0, 100), stages=3).plan_rows(GRID, N, TEST, **PROMISE)
+    plan = AutoGP((0, 100), stages=3).plan_rows(GRID, N, X_star=TEST, **PROMISE)
     ledger = Ledger(f"sqlite:///{tmp_path / 'book.db'}", who="me")
     ledger.create("d", epsilon=2.1, delta=1e-3)
     release = plan.release(X, y, ledger=ledger, dataset="d", why="test")
@@ -154,8 +156,8 @@ def test_inducing_inputs_come_from_the_grid():
         (lambda gp: gp.plan_rows(GRID, 0, **PROMISE), "n_rows"),
         (lambda gp: gp.plan_rows(GRID, 2.5, **PROMISE), "n_rows"),
         (lambda gp: gp.plan_rows(GRID, N, max_rows=0, **PROMISE), "max_rows"),
-        (lambda gp: gp.plan_rows(GRID, N, [[1.0]], **PROMISE), "X"),
-        (lambda gp: gp.plan_rows(GRID, N, TEST, weights=[1], **PROMISE), "weights"),
+        (lambda gp: gp.plan_rows(GRID, N, X_star=[[1.0]], **PROMISE), "X_star"),
+        (lambda gp: gp.plan_rows(GRID, N, X_star=TEST, weights=[1], **PROMISE), "weights"),
         (lambda gp: gp.plan_rows(GRID, N, epsilon=0, delta=0.1), "epsilon"),
         (lambda gp: AutoGP((0, 1), stages=1).plan_rows(GRID, N, **PROMISE), "stages"),
         (lambda gp: GP(EQ(1.0), np.ones(N), (0, 1)).plan_rows(GRID, N, **PROMISE), "gp"),

@@ -56,7 +56,7 @@ def posterior_mean(mean, at=X_STAR):
 
 @pytest.mark.parametrize("design", ["mse", "max", "volume"])
 def test_windows_leave_the_predictions_what_they_are(design):
-    plan = model().plan(X, X_STAR, design=design, **PROMISE)
+    plan = model().plan(X, X_star=X_STAR, design=design, **PROMISE)
     np.testing.assert_allclose(
         released_without_noise(plan), posterior_mean(curve), atol=plan.certificate.bias, rtol=0
     )
@@ -70,8 +70,8 @@ def test_windows_leave_the_predictions_what_they_are(design):
 )
 def test_windows_change_the_noise_and_not_the_mean(prior, mean):
     """Two plans for the same model agree but for their noise."""
-    given = model(mean=mean, **MODELS[prior]).plan(X, X_STAR, **PROMISE)
-    plain = model((-5.0, 70.0), mean, **MODELS[prior]).plan(X, X_STAR, **PROMISE)
+    given = model(mean=mean, **MODELS[prior]).plan(X, X_star=X_STAR, **PROMISE)
+    plain = model((-5.0, 70.0), mean, **MODELS[prior]).plan(X, X_star=X_STAR, **PROMISE)
     off = given.certificate.bias + plain.certificate.bias
     np.testing.assert_allclose(released_without_noise(given), released_without_noise(plain), atol=off)
     assert given.noise_std.max() < plain.noise_std.min()
@@ -82,8 +82,8 @@ def test_windows_change_the_noise_and_not_the_mean(prior, mean):
 def test_windows_of_one_width_need_the_noise_of_that_width(design):
     """Where a window lies costs nothing: the matrix is that of bounds of the same width, merging aside."""
     alone = X[:25]
-    given = model((lower, lambda X: lower(X) + 4), curve).plan(alone, X_STAR, design=design, **PROMISE)
-    plain = model((0.0, 4.0), 2.0).plan(alone, X_STAR, design=design, **PROMISE)
+    given = model((lower, lambda X: lower(X) + 4), curve).plan(alone, X_star=X_STAR, design=design, **PROMISE)
+    plain = model((0.0, 4.0), 2.0).plan(alone, X_star=X_STAR, design=design, **PROMISE)
     np.testing.assert_allclose(given.noise_std, plain.noise_std, rtol=1e-9)
     np.testing.assert_allclose(given.measurement.matrix, plain.measurement.matrix, atol=1)
 
@@ -92,7 +92,7 @@ def test_windows_of_one_width_need_the_noise_of_that_width(design):
 def test_one_wide_window_among_narrow_ones_costs_less_than_wide_ones(design):
     wide = np.where(np.arange(len(X)) == 3, 20.0, 2.0)
     plans = [
-        model((curve(X) - half, curve(X) + half)).plan(X, X_STAR, design=design, **PROMISE)
+        model((curve(X) - half, curve(X) + half)).plan(X, X_star=X_STAR, design=design, **PROMISE)
         for half in (2.0, wide, 20.0)
     ]
     objectives = [plan.certificate.objective for plan in plans]
@@ -105,18 +105,18 @@ def test_one_wide_window_among_narrow_ones_costs_less_than_wide_ones(design):
 def test_outcomes_of_merged_rows_and_of_single_ones_agree(monkeypatch):
     from cloakgp.rows.merging import Inputs
 
-    merged = model().plan(X, X_STAR, **PROMISE)
+    merged = model().plan(X, X_star=X_STAR, **PROMISE)
     assert merged.measurement.groups is not None
     monkeypatch.setattr(
         "cloakgp.plans.planner.distinct", lambda X, noise, windows: Inputs(X, noise, None, windows)
     )
-    single = model().plan(X, X_STAR, **PROMISE)
+    single = model().plan(X, X_star=X_STAR, **PROMISE)
     off = merged.certificate.bias + single.certificate.bias
     np.testing.assert_allclose(released_without_noise(merged), released_without_noise(single), atol=off)
 
 
 def test_denoised_predictions_follow_the_formula():
-    release = model().plan(X, X_STAR, **PROMISE).release(Y)
+    release = model().plan(X, X_star=X_STAR, **PROMISE).release(Y)
     m = release.plan.measurement
     B, K = m.by_row(), KERNEL(X, X) + 0.4 * np.eye(len(X))
     middle = (lower(X) + upper(X)) / 2
@@ -128,7 +128,7 @@ def test_denoised_predictions_follow_the_formula():
 
 
 def test_posterior_design_is_what_predict_says():
-    release = model().plan(X, X_STAR, design="posterior", **PROMISE).release(Y)
+    release = model().plan(X, X_star=X_STAR, design="posterior", **PROMISE).release(Y)
     np.testing.assert_allclose(release.mean, release.predict(X_STAR), rtol=1e-7)
 
 
@@ -136,9 +136,9 @@ def test_posterior_design_is_what_predict_says():
 @pytest.mark.parametrize("bounds", [(lower, upper), (-5.0, 70.0)], ids=["windows", "one pair"])
 def test_a_recipe_says_the_same_as_a_matrix(monkeypatch, prior, bounds):
     gp = model(bounds, **MODELS[prior])
-    dense = gp.plan(X, X_STAR, **PROMISE)
+    dense = gp.plan(X, X_star=X_STAR, **PROMISE)
     monkeypatch.setattr(out_of_core, "DENSE", 1)
-    plan = gp.plan(X, X_STAR, **PROMISE)
+    plan = gp.plan(X, X_star=X_STAR, **PROMISE)
     assert plan.measurement.moved is not None
     off = plan.certificate.bias + dense.certificate.bias
     assert off < 1e-3
@@ -167,9 +167,9 @@ def kept(kind, tmp_path):
 def test_wherever_rows_are_kept_their_integers_are_the_same(monkeypatch, tmp_path, kind, bounds):
     monkeypatch.setattr(out_of_core, "DENSE", 1)
     gp = model(bounds, inducing=X_STAR + 0.1)
-    here = gp.plan(X, X_STAR, **PROMISE)
+    here = gp.plan(X, X_star=X_STAR, **PROMISE)
     inputs, y = kept(kind, tmp_path)
-    there = gp.plan(inputs, X_STAR, **PROMISE)
+    there = gp.plan(inputs, X_star=X_STAR, **PROMISE)
     assert there.digest == here.digest
     exact = [room._times_recipe(plan.measurement, v, "error") for plan, v in ((here, Y), (there, y))]
     np.testing.assert_array_equal(*exact)
@@ -183,14 +183,14 @@ def test_windows_are_part_of_a_recipes_digest(monkeypatch):
         model((lower, 71.0), **options),
         model((lower, 70.0), 3.0, **options),
     ]
-    assert len({gp.plan(X, X_STAR, **PROMISE).measurement.digest for gp in models}) == 3
+    assert len({gp.plan(X, X_star=X_STAR, **PROMISE).measurement.digest for gp in models}) == 3
 
 
 @pytest.mark.parametrize("recipe", [False, True], ids=["matrix", "recipe"])
 @pytest.mark.parametrize("mean", [curve, curve(X), 6.0], ids=["function", "array", "number"])
 def test_files_hold_what_rows_have(monkeypatch, tmp_path, recipe, mean):
     monkeypatch.setattr(out_of_core, "DENSE", 1 if recipe else out_of_core.DENSE)
-    plan = model(mean=mean, inducing=X_STAR + 0.1).plan(X, X[:4], **PROMISE)
+    plan = model(mean=mean, inducing=X_STAR + 0.1).plan(X, X_star=X[:4], **PROMISE)
     release = plan.release(Y)
     release.save(tmp_path / "file")
     again = Release.load(tmp_path / "file")
@@ -209,7 +209,7 @@ def test_files_hold_what_rows_have(monkeypatch, tmp_path, recipe, mean):
     with pytest.raises(ValueError, match=r"mean was given per row.*as a function of X"):
         again.predict(new)
     given = Release.load(tmp_path / "file", mean=curve)
-    expected = model(inducing=X_STAR + 0.1).plan(X, X[:4], **PROMISE)
+    expected = model(inducing=X_STAR + 0.1).plan(X, X_star=X[:4], **PROMISE)
     assert given.predict(new) == pytest.approx(Release(expected, release.z).predict(new), rel=1e-6)
     for wrong in (lambda X: curve(X) + 1e-3, curve(X)):
         with pytest.raises((ValueError, TypeError), match="mean must be the function of X"):
@@ -219,7 +219,7 @@ def test_files_hold_what_rows_have(monkeypatch, tmp_path, recipe, mean):
 def test_a_file_without_inputs_has_its_windows(monkeypatch, tmp_path):
     monkeypatch.setattr(out_of_core, "DENSE", 1)
     monkeypatch.setattr(encoding, "LARGEST_INPUTS", 0)
-    plan = model(inducing=X_STAR + 0.1).plan(X, X_STAR, **PROMISE)
+    plan = model(inducing=X_STAR + 0.1).plan(X, X_star=X_STAR, **PROMISE)
     release = plan.release(Y)
     release.save(tmp_path / "file")
     again = Release.load(tmp_path / "file", mean=curve)
@@ -234,18 +234,18 @@ def test_a_file_without_inputs_has_its_windows(monkeypatch, tmp_path):
 
 
 def test_several_releases_combine_and_others_are_refused():
-    plan = model().plan(X, X_STAR, **PROMISE)
+    plan = model().plan(X, X_star=X_STAR, **PROMISE)
     one, two = plan.release(Y), plan.release(Y)
     both = combine([one, two]).predict(X_STAR, return_std=True)[1]
     assert (both < one.predict(X_STAR, return_std=True)[1]).all()
     for bounds, mean in (((lower, lambda X: upper(X) + 1), curve), ((lower, upper), 6.0)):
-        other = model(bounds, mean).plan(X, X_STAR, **PROMISE).release(Y)
+        other = model(bounds, mean).plan(X, X_star=X_STAR, **PROMISE).release(Y)
         with pytest.raises(ValueError, match="same kernel, noise, mean, bounds"):
             combine([one, other])
 
 
 def test_a_model_is_learned_about_the_mean():
-    release = model().plan(X, X_STAR, epsilon=50.0, delta=0.01).release(Y)
+    release = model().plan(X, X_star=X_STAR, epsilon=50.0, delta=0.01).release(Y)
     learned = release.learn()
     assert learned.gp.limits[1] - learned.gp.limits[0] == pytest.approx((2 + 1 + X.max() / 5), rel=1e-6)
     np.testing.assert_allclose(learned.predict(X_STAR), curve(X_STAR), atol=2.0)
@@ -261,7 +261,7 @@ def test_verify_says_whose_word_rows_are(tmp_path):
         "bounds": model(mean=6.0),
     }
     for said, gp in cases.items():
-        gp.plan(X, X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
+        gp.plan(X, X_star=X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
         result = verify(tmp_path / "file")
         assert not result.complete
         assert result.proven_delta is not None

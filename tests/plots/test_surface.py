@@ -26,7 +26,7 @@ MODEL = GP(EQ([0.1, 0.15], variance=150e3**2), noise=80e3**2, bounds=(1e5, 1e6))
 def town():
     columns = Columns.of({"Latitude": TOWN[:, 0], "lng": TOWN[:, 1]}, response="price")
     where = np.concatenate([CORNERS, TOWN[:10]])
-    plan = MODEL.plan(TOWN, where, epsilon=20.0, delta=1e-3, columns=columns)
+    plan = MODEL.plan(TOWN, X_star=where, epsilon=20.0, delta=1e-3, columns=columns)
     return plan.release(RNG.uniform(3e5, 7e5, 120))
 
 
@@ -84,7 +84,7 @@ def test_what_a_plan_will_leave_unknown_is_measured_by_what_varies():
     X = np.linspace(0, 1, 40)[:, None]
     for constant in (0.0, 1e4):
         kernel = EQ(0.2, variance=25.0) + Constant(constant + 1e-9)
-        plan = GP(kernel, noise=4.0, bounds=(0, 100)).plan(X, X[::8], epsilon=1.0, delta=1e-3)
+        plan = GP(kernel, noise=4.0, bounds=(0, 100)).plan(X, X_star=X[::8], epsilon=1.0, delta=1e-3)
         error = np.array([4.4, 4.6, 4.4, 4.6, 60.0])
         assert will_be_unknown(plan, plan.X_star, error).tolist() == [False, True, False, True, True]
 
@@ -100,7 +100,7 @@ def test_private_inputs_are_not_among_the_numbers_and_the_box_is_the_frame():
 
 def test_the_prior_of_a_probability_is_what_the_link_makes_of_f_about_its_level():
     X = RNG.uniform(0, 1, (40, 2))
-    plan = AutoGP(outcome="yes/no", stages=2).plan(X, X[:4], epsilon=2.0, delta=1e-3)
+    plan = AutoGP(outcome="yes/no", stages=2).plan(X, X_star=X[:4], epsilon=2.0, delta=1e-3)
     learned = (release := plan.release(X[:, 0] > 0.5)).learned
     level = learned.latent.predict(X).mean() - learned.link.middle
     draws = []
@@ -114,7 +114,7 @@ def test_the_prior_of_a_probability_is_what_the_link_makes_of_f_about_its_level(
 def of_classes(X: np.ndarray) -> Any:
     gp = AutoGP(outcome="classes", classes=["bus", "car", "walk"], stages=2)
     which = np.array(["bus", "car", "walk"])[(3 * X[:, 0]).astype(int)]
-    return gp.plan(X, X[:6], epsilon=4.0, delta=1e-3).release(which)
+    return gp.plan(X, X_star=X[:6], epsilon=4.0, delta=1e-3).release(which)
 
 
 @pytest.fixture(scope="module")

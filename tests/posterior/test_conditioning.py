@@ -57,7 +57,7 @@ def planar() -> SimpleNamespace:
     X, X_star = rng.uniform(0, 5, size=(25, 2)), rng.uniform(0, 5, size=(6, 2))
     gp = GP(EQ((1.0, 3.0), variance=4.0), noise=0.5, bounds=(-6.0, 6.0), mean=0.5)
     y = rng.normal(size=25)
-    release = gp.plan(X, X_star, epsilon=2.0, delta=1e-3).release(y)
+    release = gp.plan(X, X_star=X_star, epsilon=2.0, delta=1e-3).release(y)
     return SimpleNamespace(release=release, new=rng.uniform(-1, 6, size=(9, 2)))
 
 
@@ -285,7 +285,7 @@ def test_intervals_hold_what_they_promise(seeded, design):
     with seeded(11):
         for _ in range(4):
             X, X_new = rng.uniform(0, 6, size=(35, 1)), rng.uniform(-1, 7, size=(5, 1))
-            plan = gp.plan(X, np.linspace(0, 6, 4), epsilon=4.0, delta=1e-3, design=design)
+            plan = gp.plan(X, X_star=np.linspace(0, 6, 4), epsilon=4.0, delta=1e-3, design=design)
             both = np.vstack([X, X_new])
             root = np.linalg.cholesky(kernel(both) + 1e-9 * np.eye(40))
             for _ in range(sets):

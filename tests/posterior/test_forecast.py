@@ -15,7 +15,7 @@ MODEL = AutoGP((0.0, 100.0))
 
 
 def plan(epsilon, model=MODEL, rows=X):
-    return model.plan(rows, X_STAR, epsilon=epsilon, delta=1e-3)
+    return model.plan(rows, X_star=X_STAR, epsilon=epsilon, delta=1e-3)
 
 
 def test_less_privacy_less_error():
@@ -47,7 +47,7 @@ def test_nothing_is_known_far_from_all_inputs():
     rows = centres[rng.integers(0, 4, 300)] + 0.5 * rng.normal(size=(300, 2))
     axis = np.linspace(-10, 20, 7)
     around = np.stack(np.meshgrid(axis, axis), axis=-1).reshape(-1, 2)
-    made = AutoGP((0.0, 10.0), inducing=40, stages=2).plan(rows, [*centres, *around], epsilon=1.0)
+    made = AutoGP((0.0, 10.0), inducing=40, stages=2).plan(rows, X_star=[*centres, *around], epsilon=1.0)
     here, far = made.expected_error[:4], made.expected_error[4:]
     assert (far > here.min()).all()
 
@@ -90,7 +90,7 @@ def test_so_it_has_of_probabilities(seeded):
 def test_many_rows_through_support_points():
     rng = np.random.default_rng(0)
     rows = rng.uniform(size=(1000, 1)) * 10
-    made = AutoGP((0.0, 100.0), inducing=30).plan(rows, X_STAR, epsilon=1.0, delta=1e-4)
+    made = AutoGP((0.0, 100.0), inducing=30).plan(rows, X_star=X_STAR, epsilon=1.0, delta=1e-4)
     assert np.isfinite(made.expected_error).all()
     assert (made.expected_error < plan(1.0).expected_error).all()
 

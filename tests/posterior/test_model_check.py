@@ -17,7 +17,7 @@ MODEL = GP(KERNEL, 25.0, (-100.0, 200.0))
 
 @pytest.fixture(scope="module")
 def plan():
-    return MODEL.plan(X, X_star, epsilon=10.0, delta=1e-4)
+    return MODEL.plan(X, X_star=X_star, epsilon=10.0, delta=1e-4)
 
 
 def _checks(plan, kernel, n, level=50.0):
@@ -41,14 +41,14 @@ def test_a_right_model_is_green(plan):
     ids=["larger", "shorter", "another level"],
 )
 def test_a_wrong_model_is_amber(kernel, level):
-    plan = MODEL.plan(X, X_star, epsilon=100.0, delta=1e-4)
+    plan = MODEL.plan(X, X_star=X_star, epsilon=100.0, delta=1e-4)
     found = _checks(plan, kernel, 12, level)
     assert sum(not one.fits for one in found) >= 9
     assert all("does not fit" in str(one) or "vary less" in str(one) for one in found if not one.fits)
 
 
 def test_outcomes_that_hardly_vary_are_told_from_those_that_do():
-    plan = MODEL.plan(X, X_star, epsilon=1000.0, delta=1e-4)
+    plan = MODEL.plan(X, X_star=X_star, epsilon=1000.0, delta=1e-4)
     found = [plan.release(np.full(len(X), 50.0)).check_model() for _ in range(5)]
     assert not any(check.fits for check in found)
     assert sum(check.ratio < 1 for check in found) >= 4  # privacy noise may vary more by chance
@@ -58,7 +58,7 @@ def test_outcomes_that_hardly_vary_are_told_from_those_that_do():
 def test_what_was_learned_is_checked_too_and_a_function():
     rng = np.random.default_rng(1)
     y = 50 + 30 * np.sin(X[:, 0] / 15) + 3 * rng.normal(size=len(X))
-    learned = AutoGP(bounds=(-100, 200), stages=2).plan(X, X_star, epsilon=5.0, delta=1e-4).release(y)
+    learned = AutoGP(bounds=(-100, 200), stages=2).plan(X, X_star=X_star, epsilon=5.0, delta=1e-4).release(y)
     assert learned.check_model().odds is None
     assert 0 <= learned.check_model().p_value <= 1
     function = MODEL.plan_function(X, epsilon=5.0, delta=1e-4).release(y)
@@ -71,8 +71,8 @@ def test_with_inducing_inputs_and_without_the_inputs(monkeypatch):
     rng = np.random.default_rng(2)
     y = 50 + 20 * np.sin(X[:, 0] / 15) + 5 * rng.normal(size=len(X))
     gp = GP(KERNEL, 25.0, (-100.0, 200.0), inducing=15)
-    assert gp.plan(X, X_star, epsilon=5.0, delta=1e-4).release(y).check_model().odds is not None
+    assert gp.plan(X, X_star=X_star, epsilon=5.0, delta=1e-4).release(y).check_model().odds is not None
     monkeypatch.setattr(out_of_core, "DENSE", 10)
-    streamed = gp.plan(X, X_star, epsilon=5.0, delta=1e-4).release(y).check_model()
+    streamed = gp.plan(X, X_star=X_star, epsilon=5.0, delta=1e-4).release(y).check_model()
     assert streamed.odds is None
     assert 0 < streamed.p_value <= 1

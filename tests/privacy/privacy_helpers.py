@@ -24,7 +24,7 @@ def small_plan(*, epsilon=1.0, delta=0.01, bounds=(0.0, 1.0), n_rows=6, n_output
     X = np.linspace(0.0, 1.0, n_rows)[:, None]
     X_star = np.linspace(0.2, 0.8, n_outputs)[:, None]
     gp = GP(EQ(0.5, variance=(bounds[1] - bounds[0]) ** 2), 0.3 * (bounds[1] - bounds[0]) ** 2, bounds)
-    return gp.plan(X, X_star, epsilon=epsilon, delta=delta, **options)
+    return gp.plan(X, X_star=X_star, epsilon=epsilon, delta=delta, **options)
 
 
 def small_merged_plan(
@@ -43,7 +43,7 @@ def small_merged_plan(
     gp = GP(
         EQ(0.5, variance=scale), (0.3 if noise is None else np.array(noise)[turn]) * scale, bounds, **prior
     )
-    return gp.plan(X, X_star, epsilon=epsilon, delta=delta, **options)
+    return gp.plan(X, X_star=X_star, epsilon=epsilon, delta=delta, **options)
 
 
 KINDS = {  # of plans whose columns are not simply one for each row of an exact GP; six rows each
@@ -78,7 +78,7 @@ def small_staged_plan(
     """A plan in stages, as small; a release from it costs a tenth of a second. `repeats` rows are equal."""
     X = np.repeat(np.linspace(0.0, 1.0, n_rows // repeats), repeats)
     X_star = np.linspace(0.2, 0.8, n_outputs)
-    return AutoGP(bounds=bounds, stages=stages).plan(X, X_star, epsilon=epsilon, delta=delta)
+    return AutoGP(bounds=bounds, stages=stages).plan(X, X_star=X_star, epsilon=epsilon, delta=delta)
 
 
 @contextmanager

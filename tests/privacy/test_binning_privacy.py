@@ -48,8 +48,8 @@ def small(mechanism="laplace", *, epsilon=1.0, bounds=(0.0, 1.0), local=False, *
     options = {"bounds": bounds, "epsilon": epsilon, **MECHANISMS[mechanism], **options}
     X = np.array([0.0, 0.3, 1.0, 1.5, 2.0, 3.0])
     if local:
-        return binning.local(X, [0.5, 2.5], kernel=EQ(1.0), noise=0.1, **options)
-    return binning.plan(X, [0.5, 2.5], edges=[0.0, 1.0, 2.0, 3.0], **options)
+        return binning.local(X, X_star=[0.5, 2.5], kernel=EQ(1.0), noise=0.1, **options)
+    return binning.plan(X, X_star=[0.5, 2.5], edges=[0.0, 1.0, 2.0, 3.0], **options)
 
 
 # ---------------------------------------------------------------------------------------- neighbours
@@ -124,10 +124,10 @@ def makers(draw):
         **draw(st.sampled_from(list(MECHANISMS.values()))),
     }
     if draw(st.booleans()):
-        make = partial(binning.local, X, X[:1], kernel=EQ(1.0), noise=1.0, **options)
+        make = partial(binning.local, X, X_star=X[:1], kernel=EQ(1.0), noise=1.0, **options)
     else:
         edges = draw(st.sampled_from([[np.arange(5.0)] * columns, 1, 3, [np.array([-9.0, 9.0])] * columns]))
-        make = partial(binning.plan, X, X[:1], edges=edges, **options)
+        make = partial(binning.plan, X, X_star=X[:1], edges=edges, **options)
     return make
 
 

@@ -27,7 +27,9 @@ TABLES = {
 def plan(name):
     X = TABLES[name]
     columns = [1] if name == "a number and levels" else list(range(X.shape[1]))
-    return AutoGP(bounds=(0, 1), categories=columns, stages=3).plan(X, X[[0, -1]], epsilon=1.0, delta=0.01)
+    return AutoGP(bounds=(0, 1), categories=columns, stages=3).plan(
+        X, X_star=X[[0, -1]], epsilon=1.0, delta=0.01
+    )
 
 
 def parts(name, seed=0):

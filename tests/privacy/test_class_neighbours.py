@@ -31,7 +31,7 @@ PROMISE = {"epsilon": 1.0, "delta": 0.01}
 @cache
 def plan(people: bool = False, learned: bool = False):
     model = AutoGP(classes=CLASSES) if learned else GP(EQ(0.5) + Constant(1.0), classes=CLASSES)
-    return model.plan(X, [[0.2], [0.7]], people=IDS if people else None, **PROMISE)
+    return model.plan(X, X_star=[[0.2], [0.7]], people=IDS if people else None, **PROMISE)
 
 
 @cache
@@ -115,6 +115,6 @@ def test_signs_for_people_would_be_caught(monkeypatch):
 
 
 def test_the_room_refuses_noise_that_was_made_for_fewer_classes():
-    m = GP(EQ(0.5), outcome="yes/no").plan(X, [[0.2], [0.7]], **PROMISE).first.measurement
+    m = GP(EQ(0.5), outcome="yes/no").plan(X, X_star=[[0.2], [0.7]], **PROMISE).first.measurement
     with pytest.raises(AssertionError, match="too small"):
         room.measure(replace(m, classes=3), ["a"] * 6, "error", None, CLASSES)

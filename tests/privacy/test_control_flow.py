@@ -139,7 +139,11 @@ def check_quiet_under(errstate, plan, datasets):
 @pytest.mark.parametrize("classes", [("a", "b", "c"), "yes/no"])
 def test_the_same_instructions_run_whatever_a_label_is(classes):
     of = {"outcome": classes} if classes == "yes/no" else {"classes": classes}
-    m = cloakgp.GP(EQ(0.5), **of).plan(np.arange(6.0), [2.0], epsilon=1.0, delta=0.01).first.measurement
+    m = (
+        cloakgp.GP(EQ(0.5), **of)
+        .plan(np.arange(6.0), X_star=[2.0], epsilon=1.0, delta=0.01)
+        .first.measurement
+    )
     labels = [["a", "b", one, "c", "c", "b"] for one in ("a", "b", "c", "no class", None, np.nan, 3)]
     if classes == "yes/no":
         labels = [[0, 1, one, 1, 0, 1] for one in (0, 1, 2, -1e300, np.nan, np.inf, 0.5)]
@@ -173,7 +177,7 @@ def test_very_wide_or_narrow_measurements_do_not_make_a_release_speak(width, set
 def test_the_widest_and_narrowest_bounds_that_are_accepted_are_quiet(width):
     """Bounds of any accepted size release without a word."""
     gp = cloakgp.GP(small_plan().gp.kernel, 0.3, (0.0, width))
-    plan = gp.plan(small_plan().X, small_plan().X_star, epsilon=1.0, delta=0.01)
+    plan = gp.plan(small_plan().X, X_star=small_plan().X_star, epsilon=1.0, delta=0.01)
     check_same_steps(plan, neighbours(0.0, width, missing=True), missing="midpoint")
 
 

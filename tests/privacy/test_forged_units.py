@@ -21,14 +21,16 @@ STAR = [0.2, 0.8]
 
 
 def whole_rows(**options):
-    return AutoGP((0.0, 1.0), stages=2).plan_rows(Grid({"a": (0.0, 1.0)}, 4), 12, STAR, **ASKED, **options)
+    return AutoGP((0.0, 1.0), stages=2).plan_rows(
+        Grid({"a": (0.0, 1.0)}, 4), 12, X_star=STAR, **ASKED, **options
+    )
 
 
 PLANS = {
-    "predictions": (lambda: GP(EQ(0.3), 0.1, (0.0, 1.0)).plan(X, STAR, **ASKED), (Y,)),
-    "recipe": (lambda: GP(EQ(0.3), 0.1, (0.0, 1.0), inducing=5).plan(X, STAR, **ASKED), (Y,)),
+    "predictions": (lambda: GP(EQ(0.3), 0.1, (0.0, 1.0)).plan(X, X_star=STAR, **ASKED), (Y,)),
+    "recipe": (lambda: GP(EQ(0.3), 0.1, (0.0, 1.0), inducing=5).plan(X, X_star=STAR, **ASKED), (Y,)),
     "function": (lambda: GP(EQ(0.3), 0.1, (0.0, 1.0)).plan_function(X, **ASKED), (Y,)),
-    "stages": (lambda: AutoGP((0.0, 1.0), stages=2).plan(X, STAR, **ASKED), (Y,)),
+    "stages": (lambda: AutoGP((0.0, 1.0), stages=2).plan(X, X_star=STAR, **ASKED), (Y,)),
     "whole rows": (whole_rows, (X, Y)),
 }
 
@@ -94,12 +96,12 @@ def test_a_plan_that_was_not_forged_is_released(tmp_path, monkeypatch, kind):
 def test_stages_for_other_people_do_not_pass_for_those_that_the_ledger_knows(tmp_path, monkeypatch):
     """Noise for people with one row each, under the name of people with three."""
     model = AutoGP((0.0, 1.0), stages=2)
-    true = model.plan(X, STAR, **ASKED, people=IDS).partition
+    true = model.plan(X, X_star=STAR, **ASKED, people=IDS).partition
 
     def change(words, arrays):
         words["people"]["sha256"] = true
 
-    plan = forged(model.plan(X, STAR, **ASKED, people=np.arange(12)), change, tmp_path / "plan")
+    plan = forged(model.plan(X, X_star=STAR, **ASKED, people=np.arange(12)), change, tmp_path / "plan")
     check_refused(plan, (Y,), tmp_path, monkeypatch)
 
 

@@ -139,7 +139,7 @@ def plans(draw):
     try:
         return GP(kernel, noise, (low, high), **prior).plan(
             X,
-            X_star,
+            X_star=X_star,
             epsilon=draw(st.sampled_from([0.1, 1.0, 8.0])),
             delta=draw(st.sampled_from([1e-8, 0.01])),
             design=draw(st.sampled_from(list(DESIGNS))),
@@ -527,11 +527,11 @@ def test_planted_smaller_noise_is_caught(monkeypatch):
     """Noise that is drawn with another scale than the one that was checked does not hide the worst pair."""
     right = room.measure
 
-    def measured(measurement, y, missing, rows=None):
+    def measured(measurement, y, missing, rows=None, **more):
         with pytest.MonkeyPatch.context() as patch:
             add = room.add_noise
             patch.setattr(room, "add_noise", lambda exact, sigma: add(exact, sigma * 99 // 100))
-            return right(measurement, y, missing, rows)
+            return right(measurement, y, missing, rows, **more)
 
     monkeypatch.setattr(room, "measure", measured)
     assert fails(check_tight, small_plan())

@@ -39,7 +39,7 @@ def plan_of(kind="mse", people=IDS, within=1.0, X=X):
     if kind == "function":
         return replace(gp, inducing=None).plan_function(X, people=people, within=within, **PROMISE)
     design = kind if kind in DESIGNS else "mse"
-    return gp.plan(X, [[0.2], [0.7]], design=design, people=people, within=within, **PROMISE)
+    return gp.plan(X, X_star=[[0.2], [0.7]], design=design, people=people, within=within, **PROMISE)
 
 
 def check_neighbours(plan, y, y_prime):
@@ -163,7 +163,9 @@ def staged():
     ids = np.sort(rng.integers(0, 12, size=40))
     x = np.round(rng.uniform(0, 10, size=40), 1)
     y = 5 + 2 * np.sin(x) + rng.normal(size=12)[ids]
-    return ids, AutoGP((LOW, HIGH), stages=3).plan(x, np.linspace(0, 10, 6), people=ids, **PROMISE).release(y)
+    return ids, AutoGP((LOW, HIGH), stages=3).plan(
+        x, X_star=np.linspace(0, 10, 6), people=ids, **PROMISE
+    ).release(y)
 
 
 def test_every_stage_moves_with_a_person_by_at_most_its_sensitivity(staged):

@@ -33,7 +33,7 @@ STATES = [*product((0.1, 0.4, 0.6, 0.9), (*CLASSES, None)), (float("nan"), "a")]
 def stages(most=None):
     """All that a release measures."""
     plan = GP(EQ(0.3) + Constant(1.0), classes=CLASSES).plan_rows(
-        GRID, N if most is None else PEOPLE, [[0.2], [0.7]], epsilon=1.0, delta=0.01, max_rows=most
+        GRID, N if most is None else PEOPLE, X_star=[[0.2], [0.7]], epsilon=1.0, delta=0.01, max_rows=most
     )
     own = [(0.4, "c")] * 2
     x, y = zip(*own, *OTHERS, strict=True)

@@ -177,6 +177,6 @@ def test_the_noise_of_the_release_to_come_is_that_for_people():
         for more in ({}, {"people": IDS})
     )
     assert all(a > b for a, b in zip(plan.scores.costs, rows.scores.costs, strict=True))
-    releases = [gp.plan(X, [0.5], epsilon=1.0, delta=0.01, people=IDS) for gp in GPS]
+    releases = [gp.plan(X, X_star=[0.5], epsilon=1.0, delta=0.01, people=IDS) for gp in GPS]
     expected = [release.noise_std[0] ** 2 * 24 / plan.scores.step for release in releases]
     assert [cost / 2**plan.scores.shift for cost in plan.scores.costs] == pytest.approx(expected, rel=1e-6)

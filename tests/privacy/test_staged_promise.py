@@ -237,7 +237,7 @@ def odd_releases(draw):
     X_star = X[:2] if draw(st.booleans()) else random.normal(size=(draw(st.integers(1, 4)), columns))
     model = AutoGP(bounds=(low, low + width), stages=draw(st.integers(1, 4)))
     epsilon, delta = draw(st.floats(0.01, 10.0)), draw(st.sampled_from([0.01, 1e-5, 1e-9]))
-    return model.plan(X, X_star, epsilon=epsilon, delta=delta), y, draw(st.integers(0, 2**32))
+    return model.plan(X, X_star=X_star, epsilon=epsilon, delta=delta), y, draw(st.integers(0, 2**32))
 
 
 def check_released(plan, y, seed):

@@ -79,7 +79,7 @@ def a_plan(kind="dtc", data=None, bounds=BOUNDS, **options):
         PLACES,
         settings.pop("approximation", "dtc"),
     )
-    plan = gp.plan(data, np.linspace(0, 1, 4)[:, None], **{"epsilon": 1.0, "delta": 0.01, **settings})
+    plan = gp.plan(data, X_star=np.linspace(0, 1, 4)[:, None], **{"epsilon": 1.0, "delta": 0.01, **settings})
     require(isinstance(plan.measurement, FactoredMeasurement), "the plan has no recipe")
     return plan
 

@@ -42,7 +42,9 @@ NAN = float("nan")
 def a_plan(max_rows=None, stages=3, epsilon=1.0):
     n = N if max_rows is None else PEOPLE
     model = AutoGP((0.0, 1.0), stages=stages)
-    return model.plan_rows(GRID, n, [[0.2, 0], [0.8, 2]], epsilon=epsilon, delta=0.01, max_rows=max_rows)
+    return model.plan_rows(
+        GRID, n, X_star=[[0.2, 0], [0.8, 2]], epsilon=epsilon, delta=0.01, max_rows=max_rows
+    )
 
 
 def a_table(seed=0, n=N):

@@ -28,7 +28,7 @@ def windowed(design="mse", low=None, width=None, mean=None, **prior):
     low = np.array([0.0, 3.0, -1.0, -1.0, 5.0, 5.0, 100.0]) if low is None else low
     width = np.array([1.0, 0.1, 2.0, 2.0, 1.0, 0.5, 7.0]) if width is None else width
     gp = GP(EQ(0.5), 0.3, (low, low + width), 0.0 if mean is None else mean, **prior)
-    return gp.plan(X, [[0.2], [0.7]], design=design, **PROMISE)
+    return gp.plan(X, X_star=[[0.2], [0.7]], design=design, **PROMISE)
 
 
 def ends(plan):

@@ -102,7 +102,7 @@ ON_DASK = {"Dask array": dask_array, "Dask array of a Parquet file": dask_column
 def a_measurement(X, dense):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(out_of_core, "DENSE", dense)
-        plan = GP(EQ(2.0), 0.1, BOUNDS, inducing=6).plan(X, X_STAR, epsilon=1.0, delta=0.01)
+        plan = GP(EQ(2.0), 0.1, BOUNDS, inducing=6).plan(X, X_star=X_STAR, epsilon=1.0, delta=0.01)
     assert isinstance(plan.measurement, FactoredMeasurement) == (dense == 1)
     assert (plan.measurement.groups is None) == (X is DISTINCT)
     return plan.measurement
@@ -111,7 +111,7 @@ def a_measurement(X, dense):
 def bins(mechanism, edges=(0.0, 4.0, 8.0, 15.0)):
     options = {"bounds": BOUNDS, "epsilon": 1.0, "mechanism": mechanism}
     options |= {} if mechanism == "laplace" else {"delta": 0.01}
-    return binning.plan(REPEATED[:, 0], X_STAR[:, 0], edges=list(edges), **options).sums
+    return binning.plan(REPEATED[:, 0], X_star=X_STAR[:, 0], edges=list(edges), **options).sums
 
 
 def scores():

@@ -36,7 +36,7 @@ def plan(request, monkeypatch):
     monkeypatch.setattr(chunks, "CHUNK", 32)  # several chunks, the last one shorter
     monkeypatch.setattr(chunks, "STEP", 10)
     gp = GP(EQ(2.0), noise=0.1, bounds=(-1.0, 2.0), inducing=6)
-    plan = gp.plan(X, X_STAR, epsilon=1.0, delta=0.01)
+    plan = gp.plan(X, X_star=X_STAR, epsilon=1.0, delta=0.01)
     assert isinstance(plan.measurement, FactoredMeasurement if dense == 1 else Measurement)
     assert (plan.measurement.groups is None) == (X is DISTINCT)
     return plan

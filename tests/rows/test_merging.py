@@ -55,7 +55,7 @@ def model(noise: Any = 0.4, **prior: Any) -> GP:
 
 
 def make(noise: Any = 0.4, design: str = "mse", **prior: Any) -> cloakgp.Plan:
-    return model(noise, **prior).plan(X, X_STAR, epsilon=1.0, delta=0.01, design=design)
+    return model(noise, **prior).plan(X, X_star=X_STAR, epsilon=1.0, delta=0.01, design=design)
 
 
 @pytest.fixture
@@ -164,7 +164,7 @@ def test_zeros_of_either_sign_are_one_input():
     assert found.groups.labels.tolist() == [0, 1, 0, 0]
     assert found.X.tolist() == [[0.0], [1.0]]
     X = np.array([-0.0, 1.0, 0.0, -0.0])
-    plan = GP(EQ(1.0), 0.3, (0.0, 1.0)).plan(X, [0.5], epsilon=1.0, delta=0.01)
+    plan = GP(EQ(1.0), 0.3, (0.0, 1.0)).plan(X, X_star=[0.5], epsilon=1.0, delta=0.01)
     assert plan.measurement.matrix.shape[1] == 2
     np.testing.assert_array_equal(np.signbit(plan.X[:, 0]), np.signbit(X))  # as it was given
 
@@ -225,7 +225,7 @@ def test_what_is_found_cannot_be_changed():
 @every_prior
 def test_merged_columns_and_covariances_are_the_textbooks(by_the_book, noise, prior):
     gp = model(noise, **prior)
-    planner, book = gp.planner(X, X_STAR), by_the_book(gp, X, X_STAR)
+    planner, book = gp.planner(X, X_star=X_STAR), by_the_book(gp, X, X_STAR)
     inputs, smoother = planner.inputs, planner.smoother
     assert len(inputs) == smoother.n_rows == n_distinct(noise)
     labels = np.arange(30) if inputs.groups is None else inputs.groups.labels
@@ -289,11 +289,11 @@ def test_merging_changes_neither_the_noise_nor_the_promise(unmerged, design, noi
 def test_merged_and_unmerged_plans_measure_the_same_of_the_same_design(unmerged, expanded):
     """One test point: the design has no freedom, so the very integers agree, up to rounding and sign."""
     gp = model()
-    merged = gp.plan(X, X_STAR[:1], epsilon=1.0, delta=0.01)
+    merged = gp.plan(X, X_star=X_STAR[:1], epsilon=1.0, delta=0.01)
     assert merged.measurement.matrix.shape == (1, 7)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cloakgp.plans.planner.distinct", as_they_are)
-        plain = gp.plan(X, X_STAR[:1], epsilon=1.0, delta=0.01)
+        plain = gp.plan(X, X_star=X_STAR[:1], epsilon=1.0, delta=0.01)
     one, other = expanded(merged.measurement), expanded(plain.measurement)
     sign = int(np.sign(one[0, 0] * other[0, 0]))
     assert merged.measurement.matrix_bits == plain.measurement.matrix_bits
@@ -313,7 +313,7 @@ def test_planted_column_of_the_mean_for_each_row_is_caught(
     book = by_the_book(gp, X, X_STAR).mean(np.clip(Y, *BOUNDS))
 
     def wrong(self, which):
-        counts = gp.planner(X, X_STAR).inputs.counts
+        counts = gp.planner(X, X_star=X_STAR).inputs.counts
         return right(self, which) * counts[which]
 
     assert np.abs(noiseless(make(noise, **prior), Y).mean - book).max() < 1e-5
@@ -334,13 +334,13 @@ def test_the_order_of_rows_changes_nothing_but_labels(by_the_book):
     turn = np.random.default_rng(2).permutation(30)
     noise = NOISE["three noises at each site"]
     one = make(noise)
-    other = model(noise[turn]).plan(X[turn], X_STAR, epsilon=1.0, delta=0.01)
+    other = model(noise[turn]).plan(X[turn], X_star=X_STAR, epsilon=1.0, delta=0.01)
     np.testing.assert_allclose(one.noise_cov, other.noise_cov, rtol=0.03, atol=1e-3)
     np.testing.assert_allclose(one.gp_std, other.gp_std, rtol=1e-12)
 
 
 def test_all_rows_may_be_one():
-    plan = GP(EQ(1.0), 0.3, (0.0, 1.0)).plan(np.zeros(50), [0.0], epsilon=1.0, delta=0.01)
+    plan = GP(EQ(1.0), 0.3, (0.0, 1.0)).plan(np.zeros(50), X_star=[0.0], epsilon=1.0, delta=0.01)
     assert plan.measurement.matrix.shape == (1, 1)
     assert plan.measurement.counts.tolist() == [50]
     influence = 1 / (1 + 0.3 / 50)
@@ -352,7 +352,7 @@ def test_all_rows_may_be_one():
 def test_many_equal_rows_do_not_overflow(noiseless):
     """Sums over a group are as long as the group: the lattice leaves room for that."""
     X = np.repeat([0.0, 1.0], [100_000, 3])
-    plan = GP(EQ(1.0), 0.3, (0.0, 1.0)).plan(X, [0.0, 1.0], epsilon=8.0, delta=0.01)
+    plan = GP(EQ(1.0), 0.3, (0.0, 1.0)).plan(X, X_star=[0.0, 1.0], epsilon=8.0, delta=0.01)
     m = plan.measurement
     assert m.largest_sum() + 64 * m.sigma < 2**62
     y = np.ones(len(X))

@@ -187,6 +187,24 @@ def test_data_frames_and_unknown_lengths(client, small_chunks, data):
     assert (rows.shape, rows.dtype) == ((len(y), 1), np.float64)
 
 
+@pytest.mark.parametrize("inducing", [None, 6])
+def test_data_frames_keep_their_names(data, inducing):
+    """So an outcome that is still among the inputs is known by its name."""
+    frames = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    X, y = (each[:60] for each in data)
+    frame = frames.from_pandas(pandas.DataFrame({"a": X[:, 0], "y": y}), npartitions=2)
+    gp = cloakgp.GP(EQ(1.0), 0.1, (-9.0, 9.0), inducing=inducing)
+    plan = gp.plan(frame, X_star=[[0.0, 0.0]], epsilon=1.0, delta=1e-3)
+    assert plan.columns.names == ("a", "y")
+    with pytest.raises(cloakgp.ArgumentError) as error:
+        plan.release(frame["y"])
+    assert error.value.name == "y"
+    assert gp.plan(frame["a"], X_star=[0.0], epsilon=1.0, delta=1e-3).columns.names == ("a",)
+    array = frame.to_dask_array(lengths=True)
+    assert gp.plan(array, X_star=[[0.0, 0.0]], epsilon=1.0, delta=1e-3).columns is None
+
+
 def test_only_real_numbers_are_rows():
     with pytest.raises(TypeError, match="X must hold real numbers; got dtype complex128"):
         on_dask.as_rows(da.ones(3, dtype=complex), "X")
@@ -394,7 +412,7 @@ def test_rows_that_stand_alone_get_the_same_noise(client, many, monkeypatch):
     monkeypatch.setattr(out_of_core, "DENSE", 1000)
     X, _ = many
     gp = cloakgp.GP(EQ(2.0), noise=0.1, bounds=(-1.0, 1.0), inducing=30, downweight="leverage")
-    far, near = (gp.planner(rows, X[:5]).gp.noise for rows in (da.from_array(X, chunks=(6_000, 2)), X))
+    far, near = (gp.planner(rows, X_star=X[:5]).gp.noise for rows in (da.from_array(X, chunks=(6_000, 2)), X))
     np.testing.assert_array_equal(far, near)
     assert near.max() > 0.15
 
@@ -449,12 +467,12 @@ def released_sums(X, kind):
     if kind == "bins":
         edges = [0.0, 3.0, 6.0, 11.0]
         options = {"bounds": (-1.0, 1.0), "epsilon": 1.0, "edges": edges}
-        sums = binning.plan(X[:, 0], [1.0], **options).sums
+        sums = binning.plan(X[:, 0], X_star=[1.0], **options).sums
         return sums.n_bins, partial(room.measure_sums, sums), sums.lattice
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(out_of_core, "DENSE", 1 if kind == "recipe" else 2**24)
         gp = cloakgp.GP(EQ(2.0), noise=0.1, bounds=(-1.0, 1.0), inducing=6)
-        m = gp.plan(X, np.linspace(0, 9, 5)[:, None], epsilon=1.0, delta=1e-6).measurement
+        m = gp.plan(X, X_star=np.linspace(0, 9, 5)[:, None], epsilon=1.0, delta=1e-6).measurement
     assert len(m.groups.counts) == GROUPS
     assert m.groups.counts.min() == 1
     return m.n_measurements, partial(room.measure, m), m.lattice
@@ -551,9 +569,9 @@ def test_a_small_plan_over_dask_arrays_predicts_and_has_the_same_digest(data, mo
     X, y = data[0][:500], data[1][:500]
     gp = cloakgp.GP(EQ(1.0), 0.1, (-4.0, 4.0), inducing=5)
     there = da.from_array(X, chunks=100)
-    plans = [gp.plan(one, X[:4], epsilon=1.0, delta=0.01) for one in (X, there)]
+    plans = [gp.plan(one, X_star=X[:4], epsilon=1.0, delta=0.01) for one in (X, there)]
     assert plans[0].digest == plans[1].digest
     assert np.isfinite(plans[1].release(y).predict(X[:7])).all()
     monkeypatch.setattr(out_of_core, "DENSE", 1)
-    plans = [gp.plan(one, X[:4], epsilon=1.0, delta=0.01) for one in (X, there)]
+    plans = [gp.plan(one, X_star=X[:4], epsilon=1.0, delta=0.01) for one in (X, there)]
     assert plans[0].digest == plans[1].digest

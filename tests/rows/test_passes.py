@@ -213,7 +213,7 @@ def test_memory_maps_with_a_hole_anywhere_are_refused(small, mapped, bad, row):
         as_source(kept, "X")
     gp = GP(EQ(1.0), 0.1, (0.0, 1.0), 0.5, X[:4])
     with pytest.raises(ValueError, match="X must be finite"):
-        gp.plan(kept, X[:2], epsilon=1.0, delta=0.01)
+        gp.plan(kept, X_star=X[:2], epsilon=1.0, delta=0.01)
 
 
 @pytest.mark.parametrize("shape", [(10, 10, 10), (1, 1, 1000)])
@@ -231,7 +231,7 @@ def test_a_plan_that_is_not_made_in_passes_holds_its_rows(mapped, inducing):
     """A memory map may be written to afterwards; what a plan predicts may not change with it."""
     kept = mapped(X)
     gp = GP(EQ(1.0), 0.1, (0.0, 1.0), 0.5, inducing)
-    release = gp.plan(kept, X[:3], epsilon=1.0, delta=0.01).release(np.full(len(X), 0.3))
+    release = gp.plan(kept, X_star=X[:3], epsilon=1.0, delta=0.01).release(np.full(len(X), 0.3))
     before = release.predict(X[:5])
     kept[:] = 0.0
     np.testing.assert_array_equal(release.predict(X[:5]), before)
@@ -247,8 +247,8 @@ def test_memory_maps_with_other_columns_are_refused(mapped):
 
 def test_an_exact_gp_takes_a_memory_map(mapped):
     gp = GP(EQ(1.0), 0.1, (0.0, 1.0))
-    one = gp.plan(X[:40], X[:3], epsilon=1.0, delta=0.01)
-    other = gp.plan(mapped(X[:40]), X[:3], epsilon=1.0, delta=0.01)
+    one = gp.plan(X[:40], X_star=X[:3], epsilon=1.0, delta=0.01)
+    other = gp.plan(mapped(X[:40]), X_star=X[:3], epsilon=1.0, delta=0.01)
     assert one.digest == other.digest
     assert other.release(np.zeros(40)).mean.shape == (3,)
 

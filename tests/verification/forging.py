@@ -36,12 +36,12 @@ def function(**options: Any) -> Any:
 
 
 def design(name: str) -> Any:
-    return lambda: SETTING.plan(X, X_STAR, design=name, weights=[1, 2, 3, 4], **PROMISE)
+    return lambda: SETTING.plan(X, X_star=X_STAR, design=name, weights=[1, 2, 3, 4], **PROMISE)
 
 
 def shared_columns() -> Any:
     gp = GP(EQ(2.0) + Constant(3.0), PER_ROW, (-1.0, 4.0), 0.7)
-    return gp.plan(REPEATED, X_STAR, **PROMISE)
+    return gp.plan(REPEATED, X_star=X_STAR, **PROMISE)
 
 
 def curve(X: Any) -> Any:
@@ -57,7 +57,7 @@ SPARSE_WINDOWED = GP(WINDOWED.kernel, 0.4, WINDOWED.bounds, curve, X_STAR + 0.1,
 def recipe(gp: GP = SPARSE, **options: Any) -> Any:
     kept, out_of_core.DENSE = out_of_core.DENSE, 1
     try:
-        return gp.plan(X, X_STAR, **PROMISE, **options)
+        return gp.plan(X, X_star=X_STAR, **PROMISE, **options)
     finally:
         out_of_core.DENSE = kept
 
@@ -68,22 +68,22 @@ PLANS = {
     "posterior": design("posterior"),
     "volume": design("volume"),
     "shared columns": shared_columns,
-    "inducing": lambda: SPARSE.plan(X, X_STAR, **PROMISE),
+    "inducing": lambda: SPARSE.plan(X, X_star=X_STAR, **PROMISE),
     "recipe": recipe,
-    "windows": lambda: WINDOWED.plan(REPEATED, X_STAR, **PROMISE),
+    "windows": lambda: WINDOWED.plan(REPEATED, X_star=X_STAR, **PROMISE),
     "recipe with windows": lambda: recipe(SPARSE_WINDOWED),
     "function": function(),
     "paper": function(bound="paper"),
     "hidden": function(bound="input-free", basis=BASIS),
-    "one point": lambda: SETTING.plan(X, X_STAR[1:2], **PROMISE),
-    "staged": lambda: AutoGP((-1.0, 4.0), stages=3).plan(X, X_STAR, weights=[1, 2, 3, 4], **PROMISE),
+    "one point": lambda: SETTING.plan(X, X_star=X_STAR[1:2], **PROMISE),
+    "staged": lambda: AutoGP((-1.0, 4.0), stages=3).plan(X, X_star=X_STAR, weights=[1, 2, 3, 4], **PROMISE),
     "after another": lambda: SETTING.plan(
-        X, X_STAR, given=[design("mse")().release(Y)], windows=2.0, **PROMISE
+        X, X_star=X_STAR, given=[design("mse")().release(Y)], windows=2.0, **PROMISE
     ),
-    "people": lambda: SETTING.plan(REPEATED, X_STAR, people=IDS, **PROMISE),
+    "people": lambda: SETTING.plan(REPEATED, X_star=X_STAR, people=IDS, **PROMISE),
     "recipe for people": lambda: recipe(people=IDS, within=0.5),
     "function for people": lambda: function(people=IDS)(),
-    "people in stages": lambda: AutoGP((-1.0, 4.0), stages=3).plan(X, X_STAR, people=IDS, **PROMISE),
+    "people in stages": lambda: AutoGP((-1.0, 4.0), stages=3).plan(X, X_star=X_STAR, people=IDS, **PROMISE),
 }
 FOR_PEOPLE = ("people", "function for people", "recipe for people", "people in stages")
 WITH_WINDOWS = ("windows", "recipe with windows")
@@ -127,7 +127,9 @@ def honest_rows(folder: Path, *, max_rows: int | None = None, known: bool = Fals
         kernel = EQ(2.0, variance=1.5, active_dims=[0]) * Category(0.5, active_dims=[1])
         gp: Any = GP(kernel, 0.4, (-1.0, 4.0)) if known else AutoGP((-1.0, 4.0), stages=3, prior=FEW)
         points = {"a": [1, 5, 9, 5], "k": ["x", "x", "y", "y"]}
-        plan = gp.plan_rows(ROWS_GRID, 12 if max_rows is None else 6, points, max_rows=max_rows, **PROMISE)
+        plan = gp.plan_rows(
+            ROWS_GRID, 12 if max_rows is None else 6, X_star=points, max_rows=max_rows, **PROMISE
+        )
         table = {"a": X[:, 0], "k": np.resize(["x", "y", "y"], 12)}
         with pytest.warns(InsecureWarning), insecure_seed(5):
             plan.release(table, Y, people=None if max_rows is None else np.arange(12) % 6).save(path)

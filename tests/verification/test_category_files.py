@@ -22,7 +22,7 @@ Y = 2 + np.sin(6 * X[:, 0]) + 3 * (LEVELS == 1) + rng.normal(0, 0.2, 60)
 
 @pytest.fixture(scope="module")
 def release():
-    return AutoGP((-2.0, 8.0), categories=[1], stages=3).plan(X, X_STAR, **PROMISE).release(Y)
+    return AutoGP((-2.0, 8.0), categories=[1], stages=3).plan(X, X_star=X_STAR, **PROMISE).release(Y)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def test_cells_keep_levels_apart_in_files_too(tmp_path, monkeypatch):
 
     monkeypatch.setattr(cells, "MOST_CELLS", 16)
     monkeypatch.setattr(planner, "MOST_CELLS", 16)
-    plan = AutoGP((-2.0, 8.0), categories=[1], stages=2).plan(X, X_STAR, **PROMISE)
+    plan = AutoGP((-2.0, 8.0), categories=[1], stages=2).plan(X, X_star=X_STAR, **PROMISE)
     assert set(plan.rule.cells.centres[:, 1]) == {0.0, 1.0, 2.0, 8.0}
     plan.release(Y).save(tmp_path / "file")
     assert verify(tmp_path / "file").complete

@@ -28,7 +28,7 @@ IDS = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 4, 5]
 def release(request):
     people = IDS if request.param == "people" else None
     model = GP(EQ(2.0) + Constant(1.0), classes=CLASSES)
-    plan = model.plan(X, X_STAR, epsilon=4.0, delta=1e-3, people=people)
+    plan = model.plan(X, X_star=X_STAR, epsilon=4.0, delta=1e-3, people=people)
     return plan.release(np.array(CLASSES)[np.arange(12) % 4])
 
 
@@ -101,7 +101,9 @@ GRID = Grid({"x": (0.0, 10.0)}, 5)
 def of_rows(request, tmp_path_factory):
     most, path = request.param, tmp_path_factory.mktemp("rows") / "file"
     model = GP(EQ(2.0) + Constant(1.0), classes=CLASSES)
-    plan = model.plan_rows(GRID, 12 if most is None else 6, X_STAR, epsilon=4.0, delta=1e-3, max_rows=most)
+    plan = model.plan_rows(
+        GRID, 12 if most is None else 6, X_star=X_STAR, epsilon=4.0, delta=1e-3, max_rows=most
+    )
     labels = np.array(CLASSES)[np.arange(12) % 4]
     plan.release(X, labels, people=None if most is None else IDS).save(path)
     assert cloakgp.verify(path).complete

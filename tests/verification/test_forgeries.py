@@ -684,7 +684,7 @@ def test_squares_that_would_wrap(tmp_path, monkeypatch):
     q, inputs = 256, np.arange(3.0)[:, None]
     monkeypatch.setattr(out_of_core, "DENSE", 1)
     gp = GP(EQ(1.0), 0.5, (0.0, 1.0), 0.5, inputs)
-    gp.plan(inputs, inputs, **forging.PROMISE).release(np.zeros(3)).save(tmp_path / "file")
+    gp.plan(inputs, X_star=inputs, **forging.PROMISE).release(np.zeros(3)).save(tmp_path / "file")
 
     def forge(manifest, arrays):
         c, m = manifest["certificate"], manifest["measurement"]

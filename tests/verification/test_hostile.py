@@ -30,7 +30,7 @@ def test_terms_that_cancel_in_floating_point_cannot_hide_a_column(tmp_path, monk
     monkeypatch.setattr(out_of_core, "DENSE", 1)
     kernel, near = EQ(2.0, variance=1.5) + Linear(variance=1e-3), X_STAR + 0.1
     gp = GP(kernel, 0.4, (-1.0, 4.0), 0.7, near, "dtc")
-    gp.plan(X, X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
+    gp.plan(X, X_star=X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
     assert verify(tmp_path / "file").complete
 
     def padded(M):
@@ -87,7 +87,7 @@ def test_crowded_inducing_inputs_leave_room_for_other_machines(tmp_path, monkeyp
     monkeypatch.setattr(out_of_core, "DENSE", 1)
     inputs = np.linspace(0, 30, 200)[:, None]
     gp = GP(EQ(30.0), 1e-4, (-1.0, 4.0), 0.7, np.linspace(0, 30, 40), approximation)
-    plan = gp.plan(inputs, [[3.0], [20.0]], **PROMISE)
+    plan = gp.plan(inputs, X_star=[[3.0], [20.0]], **PROMISE)
     _, error = plan.measurement.recipe.evaluated(inputs, 1e-4)
     assert error > 0.5
     plan.release(np.resize(Y, 200)).save(tmp_path / "file")
@@ -98,14 +98,14 @@ def test_models_that_are_mostly_rounding_are_refused_before_anything_is_spent(mo
     monkeypatch.setattr(out_of_core, "DENSE", 1)
     gp = GP(EQ(87.0) + Constant(1.3e14), 4.5e-4, (-1.0, 4.0), 0.7, X_STAR, "fitc")
     with pytest.raises(ValueError, match="mostly rounding"):
-        gp.plan(X, X_STAR, **PROMISE)
+        gp.plan(X, X_star=X_STAR, **PROMISE)
 
 
 def test_columns_that_all_round_to_nothing_are_refused_before_anything_is_spent(monkeypatch):
     monkeypatch.setattr(out_of_core, "DENSE", 1)
     gp = GP(EQ(0.01), 0.4, (-1.0, 4.0), 0.7, np.array([[0.0]]), "dtc")
     with pytest.raises(ValueError, match=r"nothing to release|no influence|zero"):
-        gp.plan(np.array([[500.0], [501.0]]), [[0.0]], **PROMISE)
+        gp.plan(np.array([[500.0], [501.0]]), X_star=[[0.0]], **PROMISE)
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(716.5689900682487, 4.278302822410137e-12), (724.0, 1e-8)])
@@ -228,7 +228,7 @@ def test_memory_does_not_grow_with_the_inducing_inputs(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     inputs = rng.uniform(0, 10, size=(30_000, 2))
     gp = GP(EQ(1.0), 1.0, (0.0, 1.0), 0.5, inputs[:300])
-    gp.plan(inputs, inputs[:1], **PROMISE).release(rng.uniform(size=30_000)).save(tmp_path / "file")
+    gp.plan(inputs, X_star=inputs[:1], **PROMISE).release(rng.uniform(size=30_000)).save(tmp_path / "file")
     verify(forging.honest("recipe", tmp_path))
     tracemalloc.start()
     try:
@@ -242,4 +242,4 @@ def test_memory_does_not_grow_with_the_inducing_inputs(tmp_path, monkeypatch):
 def test_an_objective_lost_in_rounding_is_refused_before_anything_is_spent():
     gp = GP(EQ(2.0, variance=6.5e10), 1e-9, (0.0, 1e-50))
     with pytest.raises(ValueError, match="common scale"):
-        gp.plan(X, X_STAR, design="posterior", **PROMISE)
+        gp.plan(X, X_star=X_STAR, design="posterior", **PROMISE)

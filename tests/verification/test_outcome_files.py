@@ -16,7 +16,7 @@ from cloakgp.verification.reasons import Reason, VerificationError
 def yes_no():
     return (
         AutoGP(outcome="yes/no", stages=1)
-        .plan(X, X_STAR, epsilon=4.0, delta=1e-3)
+        .plan(X, X_star=X_STAR, epsilon=4.0, delta=1e-3)
         .release(np.arange(12) % 3 == 0)
     )
 

@@ -49,7 +49,7 @@ def many_rows(monkeypatch):
 
 
 def planned(gp: GP, X: Any = X, X_star: Any = X_STAR, **options: Any) -> Plan:
-    plan = gp.plan(X, X_star, **{"epsilon": 1.0, "delta": 0.01, **options})
+    plan = gp.plan(X, X_star=X_star, **{"epsilon": 1.0, "delta": 0.01, **options})
     assert isinstance(plan.measurement, FactoredMeasurement)
     return plan
 
@@ -318,7 +318,7 @@ def test_two_releases_together_are_the_textbooks(by_the_book, tmp_path, approxim
 def test_a_recipe_and_a_matrix_are_not_combined(monkeypatch):
     one = planned(model()).release(Y)
     monkeypatch.setattr(out_of_core, "DENSE", 2**24)
-    other = model().plan(X, X_STAR, epsilon=1.0, delta=0.01).release(Y)
+    other = model().plan(X, X_star=X_STAR, epsilon=1.0, delta=0.01).release(Y)
     for releases in ([one, other], [other, one]):
         with pytest.raises(ValueError, match="as a matrix, others as a recipe; combine like with like"):
             combine(releases)

@@ -297,7 +297,7 @@ def test_what_passes_in_a_file_of_whole_rows_is_documented(originals, what):
 
 def test_a_file_with_large_arrays_may_be_of_an_older_schema(tmp_path):
     X, path = np.linspace(0, 10, 1200)[:, None], tmp_path / "large.cloak"
-    forging.SPARSE.plan(X, forging.X_STAR, **forging.PROMISE).release(X[:, 0]).save(path)
+    forging.SPARSE.plan(X, X_star=forging.X_STAR, **forging.PROMISE).release(X[:, 0]).save(path)
     sizes = [path.stat().st_size]
     for schema in (3, 2):
         forging.rewrite(path, lambda manifest, arrays, schema=schema: manifest.update(schema=schema))

@@ -252,7 +252,7 @@ def test_where_windows_cannot_be_worked_out_it_is_in_part(path, monkeypatch):
 
 def test_bounds_too_far_from_0_for_floating_point_are_in_part(tmp_path):
     far = 1e8
-    plan = AutoGP((far, far + 1), stages=2).plan(X, X_STAR, **PROMISE)
+    plan = AutoGP((far, far + 1), stages=2).plan(X, X_star=X_STAR, **PROMISE)
     plan.release(np.full(len(X), far)).save(tmp_path / "file")
     assert verify(tmp_path / "file").unchecked[0].startswith("the windows: the bounds are too far from 0")
 
@@ -261,7 +261,7 @@ def test_bounds_too_far_from_0_for_floating_point_are_in_part(tmp_path):
 def test_rows_that_share_a_column_count_in_the_headroom(tmp_path, what):
     """2 columns for 4096 rows, on a lattice 8 times as fine: there would be room for 2 rows only."""
     inputs = np.repeat([[0.0], [1.0]], 2048, axis=0)
-    plan = AutoGP((-1.0, 4.0), stages=2).plan(inputs, [[0.0], [1.0]], **PROMISE)
+    plan = AutoGP((-1.0, 4.0), stages=2).plan(inputs, X_star=[[0.0], [1.0]], **PROMISE)
     plan.release(np.resize(Y, 4096)).save(tmp_path / "file")
     assert verify(tmp_path / "file").complete
 
@@ -349,14 +349,14 @@ def test_rounding_on_another_machine_is_within_the_tolerance(path):
 def test_every_family_and_many_columns(tmp_path, columns):
     inputs = np.random.default_rng(1).uniform(size=(30, columns))
     model = AutoGP((-1.0, 4.0), prior=Hyperprior(kernels=tuple(FAMILIES)), stages=2)
-    plan = model.plan(inputs, inputs[:5], **PROMISE)
+    plan = model.plan(inputs, X_star=inputs[:5], **PROMISE)
     plan.release(np.resize(Y, 30)).save(tmp_path / "file")
     assert verify(tmp_path / "file").complete
 
 
 def test_support_points(tmp_path):
     inputs = np.linspace(0, 1, 60)[:, None]
-    plan = AutoGP((-1.0, 4.0), stages=2, inducing=20).plan(inputs, X_STAR / 10, **PROMISE)
+    plan = AutoGP((-1.0, 4.0), stages=2, inducing=20).plan(inputs, X_star=X_STAR / 10, **PROMISE)
     forging.save_staged(plan, tmp_path / "file", np.resize(Y, 60))
     assert verify(tmp_path / "file").complete
     rewrite(tmp_path / "file", entry("inducing", (3, 0), lambda v: v + 0.05))
@@ -403,7 +403,7 @@ def test_an_earlier_release_is_checked_against_its_own_promise(tmp_path):
 def test_windows_of_an_earlier_release_are_its_own_files_to_show(tmp_path):
     earlier = forging.PLANS["staged"]().release(Y)
     plan = forging.PLANS["staged"]()
-    later = AutoGP((-1.0, 4.0), stages=2).plan(X, X_STAR, given=[earlier], **PROMISE).release(Y)
+    later = AutoGP((-1.0, 4.0), stages=2).plan(X, X_star=X_STAR, given=[earlier], **PROMISE).release(Y)
     later.save(tmp_path / "file")
     found = verify(tmp_path / "file")
     assert found.unchecked == ("the windows of earlier releases: only their own files tell; verify these",)
@@ -416,9 +416,9 @@ def test_a_custom_kernel_must_be_given(tmp_path):
         return np.exp(-np.abs(A - B.T))
 
     gp = GP(kernel, 0.4, (-1.0, 4.0), 0.7)
-    gp.plan(X, X_STAR, given=[gp.plan(X, X_STAR, **PROMISE).release(Y)], windows=2.0, **PROMISE).release(
-        Y
-    ).save(tmp_path / "file")
+    gp.plan(
+        X, X_star=X_STAR, given=[gp.plan(X, X_star=X_STAR, **PROMISE).release(Y)], windows=2.0, **PROMISE
+    ).release(Y).save(tmp_path / "file")
     found = verify(tmp_path / "file")
     assert not found.complete
     assert found.proven_delta is None

@@ -121,7 +121,7 @@ def test_a_recipe_with_a_custom_kernel_is_verified_in_part(tmp_path, monkeypatch
     """With X or without: its columns cannot be made without the kernel, whatever sensitivity it claims."""
     monkeypatch.setattr(out_of_core, "DENSE", 0)
     gp = GP(custom, 0.4, (-1.0, 4.0), 0.7, X_STAR)
-    gp.plan(X, X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
+    gp.plan(X, X_star=X_STAR, **PROMISE).release(Y).save(tmp_path / "file")
     for given_x in ({}, {"X": X}):
         result = verify(tmp_path / "file", **given_x)
         in_part(result, "the sensitivity: its columns are made with a custom kernel (give kernel=)")
@@ -188,7 +188,7 @@ def test_other_inputs_are_refused_also_where_the_kernel_is_not_there(saved, tmp_
     monkeypatch.setattr(out_of_core, "DENSE", 1)
     monkeypatch.setattr(encoding, "LARGEST_INPUTS", 0)
     gp = GP(custom, 0.4, (-1.0, 4.0), 0.7, X_STAR)
-    gp.plan(X, X_STAR, **PROMISE).release(Y).save(tmp_path / "recipe")
+    gp.plan(X, X_star=X_STAR, **PROMISE).release(Y).save(tmp_path / "recipe")
     for file in (path, tmp_path / "recipe"):
         with pytest.raises(VerificationError) as caught:
             verify(file, X=X + 1)
@@ -265,7 +265,7 @@ def test_memory_stays_below_three_times_the_arrays_size(tmp_path, monkeypatch, k
     monkeypatch.setattr(out_of_core, "DENSE", 1 if kind == "recipe" else 2**24)
     gp = GP(EQ(4.0), 1.0, (0.0, 1.0), 0.5, inputs[:40])
     plan = gp.plan(
-        inputs, inputs[:40], **PROMISE, design="posterior" if "posterior" in kind else "mse", gap=1.0
+        inputs, X_star=inputs[:40], **PROMISE, design="posterior" if "posterior" in kind else "mse", gap=1.0
     )
     plan.release(rng.uniform(size=n)).save(tmp_path / "file")
     size = sum(array.nbytes for array in container.read(tmp_path / "file")[1].values())

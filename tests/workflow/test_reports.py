@@ -53,24 +53,24 @@ def releases():
     """One of each kind, by name."""
     line = np.column_stack([np.arange(5.0), np.arange(5.0)])
     made = {
-        "curve": GP.plan(inputs(1), inputs(1)[:6], **PROMISE),
-        "map": GP.plan(inputs(2), inputs(2)[:6], **PROMISE),
-        "map on a line": GP.plan(inputs(2), line, design="posterior", **PROMISE),
-        "four inputs": GP.plan(inputs(4), inputs(4)[:6], **PROMISE),
-        "eight inputs": GP.plan(inputs(8), inputs(8)[:6], **PROMISE),
+        "curve": GP.plan(inputs(1), X_star=inputs(1)[:6], **PROMISE),
+        "map": GP.plan(inputs(2), X_star=inputs(2)[:6], **PROMISE),
+        "map on a line": GP.plan(inputs(2), X_star=line, design="posterior", **PROMISE),
+        "four inputs": GP.plan(inputs(4), X_star=inputs(4)[:6], **PROMISE),
+        "eight inputs": GP.plan(inputs(8), X_star=inputs(8)[:6], **PROMISE),
         "custom kernel": cloakgp.GP(
             lambda X, Z: np.exp(-((X[:, None] - Z[None]) ** 2).sum(-1)), 0.5, (0, 4)
-        ).plan(inputs(3), inputs(3)[:6], **PROMISE),
+        ).plan(inputs(3), X_star=inputs(3)[:6], **PROMISE),
         "function": GP.plan_function(inputs(1), **PROMISE),
         "function of two": GP.plan_function(inputs(2), **PROMISE),
         "hidden": GP.plan_function(inputs(1), bound="input-free", basis=np.arange(0.0, 9.0, 3.0), **PROMISE),
         "hidden, two": GP.plan_function(inputs(2), bound="input-free", basis=inputs(2)[:5], **PROMISE),
-        "learned": LEARNING.plan(inputs(1), inputs(1)[:6], **PROMISE),
-        "learned, two": LEARNING.plan(inputs(2), inputs(2)[:6], **PROMISE),
-        "learned, four": LEARNING.plan(inputs(4), inputs(4)[:6], **PROMISE),
+        "learned": LEARNING.plan(inputs(1), X_star=inputs(1)[:6], **PROMISE),
+        "learned, two": LEARNING.plan(inputs(2), X_star=inputs(2)[:6], **PROMISE),
+        "learned, four": LEARNING.plan(inputs(4), X_star=inputs(4)[:6], **PROMISE),
     }
     found = {name: plan.release(np.ones(25)) for name, plan in made.items()}
-    after = GP.plan(inputs(1), inputs(1)[:6], given=[found["curve"]], **PROMISE)
+    after = GP.plan(inputs(1), X_star=inputs(1)[:6], given=[found["curve"]], **PROMISE)
     found["after another"] = after.release(np.ones(25))
     assert tuple(found) == NAMES
     return found

@@ -10,6 +10,7 @@ pytest.importorskip("pyarrow")
 
 from cloakgp.errors import InputError, Refused
 from cloakgp.kernels import EQ, Constant
+from cloakgp.rows.columns import Column, Columns
 from cloakgp.workflow import points, spending
 from cloakgp.workflow.learned_settings import LearnedSettings, settings_from
 from cloakgp.workflow.plan_file import PlanFile
@@ -51,6 +52,17 @@ def edited(file, change, seal=False):
         text = json.dumps(body, indent=1, sort_keys=True).encode()
         body["sha256"] = hashlib.sha256(text).hexdigest()
     return json.dumps(body).encode()
+
+
+def named_columns(*names, response=""):
+    """How a description says how inputs are read: by these names, whatever its inputs are."""
+    return Columns(tuple(map(Column, names)), response).words()
+
+
+def test_columns_that_are_the_inputs_are_taken(file):
+    for response in ("", "height"):
+        columns = named_columns("age", response=response)
+        assert Settings.from_dict(SETTINGS.to_dict() | {"columns": columns}).columns.names == ("age",)
 
 
 def test_a_plan_file_comes_back_as_it_was(file, plan, tmp_path):
@@ -118,6 +130,9 @@ def test_every_edited_setting_is_noticed(file, name):
         lambda body: body["settings"].update(inputs=[]),
         lambda body: body["settings"].update(inputs="age"),
         lambda body: body["settings"].update(inputs=["height"]),
+        lambda body: body["settings"].update(columns=named_columns("height")),
+        lambda body: body["settings"].update(columns=named_columns("age", "height")),
+        lambda body: body["settings"].update(columns=named_columns("age", response="weight")),
         lambda body: body["settings"].update(kernel={"kind": "Custom", "name": "f"}),
         lambda body: body["settings"].update(noise=True),
         lambda body: body["settings"].update(bounds=[1.0]),

@@ -263,10 +263,10 @@ class Planning:
             with public_work():
                 where, known = points_of(asked, found), self._known(asked)
                 if rows is None:
-                    return described_gp(asked).planner(found.X, where, **known)
+                    return described_gp(asked).planner(found.X, X_star=where, **known)
                 some, of = _some_rows(found, people, asked, rows)
                 gp = described_gp(asked, len(some) / len(found.complete))
-                return gp.planner(some, where, columns=known["columns"], **of)
+                return gp.planner(some, X_star=where, columns=known["columns"], **of)
 
         return self._planners.get((rows, *self._key(asked)), make)
 
@@ -306,7 +306,7 @@ class Planning:
             with public_work(), one_blas_thread():
                 where = points_of(asked, found)
                 gp = staged_gp(asked, support)
-                return gp.plan(found.X, where, given=given, **promise_of(asked), **known)
+                return gp.plan(found.X, X_star=where, given=given, **promise_of(asked), **known)
 
         def make() -> StagedPlan:
             if asked.kernel is not None:  # who describes a model says how many stand for all

@@ -35,7 +35,7 @@ def rough_learned(asked: models.Settings, found: PublicInputs, some_rows: SomeRo
     columns = found.named(asked.output, asked.people)
     gp = staged_gp(asked.model_copy(update={"inducing": None}))
     rough: StagedPlan = gp.plan(
-        some[row], spread_evenly(where, POINTS), given=(), columns=columns, **promise_of(asked), **of
+        some[row], X_star=spread_evenly(where, POINTS), given=(), columns=columns, **promise_of(asked), **of
     )
     return rough
 

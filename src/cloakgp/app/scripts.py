@@ -36,13 +36,15 @@ columns = table_cells.find_columns(DATA, INPUTS, OUTPUT, {who}, {categories!r}, 
 X = inputs.open_inputs(Path(DATA), INPUTS, False, False, columns, form, {missing!r})
 """
 _PREDICTIONS = """X_star = {where}
-plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}, design={design!r}, **known{people})"""
+plan = gp.plan(X, X_star=X_star, epsilon={epsilon!r}, delta={delta!r}, design={design!r}, **known{people})"""
 _LEARNED = """X_star = {where}
-plan = gp.plan(X, X_star, epsilon={epsilon!r}, delta={delta!r}, **known{people}{earlier})"""
+plan = gp.plan(X, X_star=X_star, epsilon={epsilon!r}, delta={delta!r}, **known{people}{earlier})"""
 _FUNCTION = """plan = gp.plan_function(X, epsilon={epsilon!r}, delta={delta!r}, **known{people})"""
 _ROWS = """grid = cloakgp.Grid({box!r}, cells={cells!r})  # all that is public of the inputs
 X_star = {where}
-plan = gp.plan_rows(grid, {size!r}, X_star, epsilon={epsilon!r}, delta={delta!r}, max_rows={max_rows!r})"""
+plan = gp.plan_rows(
+    grid, {size!r}, X_star=X_star, epsilon={epsilon!r}, delta={delta!r}, max_rows={max_rows!r}
+)"""
 _RELEASE = """
 # 2. Release: the one private step. The ledger knows this request, so it gives the same answer for nothing;
 #    with another request name it would be a new spend.

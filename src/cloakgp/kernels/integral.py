@@ -157,7 +157,7 @@ class Integral(Kernel):
     (N, 2 D): lower edges, then upper edges, equal for a point. A plan takes either form::
 
         gp = cloakgp.GP(Integral(EQ(25.0)), noise=1.0, bounds=(0.0, 100.0))
-        plan = gp.plan(Boxes(lower, upper), Points(x), epsilon=1.0)
+        plan = gp.plan(Boxes(lower, upper), X_star=Points(x), epsilon=1.0)
 
     A plan protects one row of y. To protect people whose inputs are known by bin, give one row per
     person, with the person's bin as its box; with a row per bin, one bin's mean is what is protected.

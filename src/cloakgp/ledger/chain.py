@@ -48,7 +48,7 @@ class Entry:
     question: str = ""
     """SHA-256 of what was asked, of whom: the same on every machine, unlike the plan's last digits."""
     kept: str = ""
-    """SHA-256 of the plan that is kept with the charge: answers are read by the integers they were made with."""
+    """SHA-256 of the plan that is kept with the charge: an answer is read by its own integers."""
     hash: str = ""
 
     def sealed(self) -> Entry:

@@ -14,7 +14,7 @@ from cloakgp.model.hyperprior import PERIODS, Hyperprior
 from cloakgp.model.inducing import check_inducing
 from cloakgp.model.outcome import LINKS, REAL, Label, as_outcome, bounds_for
 from cloakgp.rows.columns import DATE, Columns
-from cloakgp.rows.inputs import as_inputs
+from cloakgp.rows.inputs import as_inputs, named
 from cloakgp.rows.sources import as_source
 
 if TYPE_CHECKING:
@@ -114,11 +114,12 @@ class AutoGP:
         for name, value in values.items():
             object.__setattr__(self, name, value)
 
+    @named
     def plan(
         self,
         X: Any,
-        X_star: Any = None,
         *,
+        X_star: Any = None,
         epsilon: float,
         delta: float | None = None,
         weights: Any = None,
@@ -179,12 +180,13 @@ class AutoGP:
             within=within,
         )
 
+    @named
     def plan_rows(
         self,
         grid: Grid,
         n_rows: int,
-        X_star: Any = None,
         *,
+        X_star: Any = None,
         epsilon: float,
         delta: float | None = None,
         weights: Any = None,

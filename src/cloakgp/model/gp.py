@@ -28,7 +28,7 @@ from cloakgp.model.windows import (
     noise_at,
 )
 from cloakgp.rows.columns import Columns
-from cloakgp.rows.inputs import PublicInputs, as_inputs
+from cloakgp.rows.inputs import PublicInputs, as_inputs, named
 from cloakgp.rows.merging import Groups
 
 __all__ = ["GP", "check_bounds"]
@@ -149,8 +149,8 @@ class GP:
     def plan(
         self,
         X: Any,
-        X_star: Any,
         *,
+        X_star: Any,
         epsilon: float,
         delta: float | None = ...,
         design: str = ...,
@@ -168,8 +168,8 @@ class GP:
     def plan(
         self,
         X: Any,
-        X_star: Any,
         *,
+        X_star: Any,
         epsilon: float,
         delta: float | None = ...,
         weights: Any = ...,
@@ -180,11 +180,12 @@ class GP:
         columns: Any = ...,
         missing_inputs: str = ...,
     ) -> StagedPlan: ...
+    @named
     def plan(
         self,
         X: Any,
-        X_star: Any,
         *,
+        X_star: Any,
         epsilon: float,
         delta: float | None = None,
         design: str = "mse",
@@ -261,15 +262,23 @@ class GP:
             return self._plan_after(inputs, X_star, given, windows, epsilon, delta, weights, within)
         if windows is not None:
             raise ArgumentError("windows", "needs earlier releases", remedy="Name them in given.")
-        return self.planner(X, X_star, weights, device, people, within, columns, missing_inputs).plan(
-            epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap
-        )
+        return self.planner(
+            X,
+            X_star=X_star,
+            weights=weights,
+            device=device,
+            people=people,
+            within=within,
+            columns=columns,
+            missing_inputs=missing_inputs,
+        ).plan(epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap)
 
+    @named
     def compare(
         self,
         X: Any,
-        X_star: Any,
         *,
+        X_star: Any,
         epsilon: float,
         delta: float | None = None,
         designs: Sequence[str] | None = None,
@@ -295,16 +304,24 @@ class GP:
         Comparison
             A table when printed; `best` names a design, and `plans` holds each plan, ready for its release.
         """
-        return self.planner(X, X_star, weights, None, people, within, columns, missing_inputs).compare(
-            epsilon=epsilon, delta=delta, designs=designs, calibration=calibration, gap=gap
-        )
+        return self.planner(
+            X,
+            X_star=X_star,
+            weights=weights,
+            device=None,
+            people=people,
+            within=within,
+            columns=columns,
+            missing_inputs=missing_inputs,
+        ).compare(epsilon=epsilon, delta=delta, designs=designs, calibration=calibration, gap=gap)
 
+    @named
     def plan_rows(
         self,
         grid: Grid,
         n_rows: int,
-        X_star: Any = None,
         *,
+        X_star: Any = None,
         epsilon: float,
         delta: float | None = None,
         weights: Any = None,
@@ -348,9 +365,11 @@ class GP:
             within=within,
         )
 
+    @named
     def planner(
         self,
         X: Any,
+        *,
         X_star: Any,
         weights: Any = None,
         device: Any = None,
@@ -361,8 +380,8 @@ class GP:
     ) -> Planner:
         """For many plans over the same points: the costly part is done once.
 
-        Arguments as for :meth:`plan`; ``gp.planner(X, X_star).plan(epsilon=..., delta=...)`` is the same
-        as ``gp.plan(X, X_star, epsilon=..., delta=...)``.
+        Arguments as for :meth:`plan`; ``gp.planner(X, X_star=...).plan(epsilon=..., delta=...)`` is
+        the same as ``gp.plan(X, X_star=..., epsilon=..., delta=...)``.
         """
         from cloakgp.plans.planner import Planner
 
@@ -370,6 +389,7 @@ class GP:
         inputs = as_inputs(X, people, columns, missing_inputs)
         return Planner(self, inputs, X_star, weights, device, within)
 
+    @named
     def plan_function(
         self,
         X: Any,

@@ -25,7 +25,7 @@ from cloakgp.plans.question import Question, check_own, question_digest
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
-from cloakgp.rows.columns import Columns
+from cloakgp.rows.columns import Columns, names_in
 from cloakgp.rows.inputs import TableRows, as_points
 
 if TYPE_CHECKING:
@@ -159,7 +159,9 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         from cloakgp.private.room import measure
 
         check_unit(self.certificate, self.measurement.unit)
-        return self._shown_answer(measure(self.measurement, y, missing, self.rows))
+        return self._shown_answer(
+            measure(self.measurement, y, missing, self.rows, names=names_in(self.columns))
+        )
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> FunctionRelease:
         plan = replace(self._shown(), certificate=replace(self.certificate, insecure=insecure))

@@ -35,7 +35,7 @@ from cloakgp.plans.question import Question, attach, table_options
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
 from cloakgp.progress import Progress
 from cloakgp.rows.chunks import one_blas_thread
-from cloakgp.rows.inputs import PublicInputs, as_points
+from cloakgp.rows.inputs import PublicInputs, as_points, named
 from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.people import as_people, as_within, for_people
 from cloakgp.rows.sources import as_source, is_lazy
@@ -171,6 +171,7 @@ class Planner:
         units = np.broadcast_to(widths / self.widest, len(self.inputs))
         return Rescaled(self.smoother, units if k is None else units * k)
 
+    @named
     def plan(
         self,
         *,
@@ -196,6 +197,7 @@ class Planner:
         self.last[design] = made
         return made
 
+    @named
     def preview(
         self,
         *,
@@ -312,6 +314,7 @@ class Planner:
             left = smoother.explained_variance - column_dots(H, known)
         return frozen(np.sqrt(np.maximum(on_host(smoother.posterior_variance + left), 0.0)))
 
+    @named
     def compare(
         self,
         *,

@@ -29,7 +29,7 @@ from cloakgp.plans.base import PlanBase
 from cloakgp.plans.question import Question, check_own, question_digest
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
-from cloakgp.rows.columns import Columns
+from cloakgp.rows.columns import Columns, names_in
 from cloakgp.rows.inputs import TableRows, as_points
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ class Plan(PlanBase["Release"]):
         from cloakgp.private.room import measure
 
         check_unit(self.certificate, self.measurement.unit)
-        return measure(self.measurement, y, missing, self.rows)
+        return measure(self.measurement, y, missing, self.rows, names=names_in(self.columns))
 
     def _made_of(self, answer: IntArray, receipt: Receipt | None, insecure: bool) -> Release:
         plan = replace(self, certificate=replace(self.certificate, insecure=insecure))

@@ -106,13 +106,8 @@ def _planned(
     epsilon, delta = calibrate.promise(epsilon, delta, population.size)
     if stages is not None and stages < 2:
         raise ArgumentError("stages", "must be at least 2 for whole rows: the first counts them", str(stages))
-    points = grid.cover() if X_star is None else grid.points(X_star)
-    options = {
-        "X_star": None if X_star is None else points,
-        "weights": weights,
-        "grid": grid,
-        "n_rows": population.size,
-    }
+    points = grid.cover() if X_star is None else grid.points(X_star, "X_star")
+    options = {"X_star": None if X_star is None else points, "weights": weights, "grid": grid}
     if weights is None:
         weights = np.ones(len(points))
     remedy = "To ignore a test point, leave it out of X_star."

@@ -50,7 +50,7 @@ from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.progress import Progress
 from cloakgp.rows.cells import fill_cells
 from cloakgp.rows.chunks import one_blas_thread
-from cloakgp.rows.columns import Columns
+from cloakgp.rows.columns import Columns, names_in
 from cloakgp.rows.inputs import TableRows, as_points
 from cloakgp.rows.merging import Groups
 from cloakgp.rows.people import People
@@ -395,12 +395,12 @@ class StagedPlan:
     def _check_usable(self, y: Any, missing: str) -> None:
         from cloakgp.private.room import check_usable
 
-        check_usable(self.first.measurement, y, missing, self.rows, self._classes)
+        check_usable(self.first.measurement, y, missing, self.rows, self._classes, names_in(self.columns))
 
     def _measure_stage(self, plan: StagePlan, y: Any, missing: str) -> IntArray:
         from cloakgp.private.room import measure
 
-        given = missing, self.rows, self._classes
+        given = missing, self.rows, self._classes, names_in(self.columns)
         return np.concatenate([measure(part, y, *given) for part in plan.parts])
 
     def to_frame(self, *, backend: str = "pandas") -> Any:

@@ -6,12 +6,13 @@ import this file: y that has been read exists in the private room only.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
 from cloakgp import checks
+from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Lattice
 from cloakgp.rows.chunks import is_dask
 from cloakgp.rows.file_cells import read_answers, read_numbers, read_texts
@@ -106,6 +107,19 @@ def _vector(y: Any, array: Any = None) -> Any:
     return array[:, 0] if hasattr(y, "columns") and array.shape[1:] == (1,) else array
 
 
+def check_name(y: Any, names: Collection[str]) -> None:
+    """Raise if y has the name of a column that the plan has as an input.
+
+    Of a Series, of a table's only column and of a column of a file. Columns that are numbered have no name:
+    the first of any table is 0.
+    """
+    columns: Any = getattr(y, "column_names", getattr(y, "columns", ()))  # pyarrow's columns have no names
+    called = columns[0] if len(columns) == 1 else getattr(y, "name", None)
+    if isinstance(called, str) and called in names:
+        remedy = "Plan again without it, and show nobody this plan: it may hold outcomes. Nothing was spent."
+        raise ArgumentError("y", "must not be one of the inputs, and its name is that of one", remedy=remedy)
+
+
 def own_rows(y: Any, rows: TableRows | None) -> Any:
     """y of the rows that count, which public numbers name, if its labels are those of X's rows.
 
@@ -142,10 +156,10 @@ class PrivateColumn:
     refusal comes before that, so a request that does not fit leaves the column unread.
     """
 
-    __slots__ = ("place", "source")
+    __slots__ = ("name", "place", "source")
 
     def __init__(self, path: str, column: str, form: Format | None = None) -> None:
-        self.place = (path, column)
+        self.name, self.place = column, (path, column)
         self.source = (path, column, form)  # and how the file is written, which is public
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
@@ -162,11 +176,12 @@ class PrivateLabels:
     classes, y is a column of a file that says yes or no, by words that are the same whatever it holds.
     """
 
-    __slots__ = ("_classes", "_y", "index")
+    __slots__ = ("_classes", "_y", "index", "name")
 
     def __init__(self, y: Any, classes: tuple[Any, ...] = ()) -> None:
         self._y, self._classes = y, classes
         self.index = getattr(y, "index", None)  # labels of its rows, for own_rows
+        self.name = getattr(y, "name", None)  # for check_name
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> checks.FloatArray:
         """As float64, NaN where it is no class; called by :func:`kept` alone."""

@@ -20,6 +20,7 @@ tells it to the caller, who holds y, before any noise is drawn.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ from cloakgp.private.outcomes import (
     PrivateColumn,
     PrivateLabels,
     answers,
+    check_name,
     kept,
     numeric,
     own_rows,
@@ -78,6 +80,7 @@ def measure(
     missing: str,
     rows: TableRows | None = None,
     classes: tuple[Any, ...] | str = (),
+    names: Collection[str] = (),
 ) -> IntArray:
     """The noisy measurements of y, or of whole rows: the one private step.
 
@@ -100,8 +103,10 @@ def measure(
         Public: if given, y is not numbers, but each one of these; what is none of them is missing. Of two, y
         is the second or not. Of more, what is missing counts for none of them; in whole rows, for all alike.
         For yes/no, y is 1 and 0; what is neither is missing.
+    names : collection of str
+        Public: what inputs are called, as far as they have names. A y that is called so is refused.
     """
-    return add_noise(_times(measurement, y, missing, rows, classes), measurement.sigma)
+    return add_noise(_times(measurement, y, missing, rows, classes, names), measurement.sigma)
 
 
 def check_usable(
@@ -110,31 +115,34 @@ def check_usable(
     missing: str,
     rows: TableRows | None = None,
     classes: tuple[Any, ...] | str = (),
+    names: Collection[str] = (),
 ) -> None:
     """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
-    _times(measurement, y, missing, rows, classes)
+    _times(measurement, y, missing, rows, classes, names)
 
 
-def choose(scores: Scores, y: Any, missing: str, rows: TableRows | None = None) -> int:
+def choose(
+    scores: Scores, y: Any, missing: str, rows: TableRows | None = None, names: Collection[str] = ()
+) -> int:
     """The index of a candidate, drawn by the exponential mechanism: the one private step of a selection.
 
     The scores are public, and checked again here, from their integers, before y is looked at. y,
-    `missing` and `rows` are as for :func:`measure`.
+    `missing`, `rows` and `names` are as for :func:`measure`.
     """
     noisy_min = noisy_minimum(scores)  # refuses too little noise before y is looked at
-    return int(drawn(noisy_min, _exact_scores(scores, y, missing, rows)))
+    return int(drawn(noisy_min, _exact_scores(scores, y, missing, rows, names)))
 
 
-def measure_sums(sums: BinSums, y: Any, missing: str) -> IntArray:
+def measure_sums(sums: BinSums, y: Any, missing: str, names: Collection[str] = ()) -> IntArray:
     """The noisy sums of y over bins: the one private step of binning.
 
-    The sums are public, and checked again here before y is looked at. y and `missing` are as for
-    :func:`measure`.
+    The sums are public, and checked again here before y is looked at. y, `missing` and
+    `names` are as for :func:`measure`.
     """
     alone = ((np.bincount(sums.labels[rows]) == 1).any() for rows in chunks(sums.n_rows))
     if is_dask(y) and any(alone):
         raise ValueError(STAYS)
-    exact = _times(sums, y, missing)
+    exact = _times(sums, y, missing, names=names)
     return (add_laplace if sums.mechanism == "laplace" else add_noise)(exact, sums.scale)
 
 
@@ -221,10 +229,12 @@ def _times(
     missing: str,
     rows: TableRows | None = None,
     classes: tuple[Any, ...] | str = (),
+    names: Collection[str] = (),
 ) -> IntArray:
     """The exact measurements, once their integers are found to keep the promise."""
     m.check()
     checks.choice(missing, "missing", MISSING)
+    check_name(y.y if isinstance(m, RowSums) else y, names)
     if classes and isinstance(m, RowSums):
         y = PrivateRows(y.X, _compared(y.y, classes), y.people)
     elif classes:
@@ -313,10 +323,13 @@ def _times_recipe(m: FactoredMeasurement, y: Any, missing: str) -> IntArray:
     return exact
 
 
-def _exact_scores(scores: Scores, y: Any, missing: str, rows: TableRows | None = None) -> IntArray:
+def _exact_scores(
+    scores: Scores, y: Any, missing: str, rows: TableRows | None = None, names: Collection[str] = ()
+) -> IntArray:
     """Each candidate's summed loss and public cost, in score steps."""
     scores.check()
     checks.choice(missing, "missing", MISSING)
+    check_name(y, names)
     y = own_rows(y, rows)
     if is_dask(y):
         raise ValueError(STAYS)

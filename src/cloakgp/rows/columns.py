@@ -207,6 +207,11 @@ class Columns:
         return cls(inputs, words["response"], words["people"])
 
 
+def names_in(columns: Columns | None) -> tuple[str, ...]:
+    """What columns are called that a plan takes for public, ids included: an outcome must be none of them."""
+    return () if columns is None else (*columns.names, *filter(None, [columns.people]))
+
+
 def common(found: Iterable[Columns | None]) -> Columns | None:
     """The columns of several releases, as far as they are known; or an error where their inputs differ."""
     known = [one for one in found if one is not None]

@@ -174,22 +174,24 @@ class Grid:
         """The number of the cell that a row belongs to of which an input is missing, or a level unknown."""
         return int(np.ravel_multi_index([axis.middle for axis in self.axes], self.shape))
 
-    def points(self, X: Any) -> FloatArray:
+    def points(self, X: Any, name: str = "X") -> FloatArray:
         """Public points of the box as numbers: levels, given as in the box, by their numbers.
 
         Parameters
         ----------
         X : table, or (n, D) array
             A table with the box's names; or an array with the columns in their order, of numbers.
+        name : str
+            What errors call it.
         """
         table = read(X)
         if table is None:
-            return checks.matrix(X, "X", columns=len(self.axes))
-        missing = [name for name in self.names if name not in table]
+            return checks.matrix(X, name, columns=len(self.axes))
+        missing = [one for one in self.names if one not in table]
         if missing:
-            raise ArgumentError("X", "must have the grid's columns", f"none named {missing[0]!r}")
-        own = Table({name: table[name] for name in self.names})
-        return checks.matrix(self.columns.numbers(own, new_levels=False), "X")
+            raise ArgumentError(name, "must have the grid's columns", f"none named {missing[0]!r}")
+        own = Table({one: table[one] for one in self.names})
+        return checks.matrix(self.columns.numbers(own, name, new_levels=False), name)
 
     def cover(self, n_points: int = 100) -> FloatArray:
         """Test points if nobody names others: cells' centres, spread evenly over the box."""

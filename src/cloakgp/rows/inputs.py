@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, NamedTuple
+from functools import cached_property, wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,12 @@ from cloakgp import checks
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.rows.chunks import is_dask
-from cloakgp.rows.columns import Columns, listed, there
+from cloakgp.rows.columns import Column, Columns, listed, there
 from cloakgp.rows.frames import Table, read
 from cloakgp.rows.sources import is_lazy
 
+P = ParamSpec("P")
+R = TypeVar("R")
 MISSING_INPUTS = ("error", "drop")
 MOST_DROPPED = 100_000
 
@@ -71,6 +74,26 @@ class PublicInputs(NamedTuple):
     """Ids, if there are any."""
 
 
+def named(planning: Callable[P, R]) -> Callable[P, R]:
+    """Refuse whatever else comes without a name.
+
+    ``plan(X, y)`` is a habit from other libraries, and would publish y as test points.
+    """
+    parameters = inspect.signature(planning).parameters
+    most = sum(one.kind is one.POSITIONAL_OR_KEYWORD for one in parameters.values())
+    points = "X_star" in parameters
+    remedy = "Test points are X_star=." if points else "All else has a name, such as epsilon=."
+
+    @wraps(planning)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        if len(args) > most:
+            expected = "never sees outcomes: give them to release"
+            raise ArgumentTypeError(planning.__name__, expected, remedy=remedy)
+        return planning(*args, **kwargs)
+
+    return checked
+
+
 def as_inputs(X: Any, people: Any = None, columns: Any = None, missing_inputs: str = "error") -> PublicInputs:
     """Public inputs, people and names, however they were given.
 
@@ -89,6 +112,7 @@ def as_inputs(X: Any, people: Any = None, columns: Any = None, missing_inputs: s
         raise ArgumentTypeError("columns", "must be a cloakgp.Columns", type(columns).__name__, remedy)
     table, index = read(X), _index(X)
     if table is None:
+        columns = _on_cluster(X) if columns is None else columns
         return _from_array(X, people, columns, missing_inputs, index)
     name = people if isinstance(people, str) else "" if columns is None else columns.people
     if isinstance(people, str) or (people is None and name):
@@ -154,6 +178,13 @@ def _index(X: Any) -> Any:
     """The labels of a pandas table's rows."""
     index = getattr(X, "index", None)
     return index if hasattr(index, "equals") and not is_dask(X) else None
+
+
+def _on_cluster(X: Any) -> Columns | None:
+    """The columns of a Dask table, which holds numbers; None for arrays, whose columns have no names."""
+    names = list(getattr(X, "columns", ())) if is_dask(X) else []
+    named = names and all(isinstance(name, str) for name in names)
+    return Columns(tuple(map(Column, names))) if named else None
 
 
 def _ids(table: Table, name: str) -> Any:

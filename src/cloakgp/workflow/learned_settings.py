@@ -60,7 +60,7 @@ class LearnedSettings:
     classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_output(self.inputs, self.output, self.people)
+        check_output(self.inputs, self.output, self.people, self.columns)
         object.__setattr__(self, "within", as_within(self.within))
         gp = self.gp()
         for name, value in (("bounds", gp.bounds), ("kernels", gp.prior.kernels), ("inducing", gp.inducing)):

@@ -118,7 +118,7 @@ class RowSettings:
             return self.gp().plan_rows(
                 self.grid,
                 self.size,
-                where,
+                X_star=where,
                 epsilon=self.epsilon,
                 delta=self.delta,
                 max_rows=self.max_rows,

@@ -75,7 +75,7 @@ class Settings:
     classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_output(self.inputs, self.output, self.people)
+        check_output(self.inputs, self.output, self.people, self.columns)
         object.__setattr__(self, "within", as_within(self.within))
         if self.outcome == REAL:
             remedy = "It is the variance of the observation noise, one number here."
@@ -127,7 +127,7 @@ class Settings:
         with one_blas_thread():
             plan: Plan | StagedPlan = self.gp().plan(
                 X if self._is_streamed(X, where) else np.asarray(X),
-                where,
+                X_star=where,
                 epsilon=self.epsilon,
                 delta=self.delta,
                 design=self.design,
@@ -147,7 +147,7 @@ class Settings:
         where = self.points(X)
         return self.gp().compare(
             X if self._is_streamed(X, where) else np.asarray(X),
-            where,
+            X_star=where,
             epsilon=self.epsilon,
             delta=self.delta,
             calibration=self.calibration,
@@ -256,14 +256,18 @@ def inducing_of(values: dict[str, Any]) -> int | FloatArray | None:
     return points.as_matrix(given) if isinstance(given, list) else given
 
 
-def check_output(inputs: Sequence[str], output: str, people: str | None = None) -> None:
-    """Raise if the private column is among the public ones."""
+def check_output(
+    inputs: Sequence[str], output: str, people: str | None = None, columns: Columns | None = None
+) -> None:
+    """Raise if the private column is among the public ones; `columns` says how the inputs are read."""
     if output == people:
         raise InputError(
             f"the output column {output!r} must not be that of people: who has which rows is public."
         )
     if output in inputs:
         raise InputError(f"the output column {output!r} must not be an input: inputs are published.")
+    if columns is not None and (columns.names, columns.response or output) != (tuple(inputs), output):
+        raise InputError("columns must be those of the inputs, in their order, and have the output's name.")
 
 
 def _is_name(value: Any) -> bool:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from cloakgp.plans.comparison import Comparison
     from cloakgp.plans.functions import FunctionPlan, FunctionRelease
     from cloakgp.plans.opening import load_release as load
+    from cloakgp.plans.plan_file import load_plan
     from cloakgp.plans.predictions import Plan, Release
     from cloakgp.plans.staged import StagedPlan, StagedRelease
     from cloakgp.plans.whole_rows import RowsPlan, RowsRelease
@@ -78,6 +79,7 @@ __all__ = [
     "grid",
     "kernels",
     "load",
+    "load_plan",
     "plan_selection",
     "testing",
     "verify",
@@ -119,6 +121,7 @@ _HOMES = {
     "combine": "cloakgp.plans.combine",
     "grid": "cloakgp.selection",
     "load": "cloakgp.plans.opening",
+    "load_plan": "cloakgp.plans.plan_file",
     "plan_selection": "cloakgp.selection",
     "verify": "cloakgp.verification",
 }

@@ -171,7 +171,6 @@ def test_no_outcome_is_in_any_answer_file_or_log(world: World, caplog: pytest.Lo
         folder.release(made),
         folder.record(made),
         folder.plan(plan),
-        folder.plan(plan).with_suffix(".plan"),
     ]
     everything = [
         *answers,

@@ -130,7 +130,7 @@ def test_a_data_set_has_one_unit(world: World) -> None:
 def test_the_till_has_not_been_paid_when_the_charge_fails(world: World) -> None:
     ledger = world.state.releasing.ledger("a test")
     client = world.client()
-    plan = world.state.plans.load(make_plan(client, epsilon=2.0))
+    plan = world.state.plans.make_again(make_plan(client, epsilon=2.0))
     with pytest.raises(LedgerError), ledger.charge(plan, "kung"):
         raise AssertionError("it does not fit")
     assert not ledger.paid
@@ -144,7 +144,14 @@ def test_the_app_opens_with_a_ledger_elsewhere(tmp_path: Path) -> None:
 
 
 IN_STAGES = SimpleNamespace(
-    cost=Gaussian(0.1, 2), digest="a" * 64, inputs_digest="b" * 64, stages=2, unit="one row", partition=""
+    cost=Gaussian(0.1, 2),
+    digest="a" * 64,
+    inputs_digest="b" * 64,
+    question_digest="c" * 64,
+    to_bytes=lambda: b"a plan",
+    stages=2,
+    unit="one row",
+    partition="",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import struct
 from datetime import datetime, time, timedelta
@@ -9,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import numpy as np
 import pytest
 from app_helpers import SETTINGS, World, ages, make_plan, release, secret_heights, table
 from asgi_client import Client
@@ -310,31 +310,14 @@ def test_all_files_are_the_owners_alone(world):
         assert mode == (0o700 if path.is_dir() else 0o600), path
 
 
-def test_a_kept_plan_cannot_be_taken_for_a_release(world):
-    """It has a release file's form, but says that it is a plan."""
-    import cloakgp
-
-    plan = make_plan(world.client())
-    (bits,) = Path(world.state.folder.plans).glob("*.plan")
-    with pytest.raises(ValueError, match="it holds a plan, of which nothing was released"):
-        cloakgp.verify(bits)
-    loaded = world.state.plans.load(plan)
-    assert loaded.digest == world.state.plans.get(plan)["plan_sha256"]
-    assert not loaded.certificate.insecure
-    assert np.isfinite(loaded.noise_std).all()
-
-
-def test_a_plan_that_an_earlier_version_kept_is_still_released(world):
-    """It was kept as a release of zeros, marked as insecure."""
-    from dataclasses import replace
-
-    from cloakgp.plans import encoding
-
-    plan = make_plan(world.client())
-    (bits,) = Path(world.state.folder.plans).glob("*.plan")
-    kept = world.state.plans.load(plan)
-    marked = replace(kept, certificate=replace(kept.certificate, insecure=True))
-    bits.write_bytes(encoding.encode(marked, np.zeros(kept.measurement.n_measurements, dtype=np.int64)))
-    again = world.state.plans.load(plan)
-    assert again.digest == kept.digest
-    assert not again.certificate.insecure
+def test_a_kept_plan_holds_no_matrix(world):
+    """Only settings, digests and the certificate; what differs from them is not released."""
+    client = world.client()
+    plan = make_plan(client)
+    (kept,) = Path(world.state.folder.plans).iterdir()
+    assert kept.suffix == ".json"
+    assert "matrix" not in json.loads(kept.read_text())
+    world.state.plans.get(plan)["settings"]["epsilon"] = 50.0  # as if somebody had edited the file
+    answer = release(client, plan)
+    assert answer.status_code == 409, answer.text
+    assert not [entry for entry in client.get("/api/ledger").json()["entries"] if entry["kind"] == "spent"]

@@ -55,7 +55,7 @@ class Scene:
         """The same plan to the last bit, under the same request's name: entries alike but for the answer."""
         self.put_back()
         entry = Scene.entry_of(self.today, self.ledger.parent.parent / "today.db")
-        plan = self.world.state.plans.load(self.plan)
+        plan = self.world.state.plans.make_again(self.plan)
         plan.release([120.0] * 40, ledger=Ledger(self.url), dataset="kung", request=entry)
 
     @staticmethod
@@ -291,7 +291,7 @@ def test_a_file_that_no_ledger_knows_is_not_overwritten(world: World) -> None:
     plan = make_plan(client)
     done = release(client, plan).json()["release"]["id"]
     second = releases.release_id(plan, "kung", 2)
-    foreign = world.state.plans.load(plan).release([120.0] * 40)
+    foreign = world.state.plans.make_again(plan).release([120.0] * 40)
     foreign.save(world.state.folder.release(second))
     kept = world.state.folder.release(second).read_bytes()
     answer = release(client, plan, number=2)

@@ -28,7 +28,7 @@ def published(people: None) -> None:
     good(f"{line}second.cloak --again 2")
     Path("published/notes.txt").write_text("not a release")
     shutil.copy("plan.json", "published/plan.json")
-    shutil.copy("plan.plan", "published/plan.plan")  # of a release file's form, but nothing was released
+    Path("published/plan.plan").write_bytes(b"PK\x03\x04 no release")
     Path("published/drafts").mkdir()
 
 
@@ -100,8 +100,9 @@ def test_a_head_that_was_noted() -> None:
 def test_a_release_in_stages_is_one_spend() -> None:
     """Its stages are listed with what they are, and cost nothing."""
     before = good(f"ledger show {LEDGER} --json").data["datasets"][0]
+    digests = {"digest": "a" * 64, "inputs_digest": "b" * 64, "question_digest": "c" * 64, "partition": ""}
     plan = SimpleNamespace(
-        cost=Gaussian(0.1, 2), digest="a" * 64, inputs_digest="b" * 64, stages=2, unit="one row", partition=""
+        cost=Gaussian(0.1, 2), stages=2, unit="one row", to_bytes=lambda: b"a plan", **digests
     )
     ledger = Ledger(LEDGER.split()[-1])
     paid = ledger.pay(plan, "kung", "growth").entry

@@ -20,7 +20,6 @@ from cloakgp.files import atomic
 from cloakgp.ledger import LedgerError
 from cloakgp.private import room
 from cloakgp.workflow import tables
-from cloakgp.workflow.plan_file import PlanFile
 from cloakgp.workflow.private_step import UNUSABLE
 
 SAID = UNUSABLE.replace("missing = midpoint", "--missing midpoint")
@@ -670,7 +669,7 @@ def test_an_answer_of_another_plan_says_which_option_gives_a_new_one(monkeypatch
     good(f"{PLAN} -o plan.json")
     good(f"{RELEASE} --yes")
     monkeypatch.setattr(cloakgp.Plan, "digest", "of another plan")
-    monkeypatch.setattr(PlanFile, "check_plan", lambda self, plan: None)
+    monkeypatch.setattr(cloakgp.Plan, "question_digest", "of another question")
     result = run(f"{RELEASE} --yes")
     assert result.code == 4
     assert "Use the same inputs and settings as then, or --again LABEL for a new answer." in result.err

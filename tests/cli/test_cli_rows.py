@@ -11,6 +11,7 @@ from cli_helpers import LEDGER, budget, good, run, spends
 import cloakgp
 from cloakgp.testing import insecure_seed
 from cloakgp.workflow import private_step, report, tables
+from cloakgp.workflow.plan_file import read_plan_file
 
 N = 60
 RNG = np.random.default_rng(4)
@@ -69,7 +70,6 @@ def test_a_plan_does_not_depend_on_the_table():
     write_visits(age=["?"] * N, visits=["unread"] * N)
     good(f"{PLAN} -o other.json")
     assert Path("plan.json").read_bytes() == Path("other.json").read_bytes()
-    assert Path("plan.plan").read_bytes() == Path("other.plan").read_bytes()
 
 
 def test_no_public_column_is_read_on_the_way(monkeypatch):
@@ -90,7 +90,7 @@ def test_files_and_python_release_the_same():
 
     good(f"{PEOPLE} --n-people 15 -o plan.json")
     parquet.write_table(csv.read_csv("visits.csv"), "visits.parquet")
-    plan = cloakgp.plans.opening.load_plan("plan.plan")
+    plan = read_plan_file("plan.json")[1].plan()
     with insecure_seed(1):
         expected = plan.release({"age": AGES, "sex": SEXES}, VISITS, people=IDS).z
     for table in ("visits.csv", "visits.parquet"):
@@ -127,11 +127,11 @@ def test_a_box_may_have_dates():
     good(f"{asked} --box day 2024-01-01 2024-12-31 -o plan.json")
     assert "day: 2024-01-01 to 2024-12-31 in 6 cells" in good("show plan.json").out
     good(RELEASE)
-    made = cloakgp.load("visits.cloak")
+    plan = read_plan_file("plan.json")[1].plan()
     with insecure_seed(3):
-        one = made.plan.release({"day": days}, VISITS)
+        one = plan.release({"day": days}, VISITS)
     with insecure_seed(3):
-        other = made.plan.release({"day": np.array(days, dtype="datetime64[D]")}, VISITS)
+        other = plan.release({"day": np.array(days, dtype="datetime64[D]")}, VISITS)
     assert np.array_equal(one.z, other.z)
     assert good("predict visits.cloak grid:2").out.splitlines()[1].startswith('"2024-01-01",')
     Path("points.csv").write_text("day\n2024-05-31\n")
@@ -246,6 +246,5 @@ def test_a_box_is_kept_in_the_plan_file():
         {"name": "age", "low": 0.0, "high": 90.0, "cells": 6},
         {"name": "sex", "levels": ["f", "m"]},
     ]
-    assert stored["data"] == {"rows": 15, "sha256": ""}
-    Path("plan.plan").unlink()
-    assert "warning" not in good(RELEASE).err  # planned anew, and the same
+    assert stored["data"] == {}  # a digest of private values would tell of them
+    assert "warning" not in good(RELEASE).err  # planned again, and the same

@@ -10,7 +10,7 @@ import pytest
 from cli_helpers import good, run
 
 from cloakgp.rows.formats import Format
-from cloakgp.workflow.plan_file import PlanFile
+from cloakgp.workflow.plan_file import read_plan_file
 
 INPUTS = "--inputs alter,klinik,tag,krank --output druck --bounds 60 220"
 PLAN = f"plan visits.csv {INPUTS} --epsilon 3 --delta 1e-4 --stages 3"
@@ -52,7 +52,7 @@ def here(released, monkeypatch):
 
 @pytest.mark.usefixtures("here")
 def test_the_plan_keeps_what_it_found():
-    settings = PlanFile.read("plan.json").settings
+    settings = read_plan_file("plan.json")[1]
     assert settings.reading == Format(";", "latin-1", ",")
     kinds = [(column.kind, column.levels) for column in settings.columns.inputs]
     assert kinds == [("number", ()), ("level", CLINICS), ("date", ()), ("level", (False, True))]
@@ -131,7 +131,7 @@ def test_numbers_that_are_categories():
     Path("wards.csv").write_text("\n".join(["ward,age,score", *rows]))
     line = "plan wards.csv --inputs ward,age --output score --bounds 0 5 --epsilon 3 --delta 1e-3 --stages 2"
     good(f"{line} --categories ward -o plan.json")
-    assert PlanFile.read("plan.json").settings.columns.inputs[0].levels == (3, 7, 11)
+    assert read_plan_file("plan.json")[1].columns.inputs[0].levels == (3, 7, 11)
     good("release plan.json wards.csv --no-ledger --yes -o wards.cloak")
     Path("points.csv").write_text("age,ward\n3,7\n")
     assert good("predict wards.cloak points.csv --json").data["columns"]["ward"] == [7.0]
@@ -170,7 +170,7 @@ def test_whole_rows_are_read_as_was_said():
     unread = run("release plan.json rows.csv --no-ledger --yes -o rows.cloak")
     assert (unread.code, "the table cannot be used" in unread.err) == (1, True)
     good(f"{line} --decimal , --encoding latin-1")
-    assert PlanFile.read("plan.json").settings.reading == Format(";", "latin-1", ",")
+    assert read_plan_file("plan.json")[1].reading == Format(";", "latin-1", ",")
     good("release plan.json rows.csv --no-ledger --yes -o rows.cloak")
     assert "is for public inputs" in run(f"{line} --missing-inputs drop").err
 
@@ -190,7 +190,7 @@ def test_numbers_are_understood_as_people_type_them(typed, meant):
         f"plan data.csv --inputs age --output height --bounds {typed} --epsilon 1,5 --delta=0,01 --stages 1"
     )
     good(f"{line} -o plan.json")
-    settings = PlanFile.read("plan.json").settings
+    settings = read_plan_file("plan.json")[1]
     assert (list(settings.bounds), settings.epsilon, settings.delta) == (meant, 1.5, 0.01)
 
 

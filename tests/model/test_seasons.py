@@ -81,12 +81,12 @@ FORGED = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_file_with_other_seasons_is_refused(release, name, tmp_path):
-    release.plan.save(tmp_path / "plan")
-    manifest, arrays, _ = container.read(tmp_path / "plan")
+    release.save(tmp_path / "file")
+    manifest, arrays, _ = container.read(tmp_path / "file")
     manifest["model"]["prior"]["seasons"] = FORGED[name]
     (tmp_path / "forged").write_bytes(container.pack(container.bare(manifest), arrays))
     with pytest.raises(ReleaseFileError, match="season"):
-        cloakgp.StagedPlan.load(tmp_path / "forged")
+        cloakgp.load(tmp_path / "forged")
 
 
 @pytest.mark.parametrize(

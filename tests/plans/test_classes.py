@@ -142,7 +142,7 @@ def test_files_hold_the_classes_and_are_verified(name, request, tmp_path):
     np.testing.assert_allclose(again.predict_proba(X), release.predict_proba(X), atol=1e-9)
     assert cloakgp.verify(tmp_path / "release").complete
     release.plan.save(tmp_path / "plan")
-    plan = type(release.plan).load(tmp_path / "plan")
+    plan = cloakgp.load_plan(tmp_path / "plan", X)
     assert plan.digest == release.plan.digest
     assert plan.release(Y).classes == NAMES
 

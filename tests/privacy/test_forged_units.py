@@ -1,6 +1,8 @@
-"""A plan's file that names more than its noise hides is refused before anything is read or paid."""
+"""A plan that names more than its noise hides is refused before anything is read or paid."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from cloakgp import GP, AutoGP, Grid, Ledger
 from cloakgp.files import container
 from cloakgp.kernels import EQ
 from cloakgp.measurements.unit import OUTCOME, PERSON_ROWS, ROW
-from cloakgp.plans.opening import load_plan
+from cloakgp.plans.opening import charged_plan
 from cloakgp.private import room
 
 X = np.linspace(0.0, 1.0, 12)
@@ -35,13 +37,12 @@ PLANS = {
 }
 
 
-def forged(plan, change, path):
-    plan.save(path)
-    words, arrays, _ = container.read(path)
+def forged(plan, change):
+    """A plan with other words or integers, which its maker takes for the own one."""
+    words, arrays, _ = container.unpack(plan.to_bytes())
     words = container.bare(words)
     change(words, arrays)
-    path.write_bytes(container.pack(words, arrays))
-    return load_plan(path)
+    return replace(charged_plan(container.pack(words, arrays)), question=plan.question)
 
 
 def check_refused(plan, private, tmp_path, monkeypatch):
@@ -75,21 +76,21 @@ def test_whole_rows_of_another_number_are_refused(tmp_path, monkeypatch):
     def change(words, arrays):
         words["certificate"]["n_rows"] += 1
 
-    check_refused(forged(whole_rows(), change, tmp_path / "plan"), (X, Y), tmp_path, monkeypatch)
+    check_refused(forged(whole_rows(), change), (X, Y), tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("change", [named(PERSON_ROWS), neighbours])
 @pytest.mark.parametrize("kind", PLANS)
 def test_a_plan_for_one_unit_does_not_promise_another(tmp_path, monkeypatch, kind, change):
     made, private = PLANS[kind]
-    check_refused(forged(made(), change, tmp_path / "plan"), private, tmp_path, monkeypatch)
+    check_refused(forged(made(), change), private, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", PLANS)
 def test_a_plan_that_was_not_forged_is_released(tmp_path, monkeypatch, kind):
     """So that what is refused above is the forgery."""
     made, private = PLANS[kind]
-    plan = forged(made(), named(ROW if kind == "whole rows" else OUTCOME), tmp_path / "plan")
+    plan = forged(made(), named(ROW if kind == "whole rows" else OUTCOME))
     assert fails(check_refused, plan, private, tmp_path, monkeypatch, because="released")
 
 
@@ -101,7 +102,7 @@ def test_stages_for_other_people_do_not_pass_for_those_that_the_ledger_knows(tmp
     def change(words, arrays):
         words["people"]["sha256"] = true
 
-    plan = forged(model.plan(X, X_star=STAR, **ASKED, people=np.arange(12)), change, tmp_path / "plan")
+    plan = forged(model.plan(X, X_star=STAR, **ASKED, people=np.arange(12)), change)
     check_refused(plan, (Y,), tmp_path, monkeypatch)
 
 
@@ -120,4 +121,4 @@ def test_counts_whose_squares_wrap_are_refused(tmp_path, monkeypatch, entries):
         WRAPPING[entries](arrays["matrix_0"])
         words["stages"][0] |= {"sigma": 2**30}
 
-    check_refused(forged(whole_rows(), change, tmp_path / "plan"), (X, Y), tmp_path, monkeypatch)
+    check_refused(forged(whole_rows(), change), (X, Y), tmp_path, monkeypatch)

@@ -18,7 +18,7 @@ from cloakgp import AutoGP, Ledger
 from cloakgp.files import container
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.measurements.lattice import Part
-from cloakgp.plans.staged import StagedPlan
+from cloakgp.plans.opening import charged_plan
 from cloakgp.plans.stages import Walk
 from cloakgp.private import room
 from cloakgp.rows.merging import Groups
@@ -105,11 +105,10 @@ FILES = {  # what is written into the manifest of a plan's file
 }
 
 
-def forged_file(plan, forge, path):
-    plan.save(path)
-    words, arrays, _ = container.read(path)
-    path.write_bytes(container.pack(forge(container.bare(words)), arrays))
-    return path
+def forged(plan, forge):
+    """A plan with other words, which its maker takes for the own one."""
+    words, arrays, _ = container.unpack(plan.to_bytes())
+    return replace(charged_plan(container.pack(forge(container.bare(words)), arrays)), question=plan.question)
 
 
 def check_refused(plan_of, ledger, monkeypatch):
@@ -137,14 +136,13 @@ def ledger(tmp_path):
 def test_a_forged_plan_is_refused_before_noise_is_drawn_or_anything_paid(
     monkeypatch, tmp_path, ledger, forgery
 ):
-    path = forged_file(small_staged_plan(), FILES[forgery], tmp_path / "plan")
-    check_refused(lambda: StagedPlan.load(path), ledger, monkeypatch)
+    check_refused(lambda: forged(small_staged_plan(), FILES[forgery]), ledger, monkeypatch)
 
 
-def test_a_plan_file_that_is_not_forged_is_released(monkeypatch, tmp_path, ledger):
+def test_a_plan_that_is_not_forged_is_released(monkeypatch, tmp_path, ledger):
     """So that what is refused above is the forgery."""
-    path = forged_file(small_staged_plan(), lambda words: words, tmp_path / "plan")
-    assert fails(check_refused, lambda: StagedPlan.load(path), ledger, monkeypatch, because="released")
+    honest = forged(small_staged_plan(), lambda words: words)
+    assert fails(check_refused, lambda: honest, ledger, monkeypatch, because="released")
 
 
 def _promise(plan, **changes):

@@ -99,6 +99,7 @@ class Plans:
             "inputs_sha256": asked_of["inputs"],
             "partition": asked_of.get("people", ""),
             "question": question,
+            "asked": plan.question_digest,  # the same for a kernel that is written in another way
             "payer": self._planning.payer(asked),
         }
         with self._lock:

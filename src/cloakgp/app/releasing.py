@@ -260,14 +260,14 @@ class Releasing:
             after = "Plan again. Nothing private was read, and nothing was spent."
             raise conflict(
                 f"{settings['data']} is not as it was when this was planned: its public columns, its number "
-                f"of rows, or whose they are. {after if entry is None else _UNFINISHED}"
+                f"of rows, or its people. {after if entry is None else _UNFINISHED}"
             )
         return made
 
     def _request(self, plan: dict[str, Any], number: int) -> str:
         """The request's name in the ledger: the same question of the same column has the same."""
         settings = plan["settings"]
-        asked = {"plan": plan["question"], "data": settings["data"], "column": settings["output"]}
+        asked = {"plan": plan["asked"], "data": settings["data"], "column": settings["output"]}
         return request_name("app release", None if number == 1 else str(number), **asked)
 
     def _is_paid(self, ledger: Ledger, record: dict[str, Any]) -> bool:

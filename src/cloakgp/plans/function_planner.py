@@ -34,7 +34,7 @@ from cloakgp.model.prior_draws import draw_prior
 from cloakgp.model.smoothers import check_covariance, diagonal, gentle_cholesky, kernel_matrix, sites
 from cloakgp.model.windows import check_variance
 from cloakgp.plans.functions import FunctionPlan
-from cloakgp.plans.question import HIDES_INPUTS, Question, table_options
+from cloakgp.plans.question import Question, table_options
 from cloakgp.plans.reconstruction import largest_bias
 from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.merging import Inputs, distinct
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from cloakgp.model.gp import GP
 
 
+HIDES_INPUTS = ("input-free", "varah")
 BOUNDS = ("exact", "infinity", "paper", "input-free", "varah")
 UNBIASED = 1e-3  # share of the bounds' width up to which the function counts as the GP's own mean
 _RANK_CUT = 1e-11  # relative to the largest k(x, x)

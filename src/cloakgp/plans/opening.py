@@ -41,12 +41,16 @@ def recover(ledger: Any, entry: int) -> AnyRelease:
     kept = as_ledger(ledger).charged_plan(entry)
     if kept is None:
         raise ArgumentError("entry", "must have paid for a release of predictions or of a function")
-    manifest, arrays = read_charged(kept)
+    return charged_plan(kept).recover(ledger, entry)
+
+
+def charged_plan(contents: bytes) -> AnyPlan:
+    """What ``plan.to_bytes`` wrote, for reading answers by: nothing can be released from it."""
+    manifest, arrays = read_charged(contents)
     if manifest["release"] == StagedPlan.kind:
-        kind = RowsPlan if "grid" in manifest else StagedPlan
-        return kind.from_contents(manifest, arrays).recover(ledger, entry)
+        return (RowsPlan if "grid" in manifest else StagedPlan).from_contents(manifest, arrays)
     found = contents_of(manifest, arrays)
-    return _PLANS[found.kind].from_contents(found).recover(ledger, entry)
+    return _PLANS[found.kind].from_contents(found)
 
 
 def load(path: str | os.PathLike[str], kernel: Any = None) -> Opened:

@@ -105,13 +105,6 @@ class PlanFile:
         found = data.get("inputs_sha256", ""), data.get("people_sha256", "")
         return cls(body["settings"], *found, certificate)
 
-    def check_digests(self, name: str, inputs: bool, people: bool) -> None:
-        """Raise unless there is a digest of all that must be the same, and none of what is private."""
-        for what, there, needed in (("inputs", self.inputs, inputs), ("people", self.people, people)):
-            if bool(there) != needed:
-                wrong = "must have a digest of" if needed else "must not have a digest of"
-                raise Refused(f"{name}: {wrong} the {what}, by its settings. Plan again. Nothing was spent.")
-
     def check(self, plan: Any) -> str | None:
         """Compare with what was planned again: None if it is the same to the last digit, or what differs.
 
@@ -119,6 +112,12 @@ class PlanFile:
         a plan that differs in its last digits. Its promise is the same, and its noise as good as the same.
         What differs by more was not planned from these settings and this table, and is refused.
         """
+        rows, planned = plan.certificate.n_rows, self.certificate.get("n_rows")
+        if planned != rows:
+            raise Refused(
+                f"this table has {rows} rows, and the plan was made for {planned!s:.20}. Plan again. "
+                "Outcomes were not read, and nothing was spent."
+            )
         for what, stored, own in (
             ("inputs", self.inputs, plan.inputs_digest),
             ("people", self.people, plan.partition),
@@ -181,7 +180,6 @@ def load_plan(
     if "method" not in file.settings:
         raise InputError(f"{name}: made by the command line. Release from it there, or plan again here.")
     question = Question.from_words(file.settings)
-    file.check_digests(name, not question.hides_inputs, people is not None)
     plan = question.ask(X, people, given)
     said = file.check(plan)
     if said is not None:

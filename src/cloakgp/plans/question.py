@@ -26,8 +26,6 @@ from cloakgp.rows.columns import Columns
 from cloakgp.rows.grid import Grid
 from cloakgp.rows.inputs import TableRows
 
-HIDES_INPUTS = ("input-free", "varah")
-"""Bounds of function releases that do not look at X."""
 METHODS = ("plan", "plan_rows", "plan_function")
 _MODELS: dict[str, type[GP] | type[AutoGP]] = {"GP": GP, "AutoGP": AutoGP}
 _FIELDS = {
@@ -47,11 +45,6 @@ class Question:
     """Which of the model's methods made the plan."""
     options: Mapping[str, Any]
     """That method's arguments, but for X and people."""
-
-    @property
-    def hides_inputs(self) -> bool:
-        """Whether a digest of the inputs would tell of what is private."""
-        return self.method == "plan_rows" or self.options.get("bound") in HIDES_INPUTS
 
     def words(self) -> dict[str, Any]:
         """Plain numbers and texts, ready for JSON; raises if a function is among them."""

@@ -19,7 +19,7 @@ from cloakgp.designs import DESIGNS
 from cloakgp.files.schema import FUNCTION, PEOPLE, PER_ROW, PREDICTIONS, WITHHELD
 from cloakgp.measurements.certificate import CLOSED_FORM, DIGITS, SPEND, STATUSES, short
 from cloakgp.measurements.unit import OUTCOME, PERSON, UNITS, Unit
-from cloakgp.plans.question import HIDES_INPUTS
+from cloakgp.plans.function_planner import HIDES_INPUTS
 from cloakgp.verification import people, reasons
 from cloakgp.verification.reasons import Reason
 

@@ -10,7 +10,6 @@ from cloakgp.plans.plan_file import PlanFile
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.workflow.learned_settings import AnySettings, settings_from
-from cloakgp.workflow.row_settings import RowSettings
 
 
 def plan_file(settings: AnySettings, plan: Plan | StagedPlan) -> PlanFile:
@@ -19,17 +18,19 @@ def plan_file(settings: AnySettings, plan: Plan | StagedPlan) -> PlanFile:
 
 
 def read_plan_file(path: str | os.PathLike[str]) -> tuple[PlanFile, AnySettings]:
-    """A plan file and its settings; refused unless it has exactly the digests that these need."""
-    file, name = PlanFile.read(path), Path(path).name
+    """A plan file, and its settings."""
+    file = PlanFile.read(path)
+    return file, settings_of(file, Path(path).name)
+
+
+def settings_of(file: PlanFile, name: str = "plan file") -> AnySettings:
+    """The settings in a plan file, or an error that says what is wrong with them."""
     if "method" in file.settings:
         raise InputError(
             f"{name}: made by plan.save in Python, and names no columns. Release from it there, with "
             "cloakgp.load_plan, or make a plan file with cloakgp plan."
         )
     try:
-        settings = settings_from(file.settings)
+        return settings_from(file.settings)
     except (TypeError, InputError) as error:
         raise InputError(f"{name}: {error}") from None
-    whole_rows = isinstance(settings, RowSettings)
-    file.check_digests(name, not whole_rows, not whole_rows and settings.people is not None)
-    return file, settings

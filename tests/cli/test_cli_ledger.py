@@ -101,7 +101,13 @@ def test_a_release_in_stages_is_one_spend() -> None:
     """Its stages are listed with what they are, and cost nothing."""
     before = good(f"ledger show {LEDGER} --json").data["datasets"][0]
     plan = SimpleNamespace(
-        cost=Gaussian(0.1, 2), digest="a" * 64, inputs_digest="b" * 64, stages=2, unit="one row", partition=""
+        cost=Gaussian(0.1, 2),
+        digest="a" * 64,
+        inputs_digest="b" * 64,
+        stages=2,
+        unit="one row",
+        partition="",
+        delta=0.01,
     )
     ledger = Ledger(LEDGER.split()[-1])
     paid = ledger.pay(plan, "kung", "growth").entry

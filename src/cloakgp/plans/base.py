@@ -18,9 +18,23 @@ from cloakgp.checks import frozen
 from cloakgp.files import container
 from cloakgp.ledger.charge import Account, Charge, Receipt
 from cloakgp.ledger.charging import as_ledger, charged
+from cloakgp.ledger.units import Reads
 from cloakgp.measurements.lattice import IntArray
+from cloakgp.rows.columns import Columns
 
 Released = TypeVar("Released")
+
+
+def naming(ledger: Any, found: Reads, columns: Columns | None) -> Any:
+    """The ledger, told the names of what a release reads: as found, as it was told, or as `columns` says."""
+    if ledger is None:
+        return None
+    book = as_ledger(ledger)
+    reads = found.over(book.reads)
+    if columns is not None:
+        said = (columns.response,) if columns.response else ()
+        reads = reads.over(Reads(said, columns.names, columns.people or None))
+    return book if reads == book.reads else book.naming(**vars(reads))
 
 
 class PlanBase(ABC, Generic[Released]):
@@ -54,6 +68,17 @@ class PlanBase(ABC, Generic[Released]):
     def partition(self) -> str:
         """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
         return ""
+
+    @property
+    def delta(self) -> float:
+        """Of the promise, for the ledger; 0 where it has none."""
+        return float(getattr(self.certificate, "delta", 0.0))
+
+    def _reads(self, y: Any) -> Reads:
+        """What y is called, if it is a column with a name."""
+        from cloakgp.private.room import column_names
+
+        return Reads(column_names(y)[0])
 
     @abstractmethod
     def _measure(self, y: Any, missing: str) -> IntArray:
@@ -97,6 +122,7 @@ class PlanBase(ABC, Generic[Released]):
             A name for this request, unlike any other of the data set's. Asked again after a crash, the
             ledger gives the same answer for nothing.
         """
+        ledger = naming(ledger, self._reads(y), getattr(self, "columns", None))
         with charged(self, Account(ledger, dataset, why, request)) as charge:
             if charge.answer is None:
                 charge.answer = self._measure(y, missing)

@@ -26,6 +26,7 @@ from cloakgp.ledger.charge import Account, Receipt
 from cloakgp.ledger.charging import as_ledger, paid, staged
 from cloakgp.ledger.records import check_number
 from cloakgp.ledger.stages import StageRecord
+from cloakgp.ledger.units import Reads
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.measurements.unit import check_unit
@@ -35,6 +36,7 @@ from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting
 from cloakgp.model.outcome import CHANCES, NO_YES, YES_NO, Label
 from cloakgp.plans import showing
 from cloakgp.plans import staged_encoding as encoding
+from cloakgp.plans.base import naming
 from cloakgp.plans.linked import linked_posteriors
 from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk
 from cloakgp.posterior import staging
@@ -74,6 +76,11 @@ class StagedPlan:
     rule: Rule
     first: StagePlan
     certificate: StagedCertificate
+
+    @property
+    def _private_inputs(self) -> tuple[str, ...]:
+        """The names of inputs that are read with y."""
+        return ()
 
     @property
     def X(self) -> Any:
@@ -189,6 +196,11 @@ class StagedPlan:
         return self.certificate.unit
 
     @property
+    def delta(self) -> float:
+        """Of the promise, for the ledger."""
+        return self.certificate.delta
+
+    @property
     def partition(self) -> str:
         """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
         return self.rule.partition
@@ -265,6 +277,8 @@ class StagedPlan:
         self._check_dataset(account.dataset)
         self._check_inputs()
         self._check_promise()
+        columns = None if self.whole_rows else self.columns
+        account = replace(account, ledger=naming(account.ledger, self._reads(y), columns))
         entry = paid(self, account, lambda: self._check_usable(y, missing))
         return self._all_stages(entry, account.ledger, y, missing)
 
@@ -293,6 +307,13 @@ class StagedPlan:
         certified = Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares)
         if certified != promise:
             raise AssertionError("certificate is of another release")
+
+    def _reads(self, y: Any) -> Reads:
+        """What y, and inputs that are private with it, are called, if they have names."""
+        from cloakgp.private.room import column_names
+
+        private, people = column_names(y, self._private_inputs)
+        return Reads(private, (), people)
 
     def _check_unit(self) -> None:
         """Raise unless it is made for whom the certificate names, and the ledger is told of."""

@@ -106,6 +106,17 @@ def _vector(y: Any, array: Any = None) -> Any:
     return array[:, 0] if hasattr(y, "columns") and array.shape[1:] == (1,) else array
 
 
+def column_name(y: Any) -> str | None:
+    """What a header calls y, which is public; None if it has no name. No value is looked at."""
+    y = y._y if isinstance(y, PrivateLabels) else y
+    if isinstance(y, PrivateColumn):
+        return y.place[1]
+    name = getattr(y, "name", None) if hasattr(y, "to_numpy") and not is_dask(y) else None
+    columns: Any = getattr(y, "columns", ())
+    name = columns[0] if len(columns) == 1 else name
+    return name if isinstance(name, str) and name else None
+
+
 def own_rows(y: Any, rows: TableRows | None) -> Any:
     """y of the rows that count, which public numbers name, if its labels are those of X's rows.
 

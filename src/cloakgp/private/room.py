@@ -20,6 +20,7 @@ tells it to the caller, who holds y, before any noise is drawn.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ from cloakgp.private.outcomes import (
     PrivateColumn,
     PrivateLabels,
     answers,
+    column_name,
     kept,
     numeric,
     own_rows,
@@ -57,6 +59,7 @@ __all__ = [
     "PrivateRows",
     "check_usable",
     "choose",
+    "column_names",
     "custodian_scores",
     "custodian_view",
     "measure",
@@ -113,6 +116,18 @@ def check_usable(
 ) -> None:
     """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
     _times(measurement, y, missing, rows, classes)
+
+
+def column_names(y: Any, inputs: tuple[str, ...] = ()) -> tuple[tuple[str, ...], str | None]:
+    """What headers call the columns that y is, `inputs` of whole rows among them, and their ids. Public.
+
+    All of them, or none: a ledger refuses later what is not in its list.
+    """
+    if not isinstance(y, PrivateRows):
+        name = column_name(y)
+        return (() if name is None else (name,)), None
+    name, table = column_name(y.y), isinstance(y.X, Mapping) or hasattr(y.X, "columns")
+    return ((*inputs, name) if table and name is not None else ()), column_name(y.people)
 
 
 def choose(scores: Scores, y: Any, missing: str, rows: TableRows | None = None) -> int:

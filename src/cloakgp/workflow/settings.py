@@ -76,6 +76,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         check_output(self.inputs, self.output, self.people)
+        check_roles(self.columns, self.inputs, self.output, self.people)
         object.__setattr__(self, "within", as_within(self.within))
         if self.outcome == REAL:
             remedy = "It is the variance of the observation noise, one number here."
@@ -264,6 +265,17 @@ def check_output(inputs: Sequence[str], output: str, people: str | None = None) 
         )
     if output in inputs:
         raise InputError(f"the output column {output!r} must not be an input: inputs are published.")
+
+
+def check_roles(columns: Columns | None, inputs: Sequence[str], output: str, people: str | None) -> None:
+    """Raise if `columns`, by which levels and dates are read, is about others than those that are named."""
+    if columns is None:
+        return
+    same = columns.names == tuple(inputs) and columns.response in ("", output)
+    if not same or columns.people not in ("", people):
+        raise InputError(
+            "settings: columns must be about the inputs, the output and the people that are named."
+        )
 
 
 def _is_name(value: Any) -> bool:

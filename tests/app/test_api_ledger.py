@@ -144,7 +144,13 @@ def test_the_app_opens_with_a_ledger_elsewhere(tmp_path: Path) -> None:
 
 
 IN_STAGES = SimpleNamespace(
-    cost=Gaussian(0.1, 2), digest="a" * 64, inputs_digest="b" * 64, stages=2, unit="one row", partition=""
+    cost=Gaussian(0.1, 2),
+    digest="a" * 64,
+    inputs_digest="b" * 64,
+    stages=2,
+    unit="one row",
+    partition="",
+    delta=0.01,
 )
 
 

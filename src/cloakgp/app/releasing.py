@@ -133,13 +133,6 @@ class Releasing:
             **told(request_of(plan["settings"])),
         }
 
-    def _protected(self, plan: dict[str, Any]) -> Protected:
-        """What is compared with a data set's terms; who has which rows is in the plan's file."""
-        terms = request_of(plan["settings"]).terms
-        return (
-            terms if terms.unit == OUTCOME.name else protected_by(self._plans.load(plan["id"]), terms.reads)
-        )
-
     def release(self, plan_id: str, asked: models.AskRelease, person: Person) -> dict[str, Any]:
         """The private step; with the same answer, for nothing, if it was answered before."""
         plan = self._plans.get(plan_id)

@@ -15,6 +15,7 @@ class Phrase(StrEnum):
     """What is said in Python's words and must be said otherwise to people who do not write Python."""
 
     CREATE_LEDGER = "Ledger.create"
+    ALLOW_COLUMNS = "Ledger.allow"
     COMPARE_RECEIPTS = "Ledger.verify(receipts=[...])"
     LOOK_FOR_CHARGE = "look at ledger.entries(); if it was, recover(...) on the plan gives the answer."
     GO_ON = "recover(ledger, entry, y) on the plan goes on where it stopped, for nothing"

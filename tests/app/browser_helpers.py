@@ -136,7 +136,8 @@ def make_release(site: Site, token: str) -> str:
     """A release made by a program, for tests that only look at one."""
     table = "\n".join(["age,height", *(f"{a},{h}" for a, h in zip(AGES, SECRETS, strict=True))]).encode()
     site.ask("PUT", "/api/data/people.csv", table, token)
-    site.ask("POST", "/api/ledger/datasets", {"name": "ready", "epsilon": 2.0, "delta": 0.01}, token)
+    budget = {"name": "ready", "epsilon": 2.0, "delta": 0.01, "private": ["height", "price"]}
+    site.ask("POST", "/api/ledger/datasets", budget, token)
     plan = site.ask("POST", "/api/plans", {"settings": SETTINGS, "name": "ready made"}, token)
     asked = {"dataset": "ready", "confirm": "ready", "why": "", "missing": "error", "number": 1}
     answer = site.ask("POST", f"/api/plans/{plan['id']}/release", asked, token)

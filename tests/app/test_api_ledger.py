@@ -152,6 +152,7 @@ IN_STAGES = SimpleNamespace(
     stages=2,
     unit="one row",
     partition="",
+    delta=0.01,
 )
 
 

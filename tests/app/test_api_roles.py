@@ -46,6 +46,7 @@ CUSTODIANS = {
     ("post", "/api/plans/{plan_id}/release"),
     ("get", "/api/ledger"),
     ("post", "/api/ledger/datasets"),
+    ("post", "/api/ledger/private"),
     ("delete", "/api/work/{work}"),
     ("get", "/api/people"),
     ("post", "/api/people"),

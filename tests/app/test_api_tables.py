@@ -51,7 +51,8 @@ def clinic(tmp_path_factory: pytest.TempPathFactory) -> World:
     client.put("/api/data/modes.csv", content=written(ROWS[:24], "utf-8"))
     client.put("/api/data/private.csv", content=written(ROWS))
     for name in ("ill", "visits", "clinics", "described", "rows"):
-        client.post("/api/ledger/datasets", json={"name": name, "epsilon": 9.0, "delta": 0.01})
+        terms = {"private": ["ill", "visits"]} if name == "described" else {}
+        client.post("/api/ledger/datasets", json={"name": name, "epsilon": 9.0, "delta": 0.01, **terms})
     return made
 
 

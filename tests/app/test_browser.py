@@ -73,6 +73,9 @@ def test_a_newcomer_gets_from_a_csv_file_to_a_report(window: Watched, tmp_path: 
     page.get_by_role("heading", name="Whose budget pays?").wait_for()
     create_dataset(page, DATASET, "3")
     page.get_by_text("left after:").wait_for()
+    asked = page.locator(".card").filter(has=page.get_by_role("heading", name="It fits into the budget"))
+    for words in ("read privatelyheight", "read and publishedage", "protectsone row", "promiseε = 2"):
+        expect(asked.locator(".facts")).to_contain_text(words)
     spend = page.get_by_role("button", name="Release now")
     confirm = page.get_by_label(f"Type {DATASET} to confirm")
     confirm.fill("village")
@@ -123,6 +126,10 @@ def test_what_does_not_fit_into_the_budget_is_refused(window: Watched, site: Sit
     window.open("/budget")
     card = page.locator(".card").filter(has=page.get_by_role("heading", name="frugal"))
     expect(card).to_contain_text("in 0 steps")
+    card.locator("summary", has_text="Add private columns").click()
+    card.get_by_label("Private columns").fill("height, weight")
+    card.get_by_role("button", name="Add").click()
+    expect(card.locator(".facts")).to_contain_text("private columnsheight, weight")
     expect(page.get_by_text("chain verified")).to_be_visible()
     window.check()
 

@@ -61,6 +61,8 @@ def test_every_option_on_the_page_exists():
             ["export"],
             ["plot"],
             ["verify"],
+            ["ledger", "create"],
+            ["ledger", "allow"],
             ["ledger", "show"],
             ["ledger", "verify"],
         )

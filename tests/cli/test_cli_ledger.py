@@ -102,7 +102,7 @@ def test_a_release_in_stages_is_one_spend() -> None:
     before = good(f"ledger show {LEDGER} --json").data["datasets"][0]
     digests = {"digest": "a" * 64, "inputs_digest": "b" * 64, "question_digest": "c" * 64, "partition": ""}
     plan = SimpleNamespace(
-        cost=Gaussian(0.1, 2), stages=2, unit="one row", to_bytes=lambda: b"a plan", **digests
+        cost=Gaussian(0.1, 2), stages=2, unit="one row", delta=0.01, to_bytes=lambda: b"a plan", **digests
     )
     ledger = Ledger(LEDGER.split()[-1])
     paid = ledger.pay(plan, "kung", "growth").entry

@@ -172,6 +172,7 @@ class StagedPlan:
     inputs_digest: str = "f" * 64
     unit: str = "one row"
     partition: str = ""
+    delta: float = 0.001
 
     @property
     def cost(self):

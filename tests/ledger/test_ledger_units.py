@@ -28,6 +28,7 @@ class AnyPlan:
 
     unit: str = OUTCOME.name
     partition: str = ""
+    delta: float = 0.001
     digest: str = "a" * 64
     inputs_digest: str = "b" * 64
     question_digest: str = "c" * 64

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from typing import Any
+
 from cloakgp.app.cache import Cache
 from cloakgp.ledger import Balance
+from cloakgp.workflow.spending import Request
 
 Left = tuple[float, float, float]
 _LEFT: Cache[Left] = Cache(1000)
@@ -30,6 +34,12 @@ def quote_words(dataset: str, fits: bool, known: bool, before: Left, after: Left
         f"{dataset} has epsilon {_down(before[0])} left for one more release now, and {_down(after[0])} "
         "after this one. It cannot be undone."
     )
+
+
+def told(asked: Request) -> dict[str, Any]:
+    """What a release would read and promise, beside a quote."""
+    promise = {"unit": asked.unit, "epsilon": asked.epsilon, "delta": asked.delta}
+    return {"reads": asdict(asked.reads), **promise, "lists": list(asked.lists)}
 
 
 def _down(epsilon: float) -> str:

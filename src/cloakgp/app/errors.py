@@ -21,7 +21,7 @@ from starlette.exceptions import HTTPException
 
 from cloakgp.app.receipts import REMEDY, ReadOnly
 from cloakgp.errors import Argument, InputError, Phrase, Refused, told
-from cloakgp.ledger import BudgetExceeded, LedgerError, LedgerTampered, UnitMismatch
+from cloakgp.ledger import BudgetExceeded, LedgerError, LedgerTampered, TermsMismatch, UnitMismatch
 from cloakgp.workflow.private_step import UnusableOutput
 
 log = logging.getLogger("cloakgp.app")
@@ -39,6 +39,7 @@ LABELS = {
     "X_star": "the points",
     "categories": "that it is a category:",
     Phrase.CREATE_LEDGER: "on the page Budget",
+    Phrase.ALLOW_COLUMNS: "on the page Budget",
     Phrase.GO_ON: "ask again, and it goes on where it stopped, for nothing",
     Phrase.NAME_LEVELS: "say that it is a category,",
     Phrase.NOT_READ: "what is private was not read",
@@ -114,6 +115,8 @@ def spending() -> Iterator[None]:
         raise read_only(str(error)) from None
     except UnitMismatch as error:
         raise Problem(409, "other_unit", told(error, _on_pages)) from None
+    except TermsMismatch as error:
+        raise Problem(409, "other_terms", told(error, _on_pages)) from None
     except LedgerTampered as error:
         raise conflict(str(error)) from None
     except LedgerError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 from cloakgp.app import models
 from cloakgp.app.balances import left
+from cloakgp.app.checked_ledger import check_dataset
 from cloakgp.app.errors import conflict, public_work, spending
 from cloakgp.app.people import Person
 from cloakgp.app.receipts import REMEDY
@@ -61,10 +62,22 @@ def create(releasing: Releasing, asked: models.AskDataset, person: Person) -> di
                 pure=asked.pure,
                 why=asked.why,
                 unit=asked.unit,
+                people=asked.people,
+                private=asked.private,
+                largest_delta=asked.largest_delta,
             )
         except DatasetExists as error:
             raise conflict(str(error)) from None
         return _dataset(ledger, asked.name)
+
+
+def allow(releasing: Releasing, asked: models.AskPrivate, person: Person) -> dict[str, Any]:
+    """More private columns for a data set's budget to pay for."""
+    with spending(), public_work():
+        ledger = releasing.paying_ledger(person.name)
+        check_dataset(ledger, asked.dataset)
+        ledger.allow(asked.dataset, asked.private, asked.why)
+        return _dataset(ledger, asked.dataset)
 
 
 def _dataset(ledger: Ledger, name: str) -> dict[str, Any]:
@@ -76,6 +89,7 @@ def _dataset(ledger: Ledger, name: str) -> dict[str, Any]:
         "delta": balance.budget.delta,
         "pure": balance.budget.pure,
         "unit": balance.unit,
+        **balance.terms(),
         "spent": spent,
         "left_release": release,
         "left_selection": selection,

@@ -114,6 +114,9 @@ class AskRelease(Asked):
     number: Which = 1
 
 
+Private = Annotated[list[Column], Field(max_length=100)]
+
+
 class AskDataset(Asked):
     """A budget for the people that data are about; for good."""
 
@@ -126,6 +129,22 @@ class AskDataset(Asked):
     why: Why = ""
     unit: Literal["one row", "one person", "one whole row", "one person's whole rows"] | None = None
     """Whom all that is spent must protect; the first spend fixes it, if absent."""
+    people: Column | None = None
+    """The id column, for a unit of people; the first spend fixes it, if absent."""
+    private: Private = Field(default_factory=list)
+    """All columns that may be read privately; the first spend fixes them, if absent."""
+    largest_delta: Delta | None = None
+    """Of one release; the budget's, if absent."""
+
+
+class AskPrivate(Asked):
+    """More private columns that a data set's budget pays for."""
+
+    model_config = example(dataset="kung", private=["weight"], why="asked for by the clinic")
+
+    dataset: Words
+    private: Annotated[Private, Field(min_length=1)]
+    why: Why = ""
 
 
 class AskPerson(Asked):
@@ -374,6 +393,17 @@ class Left(BaseModel):
     selection: float
 
 
+class Reads(BaseModel):
+    """The columns that a release reads."""
+
+    private: list[str]
+    """For the private step alone."""
+    public: list[str]
+    """Inputs, which are published."""
+    people: str | None
+    """The id column."""
+
+
 class Quote(BaseModel):
     fits: bool
     cost: dict[str, Any]
@@ -384,6 +414,12 @@ class Quote(BaseModel):
     known: str | None
     next: int
     words: str
+    reads: Reads
+    unit: str
+    epsilon: float
+    delta: float
+    lists: list[str]
+    """Lists among the settings, which nobody reads through: how long they are."""
 
 
 class Density(BaseModel):
@@ -543,6 +579,14 @@ class Dataset(BaseModel):
     pure: float
     unit: str | None
     """Whom all that is spent must protect; None until the first spend fixes it."""
+    people: str | None
+    """The id column; None until a spend fixes it."""
+    private: list[str]
+    """What the private step may read; none until a spend fixes them."""
+    public: list[str]
+    """What was published as inputs."""
+    largest_delta: float | None
+    """Of one release."""
     spent: float
     left_release: float
     left_selection: float

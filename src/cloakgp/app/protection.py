@@ -6,7 +6,9 @@ from typing import Any
 
 from cloakgp.app import limits, models
 from cloakgp.errors import InputError
+from cloakgp.ledger.units import Reads
 from cloakgp.rows.grid import Grid
+from cloakgp.workflow.spending import Request
 
 
 def hides_inputs(settings: dict[str, Any]) -> bool:
@@ -24,6 +26,15 @@ def columns_of(settings: dict[str, Any]) -> list[str]:
     who = settings.get("people")
     wanted = [*settings["inputs"], settings["output"]]
     return wanted if who is None or who in wanted else [*wanted, who]
+
+
+def request_of(settings: dict[str, Any]) -> Request:
+    """What a plan's settings ask of the private step."""
+    hidden, at = hides_inputs(settings), settings.get("at")
+    private = (*settings["inputs"], settings["output"]) if hidden else (settings["output"],)
+    reads = Reads(private, () if hidden else tuple(settings["inputs"]), settings.get("people"))
+    lists = (f"{len(at['points'])} test points",) if isinstance(at, dict) else ()
+    return Request(reads, settings["epsilon"], settings["delta"], hidden, lists)
 
 
 def written_as(settings: dict[str, Any]) -> tuple[list[str], models.Written]:

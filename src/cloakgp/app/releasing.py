@@ -12,13 +12,14 @@ import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from cloakgp import checks
 from cloakgp.accounting import Gaussian, to_spec
 from cloakgp.app import models, releases
-from cloakgp.app.balances import left, quote_words
+from cloakgp.app.balances import left, quote_words, told
 from cloakgp.app.checked_ledger import CheckedLedger, check_dataset, datasets_of
 from cloakgp.app.current_request import current
 from cloakgp.app.errors import (
@@ -33,7 +34,7 @@ from cloakgp.app.errors import (
 )
 from cloakgp.app.people import Person, stamp, utc_now
 from cloakgp.app.plans import Plans
-from cloakgp.app.protection import columns_of, written_as
+from cloakgp.app.protection import columns_of, request_of, written_as
 from cloakgp.app.public_inputs import form_of
 from cloakgp.app.receipts import REMEDY, Receipts
 from cloakgp.app.releases import Releases
@@ -58,6 +59,7 @@ _NOT_PAID = (
     "unusable_output",
     "budget_exceeded",
     "other_unit",
+    "other_terms",
     "conflict",
     "bad_input",
     "not_found",
@@ -116,7 +118,7 @@ class Releasing:
             check_dataset(ledger, dataset)
             asked = quote(ledger, dataset, event, self._request(plan, number))
             if asked.known is None:
-                asked.before.check_unit(self._protected(plan))
+                asked.before.check_terms(_terms(plan))
             before, after = left(asked.before), left(asked.after)
         made = releases.release_id(plan_id, dataset, number)
         return {
@@ -129,11 +131,8 @@ class Releasing:
             "spent_after": after[2],
             "known": made if asked.known is not None and self._has_file(made) else None,
             "words": quote_words(dataset, asked.fits, asked.known is not None, before, after),
+            **told(request_of(plan["settings"])),
         }
-
-    def _protected(self, plan: dict[str, Any]) -> Protected:
-        """Whom a plan protects."""
-        return Protected(plan["certificate"]["unit"], plan["partition"])
 
     def release(self, plan_id: str, asked: models.AskRelease, person: Person) -> dict[str, Any]:
         """The private step; with the same answer, for nothing, if it was answered before."""
@@ -149,7 +148,8 @@ class Releasing:
         _check_payer(plan, asked.dataset)
         with self._one_at_a_time(plan_id), listening(may_leave=False):
             with spending():
-                ledger = self.paying_ledger(person.name)
+                reads = request_of(plan["settings"]).reads
+                ledger = self.paying_ledger(person.name).naming(**vars(reads))
                 check_dataset(ledger, asked.dataset)
             _check_number(asked.number, self._releases.count(plan_id, asked.dataset))
             record = _record(plan, asked, person, asked.number, self._request(plan, asked.number))
@@ -182,6 +182,8 @@ class Releasing:
     ) -> dict[str, Any]:
         with spending():
             entry = _payment(ledger, record)
+            if entry is None:  # before the table is read
+                ledger.balance(asked.dataset).check_terms(_terms(plan))
         if entry is not None and self._has_file(record["id"]):
             done = self._releases.get(record["id"])
         elif entry is None and self._releases.has_file(record["id"]):
@@ -302,6 +304,11 @@ def _payment(ledger: Ledger, record: dict[str, Any]) -> Entry | None:
     """The entry of the ledger that paid for a release, if there is one."""
     entries = ledger.entries(record["dataset"])
     return next((entry for entry in entries if entry.request == record["request"]), None)
+
+
+def _terms(plan: dict[str, Any]) -> Protected:
+    """What a plan is for, to be compared with a data set's terms."""
+    return replace(request_of(plan["settings"]).terms, partition=plan["partition"])
 
 
 def _check_number(number: int, count: int) -> None:

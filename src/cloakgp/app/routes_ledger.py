@@ -22,3 +22,9 @@ def ledger(person: Custodian, state: Server) -> dict[str, Any]:
 def create(asked: models.AskDataset, person: Custodian, state: Server) -> dict[str, Any]:
     """Open a budget for a data set, for good."""
     return ledger_page.create(state.releasing, asked, person)
+
+
+@router.post("/private", response_model=models.Dataset)
+def allow(asked: models.AskPrivate, person: Custodian, state: Server) -> dict[str, Any]:
+    """Let a data set's budget pay for more private columns, too."""
+    return ledger_page.allow(state.releasing, asked, person)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from cloakgp.app.protection import hides_inputs
+from cloakgp.app.protection import hides_inputs, request_of
 
 _HEAD = '''"""{title}: {what}
 
@@ -52,7 +52,8 @@ from cloakgp.ledger import Account
 from cloakgp.workflow import private_step
 
 LEDGER = "sqlite:///PATH/TO/ledger.db"  # fill in
-account = Account(cloakgp.Ledger(LEDGER), {dataset!r}, {why!r}, {request!r})
+ledger = cloakgp.Ledger(LEDGER).naming({reads})  # must be on the data set's terms
+account = Account(ledger, {dataset!r}, {why!r}, {request!r})
 release = {release}, {missing!r}, account{form})
 release.save({file!r})
 """
@@ -126,6 +127,7 @@ def _parts(record: dict[str, Any], custodian: bool) -> list[str]:
             file=file,
             release=_ROWS_STEP.format(who=who) if whole else _STEP,
             form=", form",
+            reads=", ".join(f"{name}={value!r}" for name, value in vars(request_of(settings).reads).items()),
             **asked,
         ),
         read,

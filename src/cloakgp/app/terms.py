@@ -135,7 +135,8 @@ TERMS = {
     ),
     "data set": (
         "A set of people, by a name in the ledger. Everything about them is paid from its one budget, and "
-        "all of it protects the same: one row, one person, or whole rows."
+        "all of it protects the same: one row, one person, or whole rows. It also fixes the id column, which "
+        "columns may be read privately, and the largest δ of a release."
     ),
     "budget": "All the epsilon and delta that may ever be spent on a data set. It cannot be raised.",
     "ledger": (

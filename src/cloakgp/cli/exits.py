@@ -5,7 +5,8 @@ code   meaning
 =====  ========================================================================================
 0      done
 1      refused, or a check failed: changed inputs or settings, a file that does not verify, an
-       unusable output column, a confirmation that was declined
+       unusable output column, other columns or a larger delta than the data set's terms allow, a
+       confirmation that was declined
 2      wrong usage, or a file, column or setting that cannot be used
 3      the request does not fit into what is left of the budget
 4      the ledger could not be used: not there, locked, or without this data set
@@ -126,7 +127,7 @@ def exit_code(error: Exception) -> int | None:
     if ledger is not None and isinstance(error, ledger.BudgetExceeded):
         return BUDGET
     if ledger is not None and isinstance(error, ledger.LedgerError):
-        return REFUSED if isinstance(error, (ledger.LedgerTampered, ledger.UnitMismatch)) else LEDGER
+        return REFUSED if isinstance(error, (ledger.LedgerTampered, ledger.TermsMismatch)) else LEDGER
     if isinstance(error, (Refused, VerificationError, ReleaseFileError, SignatureError)):
         return REFUSED
     if isinstance(error, (ValueError, TypeError, OSError, ImportError, MemoryError)):

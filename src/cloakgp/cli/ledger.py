@@ -38,19 +38,75 @@ def create(
             show_default=False,
         ),
     ] = None,
+    people: Annotated[
+        str | None,
+        typer.Option(
+            help="The id column, for a unit of people. If absent, the first spend fixes it.",
+            show_default=False,
+            metavar="COLUMN",
+        ),
+    ] = None,
+    private: Annotated[
+        str | None,
+        typer.Option(
+            help="All columns that may be read privately: outcomes and, of whole rows, inputs. None of them "
+            "can be a public input. If absent, the first spend fixes them.",
+            show_default=False,
+            metavar="COLUMNS",
+        ),
+    ] = None,
+    largest_delta: Annotated[
+        float | None,
+        typer.Option(help="Of one release; the budget's delta if absent.", show_default=False),
+    ] = None,
     why: options.Why = "",
     who: options.Who = None,
     as_json: options.Json = False,
 ) -> Answer:
     """Open a budget for a data set, for good: it cannot be raised later.
 
-    A data set stands for a set of people. Everything about them is paid from its one budget.
+    A data set stands for a set of people. Everything about them is paid from its one budget, on its terms:
+    unit, id column, private columns and largest delta. What differs is refused before anything is read.
 
     \b
       cloakgp ledger create --ledger sqlite:///budget.db --dataset kung --epsilon 1 --delta 1e-4
+      cloakgp ledger create --ledger sqlite:///budget.db --dataset visits --epsilon 1 --delta 1e-5 \\
+          --unit "one person" --people patient --private pressure,weight
     """
     book = Ledger(ledger, who=who)
-    balance = book.create(dataset, epsilon=epsilon, delta=delta, pure=pure, why=why, unit=unit)
+    balance = book.create(
+        dataset,
+        epsilon=epsilon,
+        delta=delta,
+        pure=pure,
+        why=why,
+        unit=unit,
+        people=people,
+        private=options.optional_names(private) or (),
+        largest_delta=largest_delta,
+    )
+    return Answer(_data(balance), str(balance))
+
+
+@app.command("allow")
+@command
+def allow(
+    ledger: options.LedgerUrl,
+    dataset: Annotated[str, typer.Option(help="The data set's name.", show_default=False)],
+    private: Annotated[
+        str,
+        typer.Option(help="Columns: height, or height,weight.", show_default=False, metavar="COLUMNS"),
+    ],
+    why: options.Why = "",
+    who: options.Who = None,
+    as_json: options.Json = False,
+) -> Answer:
+    """Let a data set's budget pay for more private columns. Costs nothing, and is on record.
+
+    \b
+      cloakgp ledger allow --ledger sqlite:///budget.db --dataset kung --private weight
+    """
+    balance = Ledger(ledger, who=who).allow(dataset, options.names(private), why)
     return Answer(_data(balance), str(balance))
 
 
@@ -137,6 +193,7 @@ def _data(balance: Balance) -> dict[str, Any]:
         "delta": balance.budget.delta,
         "pure": balance.budget.pure,
         "unit": balance.unit,
+        **balance.terms(),
         "spends": len(balance.events),
         "spent": balance.spent,
         "left_for_release": balance.left_for_release(),

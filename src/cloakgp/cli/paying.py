@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 from cloakgp import checks
 from cloakgp.cli.exits import note
@@ -12,7 +13,7 @@ from cloakgp.errors import InputError, Refused
 from cloakgp.ledger import BudgetExceeded, Entry, Ledger
 from cloakgp.ledger.charge import Account, Chargeable
 from cloakgp.ledger.units import protected_by
-from cloakgp.workflow.spending import Quote, quote
+from cloakgp.workflow.spending import Quote, Request, quote
 
 
 def open_account(
@@ -21,10 +22,14 @@ def open_account(
     no_ledger: bool,
     why: str,
     who: str | None,
-    request: str,
     again: str | None,
+    asked: Request,
 ) -> Account:
-    """The account that pays; none only if that was said in so many words."""
+    """The account that pays; none only if that was said in so many words.
+
+    Refused before anything is read if what is asked is not on the data set's terms: settings may be somebody
+    else's.
+    """
     if no_ledger:
         if dataset is not None or why or again is not None:
             raise InputError("--no-ledger goes without --dataset, --why and --again, which are the ledger's.")
@@ -37,38 +42,47 @@ def open_account(
     # What is wrong with these is said here: later it would look like something wrong with the output column.
     for name, words in (("dataset", dataset), ("why", why or "-"), ("again", again or "-")):
         checks.text(words, name)
-    return Account(Ledger(ledger, who=who), dataset, why, checks.text(request, "request"))
+    book = Ledger(ledger, who=who).naming(**vars(asked.reads))
+    book.balance(dataset).check_terms(asked.terms)
+    return Account(book, dataset, why)
+
+
+def for_request(account: Account, request: str) -> Account:
+    """The same account, with the request's name."""
+    return account if account.ledger is None else replace(account, request=checks.text(request, "request"))
 
 
 def confirm(
     account: Account,
     plan: Chargeable,
     what: str,
+    asked: Request,
     yes: bool,
     before: Callable[[], None] = lambda: None,
-    columns: str = "output column",
 ) -> Entry | None:
-    """Show what will be spent and left, and ask. The ledger's entry, if it was paid for before.
+    """Show what will be read, spent and left, and ask. The ledger's entry, if it was paid for before.
 
-    `before` is called once it is clear that something would be spent. `columns` are those that would be read.
+    `before` is called once it is clear that something would be spent.
     """
+    columns = "input and output columns" if asked.whole_rows else "output column"
+    said = "\n  ".join([f"{what}.", *asked.lines()])
     if account.ledger is None:
         before()
-        note(f"{what}. No ledger keeps count of it.")
+        note(f"{said}\n  no ledger keeps count of what is spent")
     else:
-        asked = quote(account.ledger, str(account.dataset), plan.cost, str(account.request))
-        if asked.known is not None:
-            unfinished = account.ledger.is_unfinished(asked.known.number)
-            note(f"{what}.\n{_known(asked.known, unfinished, columns)}")
-            return asked.known
+        price = quote(account.ledger, str(account.dataset), plan.cost, str(account.request))
+        if price.known is not None:
+            unfinished = account.ledger.is_unfinished(price.known.number)
+            note(f"{said if unfinished else what + '.'}\n{_known(price.known, unfinished, columns)}")
+            return price.known
         before()
-        asked.before.check_unit(protected_by(plan))
-        if not asked.fits:
+        price.before.check_terms(protected_by(plan, asked.reads))
+        if not price.fits:
             raise BudgetExceeded(
                 f"the request does not fit into what is left of the budget. The {columns} {_were(columns)} "
-                f"not read, and nothing was spent.\n{what}.\n{asked.before}"
+                f"not read, and nothing was spent.\n{what}.\n{price.before}"
             )
-        note(_shown(what, asked, plan.unit))
+        note(f"{said}\n{_left(price)}")
     if not yes and not _agreed(f"Read the {columns} and spend this? [y/N]"):
         raise Refused(f"declined. The {columns} {_were(columns)} not read, and nothing was spent.")
     return None
@@ -92,15 +106,13 @@ def _known(entry: Entry, unfinished: bool, columns: str) -> str:
     )
 
 
-def _shown(what: str, asked: Quote, unit: str) -> str:
-    before, after = asked.before, asked.after
+def _left(price: Quote) -> str:
+    before, after = price.before, price.after
     budget = before.budget
     return (
-        f"{what}.\n"
-        f"  budget of {before.dataset!r}: epsilon {budget.epsilon:g} at delta {budget.delta:g}, "
-        f"unit: {unit}\n"
-        f"  spent so far:  epsilon {before.spent:.4g}; with this: {after.spent:.4g}\n"
-        f"  left for one more release:  epsilon {_down(before.left_for_release())} now, "
+        f"  budget of {before.dataset!r}: epsilon {budget.epsilon:g} at delta {budget.delta:g}\n"
+        f"  spent so far: epsilon {before.spent:.4g}; with this: {after.spent:.4g}\n"
+        f"  left for one more release: epsilon {_down(before.left_for_release())} now, "
         f"{_down(after.left_for_release())} afterwards"
     )
 

@@ -9,7 +9,7 @@ import typer
 
 from cloakgp.cli import options, picture_options
 from cloakgp.cli.exits import Answer, command, note, working
-from cloakgp.cli.paying import confirm, open_account
+from cloakgp.cli.paying import confirm, for_request, open_account
 from cloakgp.errors import InputError, Refused
 from cloakgp.files import atomic
 from cloakgp.files.labels import NONE
@@ -27,7 +27,7 @@ from cloakgp.workflow.outcomes import bounds_of
 from cloakgp.workflow.plan_file import read_plan_file
 from cloakgp.workflow.row_settings import RowSettings
 from cloakgp.workflow.settings import Settings
-from cloakgp.workflow.spending import request_name
+from cloakgp.workflow.spending import Request, request_name
 
 
 @command
@@ -54,8 +54,9 @@ def release(
     """Release from a plan file: reads the output column, and spends.
 
     Plans again from the table, by the settings in the plan file, and refuses if the inputs or people are not
-    those that it was made for, or another plan comes out. Shows what will be left of the budget and asks
-    before the output column is read.
+    those that it was made for, or another plan comes out. Settings that are not on the data set's terms, such
+    as those with another id column, are refused before anything is read. Shows which columns are read, what
+    is promised and what will be left of the budget, and asks before the output column is read.
 
     A command that died can be run again: the ledger knows the request, and gives the same answer for
     nothing; a release in stages goes on where it stopped. So a second, different release from one plan must
@@ -74,22 +75,23 @@ def release(
     check_cluster(dask, isinstance(settings, Settings) and settings.may_stream)
     check_columns(data, settings.inputs, settings.output, dask is not None, settings.people)
     options.check_writable(out, reads=[data, plan_file, *options.ledger_file(ledger)])
-    request = request_name("release", again, question=stored.question, data=data.name)
-    account = open_account(ledger, dataset, no_ledger, why, who, request, again)
+    asked = Request.of(settings)
+    account = open_account(ledger, dataset, no_ledger, why, who, again, asked)
+    account = for_request(account, request_name("release", again, question=stored.question, data=data.name))
     with connected(dask):
         with working("planning"):
             plan = _plan_again(settings, data, dask is not None)
         differs = stored.check(plan)
         if differs is not None:
             note(f"warning: {differs}")
-        whole_rows = isinstance(plan, RowsPlan)
-        of = f"{', '.join(settings.inputs)} and {settings.output}" if whole_rows else repr(settings.output)
+        inputs = f"{', '.join(settings.inputs)} and {settings.output}"
+        of = inputs if asked.whole_rows else repr(settings.output)
         known = confirm(
             account,
             plan,
             f"Release {of} of {data.name}: ({settings.epsilon:g}, {settings.delta:g})-DP",
+            asked,
             yes,
-            columns="input and output columns" if whole_rows else "output column",
             before=lambda: None if overwrite else _absent(out),
         )
         column, form = (str(data), settings.output, missing.value, account), _form(settings, data)

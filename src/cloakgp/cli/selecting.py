@@ -13,11 +13,12 @@ from cloakgp.calibration import default_delta
 from cloakgp.checks import FloatArray
 from cloakgp.cli import options, table_options
 from cloakgp.cli.exits import Answer, command, note, pairs, working
-from cloakgp.cli.paying import confirm, open_account
+from cloakgp.cli.paying import confirm, for_request, open_account
 from cloakgp.errors import InputError
 from cloakgp.files import atomic, container
 from cloakgp.kernels.words import parse
 from cloakgp.ledger.charge import Account
+from cloakgp.ledger.units import Reads
 from cloakgp.model.gp import GP
 from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
@@ -27,7 +28,7 @@ from cloakgp.selection import WORKING, Selection, SelectionPlan, plan_selection,
 from cloakgp.workflow import points, private_step, tables
 from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs, protected
 from cloakgp.workflow.settings import check_output
-from cloakgp.workflow.spending import request_name
+from cloakgp.workflow.spending import Request, request_name
 from cloakgp.workflow.table_cells import find_columns, is_coded
 
 
@@ -103,6 +104,8 @@ def select(
         )
     kernels = [parse(words) for words in kernel]
     candidates = [GP(model, variance, bounds, mean) for model in kernels for variance in noise]
+    wanted = Request(Reads((output,), tuple(columns), people), epsilon, 0.0)
+    account = Account() if dry_run else open_account(ledger, dataset, no_ledger, why, who, again, wanted)
     form = None if is_parquet(data) else tables.reading(data, columns, decimal, encoding)
     listed = options.optional_names(categories) or []
     found = find_columns(data, columns, output, people, listed, form)
@@ -122,7 +125,7 @@ def select(
         who_asks["columns"] = found.words()
     shared |= {"columns": found, "missing_inputs": missing_inputs.value}
     request = request_name("select", again, asked=[asked, counted], **who_asks)
-    account = Account() if dry_run else open_account(ledger, dataset, no_ledger, why, who, request, again)
+    account = for_request(account, request)
     # With one thread, as in Settings.plan: a paid answer is fetched again by the very same plan only.
     with working("planning the selection"), one_blas_thread():
         plan = plan_selection(
@@ -139,7 +142,7 @@ def select(
         text = f"{plan.certificate}\nNothing was spent, and {output!r} was not read."
         return Answer({"certificate": plan.certificate.to_dict(), "choice": None}, text)
     what = f"Select by {output!r} of {data.name} among {len(candidates)} models: {epsilon:g}-DP"
-    known = confirm(account, plan, what, yes)
+    known = confirm(account, plan, what, wanted, yes)
     with working("selecting"):
         chosen = private_step.select(plan, str(data), output, missing.value, account, form)
     return _answer(plan, chosen, out, spent=known is None)

@@ -13,6 +13,7 @@ from cloakgp.ledger.errors import (
     LedgerAbsent,
     LedgerError,
     LedgerTampered,
+    TermsMismatch,
     UnitMismatch,
 )
 from cloakgp.ledger.stages import StageRecord
@@ -30,5 +31,6 @@ __all__ = [
     "LedgerTampered",
     "Receipt",
     "StageRecord",
+    "TermsMismatch",
     "UnitMismatch",
 ]

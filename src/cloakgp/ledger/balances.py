@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -36,9 +37,13 @@ class Balance:
         """The digest of who has which rows, if people are protected."""
         return self.protected.partition
 
-    def check_unit(self, asked: Protected) -> None:
-        """Raise unless what protects `asked` can be paid from this budget."""
+    def check_terms(self, asked: Protected) -> None:
+        """Raise unless what is asked is on this data set's terms."""
         check_same(self.dataset, self.protected, asked)
+
+    def terms(self) -> dict[str, Any]:
+        """What is fixed of columns and delta: names of the id column, private and public ones."""
+        return {**asdict(self.protected.reads), "largest_delta": self.protected.delta}
 
     def left_for_release(self, delta: float | None = None) -> float:
         """The largest epsilon of one more release planned with `delta` (the budget's, if absent)."""
@@ -65,11 +70,20 @@ class Balance:
         unit = "unit fixed by the first spend" if self.unit is None else f"unit: {self.unit}"
         return (
             f"{self.dataset}: ({b.epsilon:g}, {b.delta:g}) in all{aside}; {unit}\n"
+            f"{self._terms()}"
             f"  {n} spend{'' if n == 1 else 's'}; epsilon {self.spent:.4g} at delta {b.delta:g}, if planned "
             "beforehand\n"
             f"  left for one more release: epsilon {_down(self.left_for_release())} at delta {b.delta:g}\n"
             f"  or for a selection: epsilon {_down(self.left_for_selection())}"
         )
+
+    def _terms(self) -> str:
+        """A line on columns and the largest delta, where there is something to say."""
+        reads, delta = self.protected.reads, self.protected.delta
+        said = [f"private columns: {', '.join(reads.private)}"] if reads.private else []
+        said += [f"id column: {reads.people}"] if reads.people else []
+        said += [f"delta of a release at most {delta:g}"] if delta not in (None, self.budget.delta) else []
+        return f"  {'; '.join(said)}\n" if said else ""
 
 
 def budgets_of(entries: Sequence[Entry]) -> dict[str, Budget]:

@@ -5,21 +5,30 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Self
 
 from cloakgp import checks
 from cloakgp.accounting import Event, compose, to_spec
 from cloakgp.budget import Budget
 from cloakgp.ledger.balances import Balance, balance_of, budgets_of, event_of, refusal
-from cloakgp.ledger.chain import CREATED, OPENED, SPENT, Entry, sha256
+from cloakgp.ledger.chain import ALLOWED, CREATED, OPENED, SPENT, Entry, sha256
 from cloakgp.ledger.charge import Charge, Chargeable, ChargeableInStages, Receipt
 from cloakgp.ledger.errors import BudgetExceeded, DatasetExists, LedgerAbsent, LedgerError, LedgerTampered
 from cloakgp.ledger.receipts import check_claims, claims_of
 from cloakgp.ledger.records import EMPTY, as_contents, check_number, check_plan, receipt_of
 from cloakgp.ledger.stage_order import pays_for_stages
 from cloakgp.ledger.stages import Staged, n_stages
-from cloakgp.ledger.units import Protected, as_protected, protected_by, protected_in
+from cloakgp.ledger.units import (
+    Names,
+    Protected,
+    Reads,
+    as_names,
+    as_protected,
+    as_terms,
+    protected_by,
+    protected_in,
+)
 from cloakgp.measurements.unit import OUTCOME
 
 
@@ -45,7 +54,8 @@ class Ledger(Staged):
 
     A data set stands for a set of *people*: everything about them, whatever the column or the subset
     of rows, is paid from its one budget. It has one unit of protection, and one partition of the rows into
-    people if these are protected: what is for another is refused.
+    people if these are protected; one id column, a list of private columns, and a largest delta: what is for
+    another is refused. Columns are compared by name where a request has names.
 
     Parameters
     ----------
@@ -81,6 +91,9 @@ class Ledger(Staged):
         pure: float = 0.0,
         why: str = "",
         unit: str | None = None,
+        people: str | None = None,
+        private: Names = (),
+        largest_delta: float | None = None,
     ) -> Balance:
         """Open a budget for a data set, for good: it cannot be raised later.
 
@@ -97,9 +110,18 @@ class Ledger(Staged):
             For the record.
         unit : {"one row", "one person", "one whole row", "one person's whole rows"}, optional
             Whom all that is spent must protect. If absent, the first spend fixes it.
+        people : str, optional
+            The id column, for a unit of people. If absent, the first spend that names one fixes it.
+        private : names of columns, optional
+            All that the private step may read: outcomes and, of whole rows, inputs. None of them can be a
+            public input. If absent, the first spend that names its columns fixes them. :meth:`allow` adds to
+            them.
+        largest_delta : float, optional
+            Of one release; the budget's delta if absent.
         """
-        protected = Protected() if unit is None else as_protected(unit)
         budget = Budget(epsilon, delta, pure)
+        largest = budget.delta if largest_delta is None else largest_delta
+        protected = as_terms(unit, people, private, largest)
         dataset, why = checks.text(dataset, "dataset", checks.LONGEST_NAME), _reason(why)
         with self._store.writing(create=True) as connection:
             self._store.lock_head(connection)
@@ -113,6 +135,46 @@ class Ledger(Staged):
             what = {**asdict(budget), **protected.words()}
             self._append(connection, entries, CREATED, dataset=dataset, why=why, what=what)
         return Balance(dataset, budget, (), protected)
+
+    def allow(self, dataset: str, private: Names, why: str = "") -> Balance:
+        """Let a data set's budget pay for more private columns, too. Costs nothing; for custodians.
+
+        A data set whose columns nothing has fixed yet has these from now on.
+
+        Parameters
+        ----------
+        private : names of columns
+            What was published as an input, or is the id column, is refused.
+        why : str
+            For the record.
+        """
+        dataset, why, names = checks.text(dataset, "dataset"), _reason(why), as_names(private, "private")
+        with self._store.writing() as connection:
+            self._store.lock_dataset(connection, dataset)
+            self._store.lock_head(connection)
+            entries = self._checked_to_write(connection)
+            balance = balance_of(entries, dataset)
+            protected = balance.protected.allowing(names)
+            if protected == balance.protected:
+                return balance
+            what = {"private": list(names)}
+            self._append(connection, entries, ALLOWED, dataset=dataset, why=why, what=what)
+        return replace(balance, protected=protected)
+
+    def naming(self, private: Names = (), public: Names = (), people: str | None = None) -> Self:
+        """The same ledger, for requests that read these columns of a table.
+
+        Columns of files and frames have names by themselves; arrays do not.
+        """
+        named = object.__new__(type(self))  # and not a copy, which is made for other processes
+        reads = Reads(as_names(private, "private"), as_names(public, "public"), people)
+        named.__dict__.update(self.__dict__, _reads=reads)
+        return named
+
+    @property
+    def reads(self) -> Reads:
+        """The columns that :meth:`naming` named."""
+        return self._reads
 
     def datasets(self) -> list[str]:
         """The names of the data sets, in the order in which they were created."""
@@ -254,6 +316,9 @@ class Ledger(Staged):
         budgets = budgets_of(entries)
         for name in budgets:
             protected_in(entries, name)
+        strays = [e for e in entries if e.kind == ALLOWED and e.dataset not in budgets]
+        if strays:
+            raise LedgerTampered(f"ledger: entry {strays[0].number} is about a data set that is not there.")
         spent: dict[str, list[Event]] = {name: [] for name in budgets}
         for entry in entries:
             if entry.kind != SPENT:
@@ -279,7 +344,8 @@ class Ledger(Staged):
         why = _reason(why)
         if request is not None:
             checks.text(request, "request")
-        with self._spending(charge, dataset, why, plan.cost, protected_by(plan), plan, request):
+        protected = protected_by(plan, self._reads)
+        with self._spending(charge, dataset, why, plan.cost, protected, plan, request):
             yield
 
     @contextmanager
@@ -311,7 +377,7 @@ class Ledger(Staged):
                     charge.plan = self._kept_plan(connection, known[0])
                 yield
                 return
-            balance.check_unit(protected)
+            balance.check_terms(protected)
             if not balance.budget.allows(balance.events, event):
                 raise BudgetExceeded(refusal(balance, event))
             kept = None if plan is None else plan.to_bytes()  # before y is read: nothing may fail afterwards
@@ -334,14 +400,14 @@ class Ledger(Staged):
         charge.receipt = receipt_of(entry)
 
     def __reduce__(self) -> Any:  # copied and sent to other processes without its connections
-        return _reopened, (self._store.url, self.who, self._timeout)
+        return _reopened, (self._store.url, self.who, self._timeout, self._reads)
 
     def __repr__(self) -> str:
         return f"<Ledger {self._store.shown}, as {self.who}>"
 
 
-def _reopened(url: str, who: str, timeout: float) -> Ledger:
-    return Ledger(url, who=who, timeout=timeout)
+def _reopened(url: str, who: str, timeout: float, reads: Reads) -> Ledger:
+    return Ledger(url, who=who, timeout=timeout).naming(**vars(reads))
 
 
 def _reason(why: Any) -> str:

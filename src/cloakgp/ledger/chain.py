@@ -15,7 +15,7 @@ from typing import Any
 
 from cloakgp.ledger.errors import LedgerTampered
 
-OPENED, CREATED, SPENT = "opened", "created", "spent"
+OPENED, CREATED, ALLOWED, SPENT = "opened", "created", "allowed", "spent"
 PLANNED, ANSWERED = "planned", "answered"  # of a stage; see stage_order
 BEFORE_ALL = "0" * 64
 
@@ -26,16 +26,18 @@ class Entry:
 
     number: int
     kind: str
-    """`opened` (the ledger itself, entry 0), `created` (a data set and its budget) or `spent`; of a
-    release in stages that was paid for, `planned` and `answered`, which cost nothing."""
+    """`opened` (the ledger itself, entry 0), `created` (a data set, its budget and its terms), `allowed`
+    (more private columns for it) or `spent`; of a release in stages that was paid for, `planned` and
+    `answered`, which cost nothing."""
     dataset: str
     who: str
     why: str
     when: str
     """UTC, ISO 8601."""
     what: dict[str, Any]
-    """The budget of a `created` entry; the event of a `spent` one; of a stage, the entry that paid, its own
-    number, from 0, and how many there are, with the SHA-256 of its plan where that is `planned`."""
+    """The budget and terms of a `created` entry; the columns of an `allowed` one; the event of a `spent` one,
+    and what it was for; of a stage, the entry that paid, its own number, from 0, and how many
+    there are, with the SHA-256 of its plan where that is `planned`."""
     plan: str
     """SHA-256 of the public plan."""
     inputs: str
@@ -78,7 +80,7 @@ def check_chain(entries: Sequence[Entry]) -> None:
             )
         previous = entry.hash
     for position, entry in enumerate(entries):
-        if entry.kind not in ((CREATED, SPENT, PLANNED, ANSWERED) if position else (OPENED,)):
+        if entry.kind not in ((CREATED, ALLOWED, SPENT, PLANNED, ANSWERED) if position else (OPENED,)):
             raise LedgerTampered(f"ledger: entry {position} is of a kind that has no place there.")
 
 

@@ -24,6 +24,8 @@ class Chargeable(Protocol):
     @property
     def partition(self) -> str: ...
     @property
+    def delta(self) -> float: ...
+    @property
     def question_digest(self) -> str:
         """SHA-256 of what is asked, of whom: the same on every machine, unlike the integers' own digest."""
 

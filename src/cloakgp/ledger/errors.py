@@ -17,7 +17,18 @@ class BudgetExceeded(LedgerError):
     """The request does not fit into what is left. y was not read."""
 
 
-class UnitMismatch(LedgerError):
+class TermsMismatch(LedgerError):
+    """The request is not on the data set's terms: other columns, or a larger delta. y was not read.
+
+    `argument` is what is wrong, `expected` what it must be, and `remedy` says what to do.
+    """
+
+    def __init__(self, message: str, argument: str = "", expected: str = "", remedy: str = "") -> None:
+        super().__init__(message)
+        self.argument, self.expected, self.remedy = argument, expected, remedy
+
+
+class UnitMismatch(TermsMismatch):
     """The request protects another unit, or other people, than the data set. y was not read."""
 
 

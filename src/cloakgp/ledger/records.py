@@ -16,6 +16,7 @@ from cloakgp.ledger.chain import BEFORE_ALL, Entry, check_chain, sha256
 from cloakgp.ledger.charge import Chargeable, Receipt
 from cloakgp.ledger.errors import LedgerAbsent, LedgerError, LedgerTampered
 from cloakgp.ledger.stage_order import progress_of
+from cloakgp.ledger.units import Reads
 from cloakgp.measurements.lattice import IntArray
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Records:
         self._timeout = checks.positive(timeout, "timeout")
         self._who = checks.text(_user() if who is None else who, "who")
         self._store: Store = Store(url, self._timeout)
+        self._reads = Reads()
 
     def _answer(self, connection: Any, entry: Entry) -> IntArray:
         """The answer that was recorded with an entry."""

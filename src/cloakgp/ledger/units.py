@@ -1,51 +1,120 @@
-"""Whom a data set's promises are about: one unit, and one partition of the rows into people.
+"""A data set's terms: whom its promises are about, which columns they may read, and how large delta may be.
 
 Spends are added up to one promise, and a sum is a promise about somebody only if each part is one about them.
-So a data set's first spend fixes its unit, unless that was done when it was created, and the first spend that
-knows who has which rows fixes that. What is for another unit, or for other people, is refused.
+So a data set has one unit, and one partition of the rows into people. Settings come from others, too, and may
+name another id column, publish a private column as an input, or promise next to nothing. So it also has one
+id column, a list of the private columns that it pays for, and a largest delta. What was not fixed when the
+data set was created is fixed by the first spend that knows it, and what differs is refused.
+
+Names are compared where a request has them: columns of files and frames do, arrays do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from cloakgp.errors import Argument, ArgumentError, Message, Phrase
-from cloakgp.ledger.chain import CREATED, SPENT, Entry
-from cloakgp.ledger.errors import LedgerTampered, UnitMismatch
-from cloakgp.measurements.unit import OUTCOME, PERSON, UNITS
+from cloakgp import checks
+from cloakgp.errors import Argument, ArgumentError, ArgumentTypeError, Message, Phrase
+from cloakgp.ledger.chain import ALLOWED, CREATED, SPENT, Entry
+from cloakgp.ledger.errors import LedgerTampered, TermsMismatch, UnitMismatch
+from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, UNITS
+
+Names = str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """The columns that a request reads, by their names; empty where they have none."""
+
+    private: tuple[str, ...] = ()
+    """For the private step alone: outcomes and, of whole rows, inputs."""
+    public: tuple[str, ...] = ()
+    """Inputs that are published."""
+    people: str | None = None
+    """The id column."""
+
+    def over(self, other: Reads) -> Reads:
+        """The same, and what only `other` knows."""
+        return Reads(self.private or other.private, self.public or other.public, self.people or other.people)
+
+    def then(self, other: Reads) -> Reads:
+        """What a data set's are once `other` was read."""
+        public = (*self.public, *(name for name in other.public if name not in self.public))
+        return Reads(self.private or other.private, public, self.people or other.people)
 
 
 @dataclass(frozen=True)
 class Protected:
-    """A unit of protection and, of people, the digest of who has which rows."""
+    """What a data set has fixed; or what a request is for."""
 
     unit: str | None = None
     """A unit's name; None where nothing has fixed it yet."""
     partition: str = ""
     """Of a plan that protects people; empty where nothing has fixed it, or there are none."""
+    reads: Reads = Reads()
+    delta: float | None = None
+    """The largest of one release; of a request, its own. None where it is not known."""
 
-    def allows(self, other: Protected) -> bool:
-        """Whether what protects `other` adds up with what protects these."""
-        same_people = "" in (self.partition, other.partition) or self.partition == other.partition
-        return self.unit in (None, other.unit) and same_people
+    @property
+    def published(self) -> set[str]:
+        """Columns that are told to everybody: inputs and, where it is public who has which rows, ids."""
+        ids = {self.reads.people} if self.unit == PERSON.name and self.reads.people else set()
+        return {*self.reads.public, *ids}
+
+    def difference(self, other: Protected) -> str:
+        """The first term in which `other` is not as a data set with these asks; empty if it is."""
+        private, own = set(self.reads.private), set(other.reads.private)
+        differs = {
+            "unit": self.unit not in (None, other.unit),
+            "partition": _differ(self.partition, other.partition),
+            "people": _differ(self.reads.people, other.reads.people),
+            "inputs": bool(private & other.published),
+            "published": bool(own & self.published),
+            "private": bool(private) and not own <= private,
+            "delta": None not in (self.delta, other.delta) and other.delta > self.delta,  # type: ignore[operator]
+        }
+        return next((term for term, is_other in differs.items() if is_other), "")
 
     def then(self, other: Protected) -> Protected:
         """What is fixed once `other` is paid for."""
-        return Protected(self.unit or other.unit, self.partition or other.partition)
+        delta = other.delta if self.delta is None else self.delta
+        return Protected(
+            self.unit or other.unit, self.partition or other.partition, self.reads.then(other.reads), delta
+        )
 
-    def words(self) -> dict[str, str]:
+    def allowing(self, private: Sequence[str]) -> Protected:
+        """The same with more private columns; raises if one of them was published, or tells who is who."""
+        for name in private:
+            if name in self.published or name == self.reads.people:
+                expected = f"must not have {name!r}, which was read as public or is the id column"
+                raise ArgumentError("private", expected, remedy="What was published cannot be protected.")
+        listed = (*self.reads.private, *(name for name in private if name not in self.reads.private))
+        return replace(self, reads=replace(self.reads, private=listed))
+
+    def words(self) -> dict[str, Any]:
         """For an entry of the ledger."""
-        found = {"unit": self.unit, "partition": self.partition}
-        return {name: value for name, value in found.items() if value}
+        found = {
+            "unit": self.unit,
+            "partition": self.partition,
+            "people": self.reads.people,
+            "private": list(self.reads.private),
+            "public": list(self.reads.public),
+            "release_delta": self.delta,
+        }
+        return {name: value for name, value in found.items() if value not in (None, "", [])}
 
 
-def protected_by(plan: Any) -> Protected:
-    """Whom a plan protects."""
+def _differ(one: str | None, other: str | None) -> bool:
+    return bool(one) and bool(other) and one != other
+
+
+def protected_by(plan: Any, reads: Reads) -> Protected:
+    """What a plan is for, if it reads these columns."""
     if plan.unit == PERSON.name and not plan.partition:  # or any other partition would pass for the same
         raise ArgumentError("plan", f"must know who has which rows: its unit is {plan.unit}")
-    return as_protected(plan.unit, plan.partition)
+    return replace(as_protected(plan.unit, plan.partition), reads=reads, delta=float(plan.delta))
 
 
 def as_protected(unit: Any, partition: Any = "") -> Protected:
@@ -58,39 +127,91 @@ def as_protected(unit: Any, partition: Any = "") -> Protected:
     return Protected(unit, partition)
 
 
+def as_terms(unit: Any, people: Any, private: Any, largest_delta: Any) -> Protected:
+    """The terms that a data set is created with, checked."""
+    terms = Protected() if unit is None else as_protected(unit)
+    if people is not None:
+        _check_name(people, "people")
+        if unit not in (PERSON.name, PERSON_ROWS.name):
+            expected = f"must be {PERSON.name!r} or {PERSON_ROWS.name!r} where people names the id column"
+            raise ArgumentError("unit", expected, repr(unit))
+    terms = replace(terms, reads=Reads(people=people))
+    delta = checks.number(largest_delta, "largest_delta", above=0.0, below=1.0)
+    return replace(terms.allowing(as_names(private, "private")), delta=delta)
+
+
+def as_names(names: Any, argument: str) -> tuple[str, ...]:
+    """Names of columns, each once; one may stand by itself."""
+    if not isinstance(names, Iterable):
+        raise ArgumentTypeError(argument, "must be names of columns", type(names).__name__)
+    listed = [names] if isinstance(names, str) else list(names)
+    for name in listed:
+        _check_name(name, argument)
+    return tuple(dict.fromkeys(listed))
+
+
+def _check_name(name: Any, argument: str) -> None:
+    if not isinstance(name, str) or not name:
+        raise ArgumentTypeError(argument, "must name columns as the table does", f"{name!r:.100}")
+
+
 def split(entry: Entry) -> tuple[dict[str, Any], Protected]:
-    """What an entry says beside its unit and partition; and these, as it has them."""
+    """What an entry says beside its terms; and these, as it has them."""
     what = dict(entry.what) if isinstance(entry.what, dict) else {}
-    if entry.kind == CREATED and "unit" not in what:
-        return what, Protected()
-    # Without one it was spent when there was no other.
-    unit, partition = what.pop("unit", OUTCOME.name), what.pop("partition", "")
+    # A data set that says nothing allows releases no larger a delta than it has itself.
+    delta = what.pop("release_delta", what.get("delta") if entry.kind == CREATED else None)
+    columns = {name: what.pop(name, ()) for name in ("private", "public")}
+    people, partition = what.pop("people", None), what.pop("partition", "")
+    # A spend without a unit was made when there was no other.
+    unit = what.pop("unit", OUTCOME.name if entry.kind == SPENT else None)
     try:
-        return what, as_protected(unit, partition)
+        fixed = Protected() if unit is None and not partition else as_protected(unit, partition)
+        private, public = (as_names(columns[name], name) for name in columns)
+        if people is not None:
+            _check_name(people, "people")
+        if delta is not None:
+            delta = checks.number(delta, "delta")
     except ArgumentError:
         raise LedgerTampered(f"ledger: entry {entry.number} protects nobody that can be named.") from None
+    return what, replace(fixed, reads=Reads(private, public, people), delta=delta)
 
 
 def protected_in(entries: Iterable[Entry], dataset: str) -> Protected:
-    """Whom a data set's promises are about, by all that was paid for; raises if that is not one promise."""
+    """A data set's terms, by all that was allowed and paid for; raises if a spend does not keep to them."""
     found = Protected()
     for entry in entries:
-        if entry.dataset != dataset or entry.kind not in (CREATED, SPENT):
+        if entry.dataset != dataset or entry.kind not in (CREATED, SPENT, ALLOWED):
             continue
         _, other = split(entry)
-        if not found.allows(other):
+        if entry.kind == ALLOWED:
+            try:
+                found = found.allowing(other.reads.private)
+            except ArgumentError:
+                raise LedgerTampered(
+                    f"ledger: entry {entry.number} makes a column of the data set {dataset!r} private that "
+                    "was published: no Ledger does that."
+                ) from None
+            continue
+        if found.difference(other):
             raise LedgerTampered(
                 f"ledger: entry {entry.number} protects {other.unit} in the data set {dataset!r} of "
-                f"{found.unit}, or other people: no Ledger does that."
+                f"{found.unit}, or other people, reads other columns, or has a larger delta than that "
+                "allows: no Ledger does that."
             )
         found = found.then(other)
     return found
 
 
 def check_same(dataset: str, fixed: Protected, asked: Protected) -> None:
-    """Raise, with the reason and what to do, unless both can be paid from one budget."""
-    if fixed.allows(asked):
-        return
+    """Raise, with the reason and what to do, unless what is asked can be paid from this data set's budget."""
+    term = fixed.difference(asked)
+    if term in ("unit", "partition"):
+        raise _other_unit(dataset, fixed, asked)
+    if term:
+        raise _other_terms(dataset, term, fixed, asked)
+
+
+def _other_unit(dataset: str, fixed: Protected, asked: Protected) -> UnitMismatch:
     if fixed.unit != asked.unit:
         said = (
             f"dataset {dataset!r} has the unit {fixed.unit!r}, and this is for {asked.unit!r}. Promises for "
@@ -109,5 +230,40 @@ def check_same(dataset: str, fixed: Protected, asked: Protected) -> None:
         remedy = ["the same rows, and the same ", Argument("people"), ", as before"]
     else:
         remedy = [f"Make a plan for {fixed.unit}"]
-    own = "; or give this a data set of its own, with its own budget (", Phrase.CREATE_LEDGER, "). "
-    raise UnitMismatch(Message(said, *remedy, *own, "Nothing was spent, and ", Phrase.NOT_READ, "."))
+    return UnitMismatch(Message(said, *remedy, *_OWN, *_NOTHING), "unit", said, "".join(remedy))
+
+
+_OWN = "; or give this a data set of its own, with its own budget (", Phrase.CREATE_LEDGER, "). "
+_NOTHING = "Nothing was spent, and ", Phrase.NOT_READ, "."
+
+
+def _other_terms(dataset: str, term: str, fixed: Protected, asked: Protected) -> TermsMismatch:
+    """What is wrong with columns or delta."""
+    listed, own = fixed.reads, asked.reads
+    remedy: list[str]
+    if term == "people":
+        said = f"the id column must be {listed.people!r}; got {own.people!r}"
+        remedy = [f"Plan with {listed.people!r}", *_OWN]
+    elif term == "inputs":
+        leaked = _named(name for name in listed.private if name in asked.published)
+        said = f"public inputs and ids must not have {leaked}, which is private there: they are published"
+        remedy = ["Plan without it. "]
+    elif term == "published":
+        public = _named(name for name in own.private if name in fixed.published)
+        said = f"private columns must not have {public}, which is public there"
+        remedy = ["What was published cannot be protected: plan without it. "]
+    elif term == "private":
+        others = [name for name in own.private if name not in listed.private]
+        said = f"private columns must be among {_named(listed.private)}; got {_named(others)}"
+        remedy = ["If the same budget is to pay for it, too, its custodian says so first: "]
+        remedy += [Phrase.ALLOW_COLUMNS, ". "]
+    else:
+        said = f"delta of a release must be at most {fixed.delta:g}; got {asked.delta:g}"
+        remedy = ["Plan with a smaller one", *_OWN]
+    message = Message(f"dataset {dataset!r}: {said}. ", *remedy, *_NOTHING)
+    argument = {"inputs": "X", "published": "private"}.get(term, term)
+    return TermsMismatch(message, argument, said, "".join(remedy).strip())
+
+
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))

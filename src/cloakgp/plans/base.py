@@ -18,9 +18,23 @@ from cloakgp.checks import frozen
 from cloakgp.files import container
 from cloakgp.ledger.charge import Account, Charge, Receipt
 from cloakgp.ledger.charging import as_ledger, charged
+from cloakgp.ledger.units import Reads
 from cloakgp.measurements.lattice import IntArray
+from cloakgp.rows.columns import Columns
 
 Released = TypeVar("Released")
+
+
+def naming(ledger: Any, found: Reads, columns: Columns | None) -> Any:
+    """The ledger, told the names of what a release reads: as found, as it was told, or as `columns` says."""
+    if ledger is None:
+        return None
+    book = as_ledger(ledger)
+    reads = found.over(book.reads)
+    if columns is not None:
+        said = (columns.response,) if columns.response else ()
+        reads = reads.over(Reads(said, columns.names, columns.people or None))
+    return book if reads == book.reads else book.naming(**vars(reads))
 
 
 class PlanBase(ABC, Generic[Released]):
@@ -55,17 +69,28 @@ class PlanBase(ABC, Generic[Released]):
         """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
         return ""
 
+    @property
+    def delta(self) -> float:
+        """Of the promise, for the ledger; 0 where it has none."""
+        return float(getattr(self.certificate, "delta", 0.0))
+
     @cached_property
     def question_digest(self) -> str:
         """SHA-256 of what is asked, of whom; the same on every machine, unlike the plan's digest."""
         return self.digest
 
-    def _check_own(self) -> None:
-        """Raise if the plan was read from a file, as some kinds can be."""
-
     def to_bytes(self) -> bytes | None:
         """All that an answer is read by, for the ledger; None if the answer says all."""
         return None
+
+    def _reads(self, y: Any) -> Reads:
+        """What y is called, if it is a column with a name."""
+        from cloakgp.private.room import column_names
+
+        return Reads(column_names(y)[0])
+
+    def _check_own(self) -> None:
+        """Raise if the plan was read from a file, as some kinds can be."""
 
     def _as_charged(self: Self, contents: bytes) -> Self:
         """The plan that was charged for, where the same question was planned elsewhere, to other digits."""
@@ -114,6 +139,7 @@ class PlanBase(ABC, Generic[Released]):
             ledger gives the same answer for nothing.
         """
         self._check_own()
+        ledger = naming(ledger, self._reads(y), getattr(self, "columns", None))
         with charged(self, Account(ledger, dataset, why, request)) as charge:
             if charge.answer is None:
                 charge.answer = self._measure(y, missing)

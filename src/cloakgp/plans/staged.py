@@ -27,6 +27,7 @@ from cloakgp.ledger.charging import as_ledger, paid, staged
 from cloakgp.ledger.errors import LedgerTampered
 from cloakgp.ledger.records import check_number
 from cloakgp.ledger.stages import StageRecord
+from cloakgp.ledger.units import Reads
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.staged_certificate import StagedCertificate
 from cloakgp.measurements.unit import check_unit
@@ -36,6 +37,7 @@ from cloakgp.model.hyperprior import Candidate, Hyperprior, Known, KnownSetting
 from cloakgp.model.outcome import CHANCES, NO_YES, YES_NO, Label
 from cloakgp.plans import plan_file, showing
 from cloakgp.plans import staged_encoding as encoding
+from cloakgp.plans.base import naming
 from cloakgp.plans.linked import linked_posteriors
 from cloakgp.plans.question import Question, check_own, question_digest
 from cloakgp.plans.stages import Promise, Rule, Stage, StagePlan, Walk
@@ -78,6 +80,11 @@ class StagedPlan:
     certificate: StagedCertificate
     question: Question | None = None
     """What it was asked for; None if it was read from a file, and is not to be released from."""
+
+    @property
+    def _private_inputs(self) -> tuple[str, ...]:
+        """The names of inputs that are read with y."""
+        return ()
 
     @property
     def X(self) -> Any:
@@ -193,6 +200,11 @@ class StagedPlan:
         return self.certificate.unit
 
     @property
+    def delta(self) -> float:
+        """Of the promise, for the ledger."""
+        return self.certificate.delta
+
+    @property
     def partition(self) -> str:
         """SHA-256 of who has which rows, for the ledger; empty where the promise is to each row."""
         return self.rule.partition
@@ -282,6 +294,8 @@ class StagedPlan:
         check_own(self)
         self._check_dataset(account.dataset)
         self._check_promise()
+        columns = None if self.whole_rows else self.columns
+        account = replace(account, ledger=naming(account.ledger, self._reads(y), columns))
         entry = paid(self, account, lambda: self._check_usable(y, missing))
         return self._all_stages(entry, account.ledger, y, missing)
 
@@ -312,6 +326,13 @@ class StagedPlan:
         certified = Promise(c.epsilon, c.delta, c.mu, c.n_measurements, c.shares)
         if certified != promise:
             raise AssertionError("certificate is of another release")
+
+    def _reads(self, y: Any) -> Reads:
+        """What y, and inputs that are private with it, are called, if they have names."""
+        from cloakgp.private.room import column_names
+
+        private, people = column_names(y, self._private_inputs)
+        return Reads(private, (), people)
 
     def _check_unit(self) -> None:
         """Raise unless it is made for whom the certificate names, and the ledger is told of."""

@@ -39,6 +39,10 @@ class RowsPlan(StagedPlan):
         return self.rule.grid
 
     @property
+    def _private_inputs(self) -> tuple[str, ...]:
+        return self.grid.names
+
+    @property
     def hides_inputs(self) -> bool:
         """Whether it is made not to show the inputs; always."""
         return True

@@ -107,15 +107,24 @@ def _vector(y: Any, array: Any = None) -> Any:
     return array[:, 0] if hasattr(y, "columns") and array.shape[1:] == (1,) else array
 
 
-def check_name(y: Any, names: Collection[str]) -> None:
-    """Raise if y has the name of a column that the plan has as an input.
+def column_name(y: Any) -> str | None:
+    """What a header calls y, which is public; None if it has no name. No value is looked at.
 
     Of a Series, of a table's only column and of a column of a file. Columns that are numbered have no name:
     the first of any table is 0.
     """
+    y = y._y if isinstance(y, PrivateLabels) else y
+    if isinstance(y, PrivateColumn):
+        return y.place[1]
     columns: Any = getattr(y, "column_names", getattr(y, "columns", ()))  # pyarrow's columns have no names
-    called = columns[0] if len(columns) == 1 else getattr(y, "name", None)
-    if isinstance(called, str) and called in names:
+    named = not is_dask(y) or hasattr(y, "to_frame")  # a Dask array's name is that of its task
+    name = columns[0] if len(columns) == 1 else getattr(y, "name", None) if named else None
+    return name if isinstance(name, str) and name else None
+
+
+def check_name(y: Any, names: Collection[str]) -> None:
+    """Raise if y has the name of a column that the plan has as an input."""
+    if column_name(y) in names:
         remedy = "Plan again without it, and show nobody this plan: it may hold outcomes. Nothing was spent."
         raise ArgumentError("y", "must not be one of the inputs, and its name is that of one", remedy=remedy)
 

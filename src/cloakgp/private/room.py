@@ -20,7 +20,7 @@ tells it to the caller, who holds y, before any noise is drawn.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ from cloakgp.private.outcomes import (
     PrivateLabels,
     answers,
     check_name,
+    column_name,
     kept,
     numeric,
     own_rows,
@@ -59,6 +60,7 @@ __all__ = [
     "PrivateRows",
     "check_usable",
     "choose",
+    "column_names",
     "custodian_scores",
     "custodian_view",
     "measure",
@@ -119,6 +121,18 @@ def check_usable(
 ) -> None:
     """Raise as :func:`measure` would if y cannot be measured; nothing of it leaves."""
     _times(measurement, y, missing, rows, classes, names)
+
+
+def column_names(y: Any, inputs: tuple[str, ...] = ()) -> tuple[tuple[str, ...], str | None]:
+    """What headers call the columns that y is, `inputs` of whole rows among them, and their ids. Public.
+
+    All of them, or none: a ledger refuses later what is not in its list.
+    """
+    if not isinstance(y, PrivateRows):
+        name = column_name(y)
+        return (() if name is None else (name,)), None
+    name, table = column_name(y.y), isinstance(y.X, Mapping) or hasattr(y.X, "columns")
+    return ((*inputs, name) if table and name is not None else ()), column_name(y.people)
 
 
 def choose(

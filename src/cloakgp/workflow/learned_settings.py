@@ -27,6 +27,7 @@ from cloakgp.workflow.settings import (
     Settings,
     check_description,
     check_output,
+    check_roles,
     described,
     inducing_of,
     of_table,
@@ -60,7 +61,8 @@ class LearnedSettings:
     classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_output(self.inputs, self.output, self.people, self.columns)
+        check_output(self.inputs, self.output, self.people)
+        check_roles(self.columns, self.inputs, self.output, self.people)
         object.__setattr__(self, "within", as_within(self.within))
         gp = self.gp()
         for name, value in (("bounds", gp.bounds), ("kernels", gp.prior.kernels), ("inducing", gp.inducing)):

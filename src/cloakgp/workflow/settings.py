@@ -75,7 +75,8 @@ class Settings:
     classes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        check_output(self.inputs, self.output, self.people, self.columns)
+        check_output(self.inputs, self.output, self.people)
+        check_roles(self.columns, self.inputs, self.output, self.people)
         object.__setattr__(self, "within", as_within(self.within))
         if self.outcome == REAL:
             remedy = "It is the variance of the observation noise, one number here."
@@ -256,18 +257,25 @@ def inducing_of(values: dict[str, Any]) -> int | FloatArray | None:
     return points.as_matrix(given) if isinstance(given, list) else given
 
 
-def check_output(
-    inputs: Sequence[str], output: str, people: str | None = None, columns: Columns | None = None
-) -> None:
-    """Raise if the private column is among the public ones; `columns` says how the inputs are read."""
+def check_output(inputs: Sequence[str], output: str, people: str | None = None) -> None:
+    """Raise if the private column is among the public ones."""
     if output == people:
         raise InputError(
             f"the output column {output!r} must not be that of people: who has which rows is public."
         )
     if output in inputs:
         raise InputError(f"the output column {output!r} must not be an input: inputs are published.")
-    if columns is not None and (columns.names, columns.response or output) != (tuple(inputs), output):
-        raise InputError("columns must be those of the inputs, in their order, and have the output's name.")
+
+
+def check_roles(columns: Columns | None, inputs: Sequence[str], output: str, people: str | None) -> None:
+    """Raise if `columns`, by which levels and dates are read, is about others than those that are named."""
+    if columns is None:
+        return
+    same = columns.names == tuple(inputs) and columns.response in ("", output)
+    if not same or columns.people not in ("", people):
+        raise InputError(
+            "settings: columns must be about the inputs, the output and the people that are named."
+        )
 
 
 def _is_name(value: Any) -> bool:

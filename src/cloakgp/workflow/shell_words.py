@@ -9,6 +9,7 @@ from cloakgp.errors import Argument, Phrase, told
 
 PHRASES = {
     Phrase.CREATE_LEDGER: "cloakgp ledger create",
+    Phrase.ALLOW_COLUMNS: "cloakgp ledger allow",
     Phrase.COMPARE_RECEIPTS: "cloakgp ledger verify --release",
     Phrase.LOOK_FOR_CHARGE: (
         "look at cloakgp ledger show --entries; if it was, the same command gives the answer, for nothing."

@@ -1,4 +1,4 @@
-"""What a request costs and leaves, told before anything is spent; and its name in the ledger."""
+"""What a request reads, costs and leaves, told before anything is spent; and its name in the ledger."""
 
 from __future__ import annotations
 
@@ -7,8 +7,79 @@ import json
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from cloakgp.accounting import Event
 from cloakgp.ledger import Balance, Entry, Ledger
+from cloakgp.ledger.units import Protected, Reads
+from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
+from cloakgp.workflow.learned_settings import AnySettings
+from cloakgp.workflow.row_settings import RowSettings
+
+_LISTS = {
+    "at": "test points",
+    "inducing": "inducing inputs",
+    "bounds": "rows with bounds of their own",
+    "mean": "rows with a prior mean of their own",
+    "noise": "rows with a noise variance of their own",
+}
+"""What of settings may be a list, which nobody reads through: how long it is, is told."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the private step is asked for: columns, promise, and lists among the settings."""
+
+    reads: Reads
+    epsilon: float
+    delta: float
+    whole_rows: bool = False
+    lists: tuple[str, ...] = ()
+    """Such as ``76 test points``."""
+
+    @classmethod
+    def of(cls, settings: AnySettings) -> Request:
+        """What settings ask for."""
+        whole_rows = isinstance(settings, RowSettings)
+        private = (*settings.inputs, settings.output) if whole_rows else (settings.output,)
+        reads = Reads(private, () if whole_rows else tuple(settings.inputs), settings.people)
+        lists = [f"{n} {what}" for name, what in _LISTS.items() if (n := _length(settings, name))]
+        return cls(reads, settings.epsilon, settings.delta, whole_rows, tuple(lists))
+
+    @property
+    def unit(self) -> str:
+        """Whom it protects."""
+        if self.whole_rows:
+            return (ROW if self.reads.people is None else PERSON_ROWS).name
+        return (OUTCOME if self.reads.people is None else PERSON).name
+
+    @property
+    def terms(self) -> Protected:
+        """What is compared with a data set's terms, before anything is read."""
+        return Protected(self.unit, "", self.reads, self.delta)
+
+    def lines(self) -> list[str]:
+        """What whoever pays must know, in words."""
+        reads = self.reads
+        who = "" if reads.people is None else f", by the id column {reads.people!r}"
+        said = [
+            ("read privately", _named(reads.private)),
+            ("read and published", _named(reads.public)),
+            ("unit", f"{self.unit}{who}"),
+            ("promises", f"epsilon {self.epsilon:g}, delta {self.delta:g}"),
+            ("lists in the settings", ", ".join(self.lists)),
+        ]
+        return [f"{name}: {value}" for name, value in said if value]
+
+
+def _length(settings: AnySettings, name: str) -> int:
+    """Of a list among settings; 0 if it is none, such as a number, or two bounds for all."""
+    value: Any = getattr(settings, name, None)
+    return len(value) if np.ndim(value) > (1 if name == "bounds" else 0) else 0
+
+
+def _named(names: tuple[str, ...]) -> str:
+    return ", ".join(map(repr, names))
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,7 @@ export const api = {
 
   ledger: () => get("/api/ledger"),
   createDataset: (dataset) => post("/api/ledger/datasets", dataset),
+  allowColumns: (dataset, columns, why) => post("/api/ledger/private", { dataset, private: columns, why }),
 
   people: () => get("/api/people"),
   invite: (person) => post("/api/people", person),

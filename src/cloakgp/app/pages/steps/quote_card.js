@@ -6,7 +6,19 @@ import { link } from "../ui/buttons.js";
 import { h } from "../ui/dom.js";
 import { checkbox } from "../ui/forms.js";
 import { note, sentence } from "../ui/notes.js";
+import { facts } from "../ui/tables.js";
 import { tip } from "../ui/tip.js";
+
+// What would be read and promised: said before anybody agrees, whoever made the plan.
+function readFacts({ reads, unit, epsilon, delta, lists }) {
+  return facts([
+    ["read privately", reads.private.join(", ")],
+    ...(reads.public.length ? [["read and published", reads.public.join(", ")]] : []),
+    ["protects", reads.people ? `${unit}, by the id column ${reads.people}` : unit],
+    ["promise", `ε = ${number(epsilon)}, δ = ${number(delta)}`],
+    ...(lists.length ? [["lists in the settings", lists.join(", ")]] : []),
+  ]);
+}
 
 // The contents of the card.
 export function quoteCard(quote, dataset, delta, again) {
@@ -14,6 +26,7 @@ export function quoteCard(quote, dataset, delta, again) {
   const after = quote.left_after?.release ?? 0;
   return [
     h("h2", {}, quote.fits ? "It fits into the budget" : "It does not fit into the budget", tip("ledger")),
+    readFacts(quote),
     budgetBar(before, dataset.epsilon, quote.fits ? after : null),
     h(
       "p",

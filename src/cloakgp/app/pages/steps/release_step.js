@@ -53,7 +53,8 @@ export const releaseStep = {
         const quote = await api.quote(d.plan.id, asked.name);
         if (dataset === asked) show(quote);
       } catch (error) {
-        if (dataset === asked) fill(cost, error.code === "other_unit" ? otherUnit(asked, error) : problem(error));
+        const refused = { other_unit: otherUnit, other_terms: otherTerms }[error.code];
+        if (dataset === asked) fill(cost, refused ? refused(asked, error) : problem(error));
       }
     }
 
@@ -103,6 +104,18 @@ function otherUnit(dataset, error) {
       "warn",
       h("p", {}, sentence(error.message)),
       h("p", {}, link("Change who is protected", "#/new/who"), `, or pay from another data set than ${dataset.name}.`),
+    ),
+  ];
+}
+
+// A plan may ask for other columns, or for a larger δ, than a custodian has agreed to.
+function otherTerms(dataset, error) {
+  return [
+    h("h2", {}, "This budget has other terms", tip("data set")),
+    note(
+      "warn",
+      h("p", {}, sentence(error.message)),
+      h("p", {}, link(`Terms of ${dataset.name}`, "#/budget"), ", or pay from another data set."),
     ),
   ];
 }

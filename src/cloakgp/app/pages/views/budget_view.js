@@ -30,7 +30,7 @@ async function fillBudget(box) {
     ledger.read_only ? readOnlyNote(ledger) : null,
     chain(ledger),
     ledger.problem && !ledger.read_only ? note("bad", h("p", {}, sentence(ledger.problem))) : null,
-    datasets(ledger),
+    datasets(ledger, () => fillBudget(box)),
     ledgerEntries(ledger.entries),
     ledger.read_only
       ? null
@@ -61,12 +61,12 @@ function chain(ledger) {
   );
 }
 
-function datasets(ledger) {
+function datasets(ledger, changed) {
   if (ledger.datasets.length)
     return h(
       "ul",
       { class: "entries" },
-      ledger.datasets.map((entry) => datasetCard(entry, ledger.read_only)),
+      ledger.datasets.map((entry) => datasetCard(entry, ledger.read_only, changed)),
     );
   return ledger.read_only
     ? null

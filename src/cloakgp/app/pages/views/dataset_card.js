@@ -4,9 +4,21 @@ import { number } from "../core/format.js";
 import { budgetBar } from "../ui/budget_bar.js";
 import { h } from "../ui/dom.js";
 import { chip } from "../ui/notes.js";
+import { facts } from "../ui/tables.js";
+import { allowForm } from "./allow_form.js";
 
-// What is left is not shown of a ledger that is known to have forgotten something.
-export function datasetCard(entry, forgetful) {
+const UNFIXED = "the first release says";
+
+const terms = (entry) =>
+  facts([
+    ["private columns", entry.private.join(", ") || UNFIXED],
+    ...(entry.public.length ? [["published inputs", entry.public.join(", ")]] : []),
+    ...(/person/.test(entry.unit ?? "") ? [["id column", entry.people ?? UNFIXED]] : []),
+    ["largest δ of a release", number(entry.largest_delta)],
+  ]);
+
+// What is left is not shown of a ledger that is known to have forgotten something. `changed()` hears of new terms.
+export function datasetCard(entry, forgetful, changed) {
   const left = entry.left_release;
   const spent = h(
     "span",
@@ -29,6 +41,7 @@ export function datasetCard(entry, forgetful) {
         chip("plain", `ε ${number(entry.epsilon)}, δ ${number(entry.delta)} for ever`),
       ),
     ),
+    terms(entry),
     forgetful
       ? h("p", { class: "before-after" }, spent)
       : [
@@ -45,6 +58,7 @@ export function datasetCard(entry, forgetful) {
             { class: "hint" },
             "Spends do not add up like money: two releases at ε = 0.5 cost less than one at ε = 1.",
           ),
+          allowForm(entry.name, changed),
         ],
   );
 }

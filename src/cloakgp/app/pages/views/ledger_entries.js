@@ -5,8 +5,19 @@ import { fill, h } from "../ui/dom.js";
 import { checkbox } from "../ui/forms.js";
 import { table } from "../ui/tables.js";
 
+// Whatever somebody put there.
+const listed = (names) => [names ?? []].flat().join(", ");
+
 // Entries from before there were units have none: they protect one row.
-const whom = (value) => (value.unit ? `, for ${value.unit}` : "");
+const whom = (value) =>
+  [
+    value.unit ? `, for ${value.unit}` : "",
+    value.people ? `, by ${value.people}` : "",
+    value.private ? `; private columns: ${listed(value.private)}` : "",
+    value.public ? `; published inputs: ${listed(value.public)}` : "",
+  ].join("");
+
+const TERMS = ["unit", "partition", "people", "release_delta"]; // said in other words
 
 function what(entry) {
   const value = entry.what;
@@ -15,15 +26,16 @@ function what(entry) {
   if (entry.kind === "opened") return "the ledger";
   if (entry.kind === "created")
     return `with ε ${number(value.epsilon)}, δ ${number(value.delta)}${value.pure ? `, of which ${number(value.pure)} set aside for selections` : ""}${whom(value)}`;
+  if (entry.kind === "allowed") return `private columns: ${listed(value.private)}; at no cost`;
   if (entry.kind === "planned") return "a stage, before its answer; at no cost";
   if (entry.kind === "answered") return "a stage; at no cost";
   if (value.kind === "Gaussian")
     return `Gaussian noise with μ ${number(value.mu, 3)} on ${value.n_measurements} number${value.n_measurements === 1 ? "" : "s"}${whom(value)}`;
-  return Object.entries(value)
-    .filter(([name]) => name !== "partition")
+  const said = Object.entries(value)
+    .filter(([name]) => !TERMS.includes(name))
     .filter(([, content]) => content !== null && typeof content !== "object")
-    .map(([name, content]) => `${name} ${typeof content === "number" ? number(content) : content}`)
-    .join(", ");
+    .map(([name, content]) => `${name} ${typeof content === "number" ? number(content) : content}`);
+  return said.join(", ") + whom(value);
 }
 
 const HEADINGS = ["no.", "when", "data set", "what happened", "who", "why", "hash"];

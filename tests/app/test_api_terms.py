@@ -1,0 +1,95 @@
+"""A data set's terms under the app: what a quote says is read, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from app_helpers import World, ages, make_plan, make_world, release, secret_heights, spends, table
+
+from cloakgp.app import releasing
+
+ROWS = {
+    "person": [row // 2 for row in range(40)],
+    "visit": list(range(40)),
+    "age": ages(),
+    "height": secret_heights(),
+    "income": secret_heights(),
+}
+PEOPLE: dict[str, Any] = {"data": "clinic.csv", "protect": "people", "people": "person", "delta": 0.001}
+TERMS = {"unit": "one person", "people": "person", "private": ["height", "weight"], "largest_delta": 0.002}
+
+
+@pytest.fixture(scope="module")
+def clinic(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A table, and a data set with terms."""
+    made = make_world(tmp_path_factory.mktemp("clinic") / "data")
+    client = made.client()
+    client.put("/api/data/clinic.csv", content=table(ROWS))
+    # The same people in another table, of which the app does not know what is private.
+    client.put("/api/data/other.csv", content=table({**ROWS, "weight": ages()}))
+    asked = {"name": "clinic", "epsilon": 1.0, "delta": 0.01, **TERMS}
+    told = client.post("/api/ledger/datasets", json=asked).json()
+    assert {name: told[name] for name in TERMS} == TERMS
+    return made
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({"people": "visit"}, "other_terms"),
+        ({"protect": "outcomes", "people": None}, "other_unit"),
+        ({"output": "income"}, "other_terms"),
+        ({"data": "other.csv", "inputs": ["weight"]}, "other_terms"),
+        ({"delta": 0.005}, "other_terms"),
+    ],
+    ids=["another id column", "no id column", "another private column", "private as input", "larger delta"],
+)
+def test_what_is_not_on_the_terms_is_refused(
+    clinic: World, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any], code: str
+) -> None:
+    client = clinic.client()
+    settings = {name: value for name, value in {**PEOPLE, **changes}.items() if value is not None}
+    plan, before = make_plan(client, **settings), spends(clinic)
+
+    def never(*arguments: Any) -> None:
+        raise AssertionError("the table was read")
+
+    monkeypatch.setattr(releasing, "open_inputs", never)
+    for answer in (
+        client.post(f"/api/plans/{plan}/quote", json={"dataset": "clinic"}),
+        release(client, plan, dataset="clinic", confirm="clinic"),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (409, code), answer.text
+        assert "Nothing was spent, and what is private was not read." in answer.json()["error"]
+    assert spends(clinic) == before
+
+
+def test_a_quote_says_what_will_be_read(clinic: World) -> None:
+    client = clinic.client()
+    plan = make_plan(client, **PEOPLE, at={"points": [[10.0], [20.0]]})
+    quote = client.post(f"/api/plans/{plan}/quote", json={"dataset": "clinic"}).json()
+    assert quote["reads"] == {"private": ["height"], "public": ["age"], "people": "person"}
+    assert (quote["unit"], quote["epsilon"], quote["delta"]) == ("one person", 0.5, 0.001)
+    assert quote["lists"] == ["2 test points"]
+
+
+def test_a_custodian_allows_more_columns(world: World) -> None:
+    client = world.client()
+    client.put("/api/data/clinic.csv", content=table(ROWS))
+    assert release(client, make_plan(client, epsilon=0.2)).status_code == 200
+    income = make_plan(client, data="clinic.csv", output="income", epsilon=0.2)
+    refused = release(client, income)
+    assert (refused.status_code, refused.json()["code"]) == (409, "other_terms")
+    assert "on the page Budget" in refused.json()["error"]
+    asked = {"dataset": "kung", "private": ["income"], "why": "agreed"}
+    assert world.client("analyst").post("/api/ledger/private", json=asked).status_code == 403
+    told = client.post("/api/ledger/private", json=asked).json()
+    assert (told["private"], told["public"]) == (["height", "income"], ["age"])
+    assert release(client, income).status_code == 200
+    public = client.post("/api/ledger/private", json={**asked, "private": ["age"]})
+    assert (public.status_code, public.json()["code"]) == (422, "bad_input")
+    assert client.post("/api/ledger/private", json={**asked, "dataset": "nobody"}).status_code == 404
+    book = client.get("/api/ledger").json()
+    assert book["verified"]
+    assert [entry["kind"] for entry in book["entries"]] == ["opened", "created", "spent", "allowed", "spent"]

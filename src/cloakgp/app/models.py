@@ -19,6 +19,7 @@ from cloakgp.app.plan_settings import (
     Delta,
     Encoding,
     Epsilon,
+    Ids,
     Inputs,
     Levels,
     Points,
@@ -29,7 +30,7 @@ from cloakgp.app.plan_settings import (
     example,
 )
 
-__all__ = ["COLUMNS", "Encoding", "Levels", "Points", "Range", "Settings", "Written"]
+__all__ = ["COLUMNS", "Encoding", "Ids", "Levels", "Points", "Range", "Settings", "Written"]
 
 Words = Annotated[str, Field(min_length=1, max_length=80, pattern=PRINTABLE)]
 Why = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
@@ -60,6 +61,7 @@ class AskPeople(Asked):
 
     people: Column
     encoding: Encoding | None = None
+    ids: Ids = "alike"
 
 
 class AskCurve(Asked):

@@ -48,7 +48,7 @@ from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.rows.file_cells import n_rows
 from cloakgp.rows.formats import Format
-from cloakgp.rows.people import as_people
+from cloakgp.rows.people import ALIKE, as_people
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.inputs import complete_rows, digest_of, open_inputs
 from cloakgp.workflow.spending import is_unfinished, quote, request_name
@@ -261,7 +261,7 @@ class Releasing:
         with public_work():
             X = open_inputs(path, settings["inputs"], False, False, made.columns, form, missing)
             who = settings.get("people")
-            people = None if who is None else tables.read_ids(path, who, form)
+            people = None if who is None else tables.read_ids(path, who, form, settings.get("ids", ALIKE))
             X, people = complete_rows(X, people, missing)
         same = digest_of(X) == plan["inputs_sha256"]
         same = same and (people is None or as_people(people, len(X)).digest == plan["partition"])

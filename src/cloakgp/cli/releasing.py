@@ -113,7 +113,7 @@ def _planned(stored: PlanFile, plan_file: Path, data: Path, dask: bool) -> Plan 
     if isinstance(settings, RowSettings):
         return _again(stored, settings.plan, stored.kept(plan_file))
     X = _inputs(settings, data, dask)
-    people = open_ids(data, settings.people, settings.reading)
+    people = open_ids(data, settings.people, settings.reading, settings.ids)
     own = complete_rows(X, people, settings.missing_inputs)
     stored.check_inputs(own[0], data.name, own[1])
     return _again(stored, partial(settings.plan, X, people), stored.kept(plan_file, *own))

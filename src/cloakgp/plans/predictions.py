@@ -178,7 +178,7 @@ class Plan(PlanBase["Release"]):
         X = as_source(same_inputs(X, self.columns, self.rows), "X", self.X_star.shape[1])
         if len(X) != m.n_rows:
             raise ValueError(f"X must have {m.n_rows} rows, as the plan was made for; got {len(X)}.")
-        shared = same_people(people, len(X), m.partition)
+        shared = same_people(people, len(X), m.partition, self.certificate.ids)
         inputs = distinct(X, self.gp.noise, self.gp.windows)
         lower, upper = m.lower, m.upper
         if inputs.windows is not None and isinstance(lower, np.ndarray):

@@ -237,7 +237,7 @@ class StagedPlan:
             return self
         people = same_ids(people, X, self.rows)
         X = as_source(same_inputs(X, self.columns, self.rows), "X", self.X_star.shape[1])
-        shared = same_people(people, len(X), self.partition)
+        shared = same_people(people, len(X), self.partition, self.certificate.ids)
         filled = fill_cells(X, cells.centres, shared, self.rule.prior.category_columns(X.shape[1]))
         if filled.digest != cells.digest:
             raise ArgumentError("X", "must be what the plan was made for; this is not")

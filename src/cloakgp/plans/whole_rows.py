@@ -93,7 +93,9 @@ class RowsPlan(StagedPlan):
         """
         from cloakgp.private.room import PrivateRows
 
-        released = self._release(PrivateRows(X, y, people), missing, Account(ledger, dataset, why, request))
+        released = self._release(
+            PrivateRows(X, y, people, self.certificate.ids), missing, Account(ledger, dataset, why, request)
+        )
         assert isinstance(released, RowsRelease)
         return released
 
@@ -114,7 +116,7 @@ class RowsPlan(StagedPlan):
         if (X is None) != (y is None):
             raise ArgumentError("X", "must be given together with y, or both left out")
         self._check_promise()
-        rows = None if X is None else PrivateRows(X, y, people)
+        rows = None if X is None else PrivateRows(X, y, people, self.certificate.ids)
         released = self._all_stages(entry, ledger, rows, missing)
         assert isinstance(released, RowsRelease)
         return released

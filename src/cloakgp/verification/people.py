@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cloakgp.rows.people import as_people
+from cloakgp.rows.people import ALIKE, as_people
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason
 
@@ -27,11 +27,11 @@ _BLOCK = 2**20  # entries of columns looked at together
 
 def shown(manifest: dict[str, Any], arrays: dict[str, Any], ids: Any) -> IntArray | None:
     """(N,) who has which rows: as the file says, or as is given; None if neither is, or nobody is named."""
-    words, found = manifest["people"], arrays.get("people")
+    words, claim, found = manifest["people"], manifest["certificate"], arrays.get("people")
     if found is not None:
         reasons.refuse(_digest(found) != words["sha256"], Reason.PEOPLE)
     if ids is not None:
-        found = as_people(ids, manifest["certificate"]["n_rows"]).labels.astype(np.int64)
+        found = as_people(ids, claim["n_rows"], claim.get("ids", ALIKE)).labels.astype(np.int64)
         reasons.refuse(_digest(found) != words["sha256"], Reason.OTHER_PEOPLE)
     return found
 

@@ -146,8 +146,8 @@ class PlanFile:
             of_its_kind = staged_certificate if settings.in_stages else certificate
             known = not isinstance(settings, RowSettings) and settings.people is not None
             of_people = {"people_sha256"} if known else set()
-            expected = ({"rows", "sha256"} | of_people, {"sha256"}, set(of_its_kind.FIELDS))
-            if (set(data), set(plan), set(promised)) != expected:
+            expected = ({"rows", "sha256"} | of_people, {"sha256"})
+            if (set(data), set(plan)) != expected or not certificate.has_fields(promised, of_its_kind.FIELDS):
                 raise InputError("a key is absent or one too many.")
             partition = data.get("people_sha256", "")
             return cls(settings, data["rows"], data["sha256"], plan["sha256"], promised, partition)
@@ -167,7 +167,7 @@ class PlanFile:
                 "output column was not read, and nothing was spent."
             )
 
-        if self.partition and as_people(people, len(X)).digest != self.partition:
+        if self.partition and as_people(people, len(X), self.settings.ids).digest != self.partition:
             raise Refused(
                 f"{name} shares out its rows among people in another way than the plan was made for. Plan "
                 "again. The output column was not read, and nothing was spent."

@@ -45,6 +45,7 @@ export function settingsFacts(settings, certificate) {
     ...(isForecast(settings) ? [] : [["design", certificate?.design ?? settings.design]]),
     ["promise", `ε = ${number(settings.epsilon)}, δ = ${number(settings.delta)}`],
     [settings.n_people ? "people" : "rows", settings.n_people ?? certificate?.n_rows ?? "–"],
+    ...(settings.ids === "exact" ? [["ids", "each way of writing one counts as another person"]] : []),
     ["numbers measured", certificate?.n_measurements ?? "–"],
     ...(certificate?.gap === undefined ? [] : [["gap to the best noise", `at most ${percent(certificate.gap)}`]]),
   ]);

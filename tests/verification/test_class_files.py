@@ -104,7 +104,7 @@ def of_rows(request, tmp_path_factory):
     plan = model.plan_rows(GRID, 12 if most is None else 6, X_STAR, epsilon=4.0, delta=1e-3, max_rows=most)
     labels = np.array(CLASSES)[np.arange(12) % 4]
     plan.release(X, labels, people=None if most is None else IDS).save(path)
-    assert cloakgp.verify(path).complete
+    assert cloakgp.verify(path).complete == (most is None)
     return path.read_bytes()
 
 

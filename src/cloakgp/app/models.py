@@ -532,10 +532,17 @@ class Predictions(BaseModel):
     by_class: list[ClassNumbers] | None
 
 
+class EarlierPromise(BaseModel):
+    epsilon: float
+    delta: float
+
+
 class Verified(BaseModel):
     ok: bool
     complete: bool
     words: str
+    earlier: list[EarlierPromise] = []
+    """What earlier releases promised that this one was given: with these, its own is not the total."""
 
 
 class Dataset(BaseModel):

@@ -8,7 +8,7 @@ each bin is, and with ``predict="integral"`` also that a bin's mean is about the
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ from cloakgp.files import container
 from cloakgp.kernels import Boxes, Constant, Integral, Kernel, Points, Product, Sum, as_kernel
 from cloakgp.ledger.charge import Receipt
 from cloakgp.measurements.bin_sums import MECHANISMS, BinSums, make_sums
-from cloakgp.measurements.certificate import SPEND
+from cloakgp.measurements.certificate import SPEND, as_words
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.unit import OUTCOME, PERSON
 from cloakgp.model.gp import GP, check_bounds
@@ -31,7 +31,7 @@ from cloakgp.plans import showing
 from cloakgp.plans.base import PlanBase
 from cloakgp.rows.frames import read
 from cloakgp.rows.inputs import named
-from cloakgp.rows.people import as_people
+from cloakgp.rows.people import ALIKE, as_ids, as_people
 
 PREDICT = ("constant", "gp", "integral")
 _MOST_BINS = 2**62
@@ -69,10 +69,12 @@ class BinningCertificate:
     y_bits: int
     scale: int
     """Laplace's scale, or the Gaussian's std, in lattice steps, on each bin's sum."""
+    ids: str = ALIKE
+    """How people's ids were compared, as in a release's certificate."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
-        return asdict(self)
+        return as_words(self)
 
 
 class Predictor(Protocol):
@@ -318,6 +320,7 @@ def plan(
     noise: float = 0.0,
     mean: float | None = None,
     people: Any = None,
+    ids: str = ALIKE,
 ) -> BinningPlan:
     """Plan a release of noisy bin means: public, free, and without y.
 
@@ -350,6 +353,8 @@ def plan(
         Whose row each is, where someone may have several: the promise is then to each person, about all of
         their outcomes at once. Public, as X is. Whole numbers, texts, or anything hashable. Laplace noise
         grows with the most rows that somebody has; Gaussian noise less, where these are in different bins.
+    ids : {"alike", "exact"}
+        How ids are compared: as for :meth:`GP.plan`.
     """
     X, names = checks.matrix(X, "X"), tuple(read(X) or ())
     checks.choice(predict, "predict", PREDICT)
@@ -394,6 +399,7 @@ def plan(
         delta,
         mechanism,
         people,
+        ids,
         names,
     )
 
@@ -411,6 +417,7 @@ def local(
     mechanism: str = "laplace",
     mean: float | None = None,
     people: Any = None,
+    ids: str = ALIKE,
 ) -> BinningPlan:
     """Noise on every single outcome, as if each person added their own, then a GP that knows how much.
 
@@ -441,6 +448,7 @@ def local(
         delta,
         mechanism,
         people,
+        ids,
         names,
     )
 
@@ -458,6 +466,7 @@ def _make_plan(
     delta: float | None,
     mechanism: str,
     people: Any,
+    ids: str,
     names: tuple[str, ...],
 ) -> BinningPlan:
     X_star = checks.matrix(X_star, "X_star", columns=X.shape[1])
@@ -465,7 +474,8 @@ def _make_plan(
     low, high = check_bounds(bounds)
     if delta is not None and mechanism == "laplace":
         raise ValueError("delta is for mechanism='gaussian': Laplace noise has none. Leave it out.")
-    who = None if people is None else as_people(people, len(X))
+    ids = as_ids(ids, people is not None)
+    who = None if people is None else as_people(people, len(X), ids)
     epsilon, delta = promise(epsilon, delta, len(X) if who is None else who.n_people)
     delta = 0.0 if mechanism == "laplace" else delta
     unit = OUTCOME if who is None else PERSON
@@ -482,6 +492,7 @@ def _make_plan(
         n_bins=len(counts),
         y_bits=sums.y_bits,
         scale=sums.scale,
+        ids=ids,
     )
     made = predictor(low, high, (sums.noise_std / counts) ** 2)
     plan = BinningPlan(X, X_star, sums, frozen(counts), made, occupancy, edges, certificate, names)

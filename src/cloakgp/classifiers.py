@@ -15,6 +15,7 @@ from cloakgp.model.auto_gp import AutoGP
 from cloakgp.model.gp import GP
 from cloakgp.plans.staged import StagedRelease
 from cloakgp.posterior.learning import Learned
+from cloakgp.rows.people import ALIKE
 
 
 class PrivateGPClassifier(ClassifierMixin, PrivateGPEstimator):  # type: ignore[misc]
@@ -90,7 +91,7 @@ class PrivateGPClassifier(ClassifierMixin, PrivateGPEstimator):  # type: ignore[
         self.prior = prior
         self.missing_inputs = missing_inputs
 
-    def fit(self, X: Any, y: Any, people: Any = None) -> PrivateGPClassifier:
+    def fit(self, X: Any, y: Any, people: Any = None, ids: str = ALIKE) -> PrivateGPClassifier:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).
 
         Parameters
@@ -101,12 +102,14 @@ class PrivateGPClassifier(ClassifierMixin, PrivateGPEstimator):  # type: ignore[
             Private outcomes, each one of the classes: numbers, truth values or texts.
         people : (N,) ids, or the name of a column of X, optional
             Whose row each is: see :meth:`cloakgp.PrivateGPRegressor.fit`.
+        ids : {"alike", "exact"}
+            How ids are compared: see :meth:`cloakgp.GP.plan`.
         """
         if self.epsilon is None:
             raise ValueError("epsilon must be given: there is no safe default.")
         if y is None:
             raise ValueError("PrivateGPClassifier requires y to be passed, but the target y is None.")
-        plan = self._plan(X, people, self._model())
+        plan = self._plan(X, people, ids, self._model())
         self.release_: StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
         classes = self.release_.classes
         alike = len({type(one) for one in classes}) == 1

@@ -26,6 +26,7 @@ from cloakgp.plans.staged import StagedRelease
 from cloakgp.posterior.learning import Learned
 from cloakgp.rows.frames import read
 from cloakgp.rows.inputs import as_inputs
+from cloakgp.rows.people import ALIKE
 
 _NEEDED = ("bounds", "epsilon")
 _OF_A_SET_MODEL = {
@@ -50,16 +51,16 @@ class RepeatedFitWarning(UserWarning):
 class PrivateGPEstimator(BaseEstimator):  # type: ignore[misc]
     """What estimators have in common: public tables, and what each fit spends."""
 
-    def _plan(self, X: Any, people: Any, model: Any, **more: Any) -> Any:
+    def _plan(self, X: Any, people: Any, ids: str, model: Any, **more: Any) -> Any:
         """The plan of a fit; a fit that fails changes nothing of the estimator."""
         if read(X) is None:
             finite = True if self.missing_inputs == "error" else "allow-nan"
             X = validate_data(clone(self), X, dtype=np.float64, ensure_all_finite=finite)
         query = self.query
         if query is None:
-            found = as_inputs(X, people, None, self.missing_inputs)
+            found = as_inputs(X, people, None, self.missing_inputs, ids)
             query = cover(found.X, categories=() if found.columns is None else found.columns.categories)
-        more |= {"epsilon": self.epsilon, "delta": self.delta, "people": people}
+        more |= {"epsilon": self.epsilon, "delta": self.delta, "people": people, "ids": ids}
         plan = model.plan(X, X_star=query, missing_inputs=self.missing_inputs, **more)
         self._warn_if_repeated(plan)
         return plan
@@ -220,7 +221,7 @@ class PrivateGPRegressor(RegressorMixin, PrivateGPEstimator):  # type: ignore[mi
         super().set_params(**params)
         return self
 
-    def fit(self, X: Any, y: Any, people: Any = None) -> PrivateGPRegressor:
+    def fit(self, X: Any, y: Any, people: Any = None, ids: str = ALIKE) -> PrivateGPRegressor:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).
 
         Parameters
@@ -233,12 +234,14 @@ class PrivateGPRegressor(RegressorMixin, PrivateGPEstimator):  # type: ignore[mi
             Whose row each is, where someone may have several: the promise is then to each person, about all
             of their outcomes at once. Public, as X is. In a pipeline, ``privategpregressor__people=``, or
             scikit-learn's metadata routing.
+        ids : {"alike", "exact"}
+            How ids are compared: see :meth:`cloakgp.GP.plan`.
         """
         self._check_settings()
         if y is None:
             raise ValueError("PrivateGPRegressor requires y to be passed, but the target y is None.")
         gp, more = self._model()
-        plan = self._plan(X, people, gp, **more)
+        plan = self._plan(X, people, ids, gp, **more)
         self.release_: Release | StagedRelease = plan.release(y, ledger=self.ledger, dataset=self.dataset)
         self._note(X, plan)
         return self

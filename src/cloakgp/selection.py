@@ -10,7 +10,7 @@ import inspect
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -24,6 +24,7 @@ from cloakgp.files import container
 from cloakgp.kernels import Kernel
 from cloakgp.kernels.base import Combination
 from cloakgp.ledger.charge import Receipt
+from cloakgp.measurements.certificate import as_words, ids_lines
 from cloakgp.measurements.folds import Fold, as_folds, weights
 from cloakgp.measurements.lattice import IntArray
 from cloakgp.measurements.scores import FOLD_LIMIT, LOSSES, Scores, make_scores
@@ -36,7 +37,7 @@ from cloakgp.progress import Progress
 from cloakgp.rows.columns import Columns, names_in
 from cloakgp.rows.inputs import TableRows, as_inputs, as_points, named
 from cloakgp.rows.merging import Labels
-from cloakgp.rows.people import People, as_people, as_within, for_people
+from cloakgp.rows.people import ALIKE, People, as_within, for_people
 
 SPEND = "each selection made from a plan spends this once more"
 DEFAULT_CLIP = 0.25
@@ -76,10 +77,12 @@ class SelectionCertificate:
     """Sensitivity in steps of the scores, rounded up."""
     noise_scale: float
     """Scale of the Gumbel noise in steps of the scores: 2 sensitivity / epsilon, rounded up."""
+    ids: str = ALIKE
+    """How people's ids were compared, as in a release's certificate."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
-        return asdict(self)
+        return as_words(self)
 
     def __str__(self) -> str:
         lines = ["INSECURE: noise from a seed, not private"] if self.insecure else []
@@ -94,6 +97,7 @@ class SelectionCertificate:
             f"  sensitivity   {self.sensitivity:.6g} of the summed loss",
             f"  lattice       y to 1/2^{self.y_bits} of its range, matrices to 2^-{self.matrix_bits}, "
             f"sensitivity {self.sensitivity_steps} steps, noise scale {self.noise_scale:.6g}",
+            *ids_lines(self.ids),
         ]
         return "\n".join(lines)
 
@@ -332,6 +336,7 @@ def plan_selection(
     plan_for: tuple[Any, float, float, str] | None = None,
     people: Any = None,
     within: float = 1.0,
+    ids: str = ALIKE,
     columns: Any = None,
     missing_inputs: str = "error",
 ) -> SelectionPlan:
@@ -363,7 +368,7 @@ def plan_selection(
         splitter such as ``GroupKFold(5)`` is told of them.
     within : float
         With `people`: how noise is correlated within a person, as for :meth:`GP.plan`.
-    columns, missing_inputs
+    ids, columns, missing_inputs
         As for :meth:`GP.plan`.
 
     Returns
@@ -371,7 +376,7 @@ def plan_selection(
     SelectionPlan
         ``plan.select(y)`` is the private step.
     """
-    given = as_inputs(X, people, columns, missing_inputs)
+    given = as_inputs(X, people, columns, missing_inputs, ids)
     models = tuple(gp.for_columns(given.columns) for gp in _models(candidates))
     X = checks.matrix(given.X, "X")
     for gp in models:
@@ -382,7 +387,7 @@ def plan_selection(
     checks.choice(loss, "loss", LOSSES)
     bounds = models[0].one_pair("a selection")
     clip = _clip(loss_clip, bounds[1] - bounds[0])
-    who = None if given.people is None else as_people(given.people, len(X))
+    who = given.shared(len(X))
     within, counted = as_within(within), models
     if who is not None:  # as a plan with these people counts their rows
         counted = tuple(replace(gp, noise=for_people(gp.noise, who, within)) for gp in models)
@@ -581,6 +586,7 @@ def _certify(scores: Scores, clip: float, release: _Release | None) -> Selection
         score_shift=scores.shift,
         sensitivity_steps=scores.sensitivity,
         noise_scale=scores.scale,
+        ids=ALIKE if scores.people is None else scores.people.ids,
     )
 
 

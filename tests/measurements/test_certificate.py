@@ -76,7 +76,7 @@ def test_values_have_the_types_that_files_ask_for(make_plan, design):
 
 def test_it_is_frozen(make_plan):
     certificate = make_plan().certificate
-    assert tuple(field.name for field in fields(certificate)) == FIELDS
+    assert tuple(field.name for field in fields(certificate)) == (*FIELDS, "ids")
     for name in FIELDS:
         with pytest.raises(FrozenInstanceError):
             setattr(certificate, name, None)

@@ -74,6 +74,34 @@ def test_it_is_the_true_maximum_where_flipping_makes_all_inner_products_positive
     assert both(columns * turned, np.arange(30), np.zeros(30, int)) == attained
 
 
+def test_signs_of_twelve_columns_are_tried_exactly():
+    """Inner products beyond 53 bits, and differences that only the last ones show."""
+    matrix = RNG.integers(-(2**30), 2**30, size=(5, 24))
+    matrix[:, 12:] = matrix[:, :12]
+    matrix[0, 23] += 1
+    ids = np.repeat([0, 1], 12)
+    assert both(matrix, np.arange(24), ids) == by_trying(matrix, np.arange(24), ids.tolist())
+
+
+def test_signs_of_very_many_people_are_not_tried(monkeypatch):
+    """By a rule that depends on how many columns people have, and on nothing else."""
+    matrix = np.array([[200, -100, -100, 10], [0, 173, -173, 0]])
+    labels, ids = np.array([0, 1, 2, 3]), [0, 0, 0, 1]
+    grams = [exact_gram(matrix[:, own]) for own in ([0, 1, 2], [3])]
+    sums = max(sum(abs(entry) for row in gram for entry in row) for gram in grams)
+    tried = 2**2 + 2**0  # of three columns, and of one
+    for most, expected in ((tried, by_trying(matrix, labels, ids)), (tried - 1, sums)):
+        monkeypatch.setattr(one_person, "MOST_SIGNS", most)
+        monkeypatch.setattr(independent, "_MOST_SIGNS", most)
+        assert both(matrix, labels, ids) == expected
+    assert by_trying(matrix, labels, ids) < sums
+
+
+def test_two_programs_know_one_rule():
+    assert (one_person.FEW, one_person.MANY) == (independent._FEW, independent._MANY)
+    assert one_person.MOST_SIGNS == independent._MOST_SIGNS
+
+
 def test_of_very_many_columns_norms_are_added_up(monkeypatch):
     monkeypatch.setattr(one_person, "MANY", 20)
     monkeypatch.setattr(independent, "_MANY", 20)

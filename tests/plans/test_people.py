@@ -11,10 +11,12 @@ import cloakgp
 from cloakgp import GP, AutoGP
 from cloakgp.designs import DESIGNS
 from cloakgp.errors import ArgumentError, Refused
+from cloakgp.files import container
 from cloakgp.kernels import EQ
 from cloakgp.plans import encoding, out_of_core, remodelling
 from cloakgp.plans.opening import charged_plan
 from cloakgp.posterior.learning import learn
+from cloakgp.rows.people import as_people
 
 RNG = np.random.default_rng(5)
 N, PEOPLE = 60, 20
@@ -371,3 +373,92 @@ def test_a_recipe_with_a_digest_is_completed_by_x_and_people(as_recipe, tmp_path
     again = cloakgp.load_plan(tmp_path / "plan", X, people=IDS)
     assert again.digest == plan.digest
     again.release(Y)
+
+
+WRITTEN_TWICE = ["7", "007", "ann", "ANN ", "8", "8", "9", "10", "11", "12", "13", "14"]
+
+
+def plans_for(who, **more):
+    """One of each kind, for people of these ids."""
+    X, at, promise = np.arange(12.0)[:, None], np.array([[3.0], [8.0]]), {"epsilon": 1.0, "delta": 0.01}
+    gp = GP(EQ(3.0), 0.5, (0.0, 1.0))
+    yield gp.plan(X, X_star=at, people=who, **promise, **more)
+    yield gp.planner(X, X_star=at, people=who, **more).plan(**promise)
+    yield gp.plan_function(X, people=who, **promise, **more)
+    yield AutoGP((0.0, 1.0), stages=1).plan(X, X_star=at, people=who, **promise, **more)
+    yield gp.plan({"x": X[:, 0], "id": who}, X_star={"x": at[:, 0]}, people="id", **promise, **more)
+    yield cloakgp.plan_selection([gp, GP(EQ(1.0), 0.5, (0.0, 1.0))], X, epsilon=1.0, people=who, **more)
+    edges = [np.array([0.0, 6.0, 12.0])]
+    yield cloakgp.binning.plan(X, X_star=at, edges=edges, bounds=(0, 1), epsilon=1.0, people=who, **more)
+
+
+def test_every_plan_knows_one_person_however_the_id_is_written():
+    for plan in plans_for(WRITTEN_TWICE):
+        assert plan.partition == as_people([7, 7, 0, 0, 8, 8, *range(9, 15)], 12).digest
+        assert plan.certificate.ids == "alike"
+        assert "ids" not in plan.certificate.to_dict()
+
+
+def test_exact_ids_are_a_choice_that_every_certificate_tells_of():
+    for plan in plans_for(WRITTEN_TWICE, ids="exact"):
+        assert plan.partition == as_people([0, 1, 2, 3, 8, 8, *range(9, 15)], 12).digest
+        assert plan.certificate.to_dict()["ids"] == "exact"
+
+
+@pytest.mark.parametrize("wrong", ["same", None, True])
+def test_ids_are_compared_in_one_of_two_ways(wrong):
+    with pytest.raises(ArgumentError, match="ids"):
+        next(plans_for(WRITTEN_TWICE, ids=wrong))
+
+
+def test_without_people_there_are_no_ids_to_compare():
+    for plan in (lambda: next(plans_for(None, ids="exact")), lambda: rows_plan(ids="exact")):
+        with pytest.raises(ArgumentError, match="ids"):
+            plan()
+
+
+def rows_plan(size=9, **more):
+    gp = GP(EQ(3.0), 0.5, (0.0, 1.0))
+    return gp.plan_rows(cloakgp.Grid({"x": (0, 12)}, cells=4), size, epsilon=1.0, delta=0.01, **more)
+
+
+def test_private_ids_are_compared_likewise(tmp_path):
+    """Nine people, two of them written in two ways; eleven, if each way is somebody else."""
+    X, y = {"x": np.arange(12.0)}, np.linspace(0, 1, 12)
+    rows_plan(max_rows=2).release(X, y, people=WRITTEN_TWICE)
+    with pytest.raises(ValueError, match="another number"):
+        rows_plan(max_rows=2, ids="exact").release(X, y, people=WRITTEN_TWICE)
+    release = rows_plan(11, max_rows=2, ids="exact").release(X, y, people=WRITTEN_TWICE)
+    release.save(tmp_path / "file")
+    assert cloakgp.load(tmp_path / "file").certificate.ids == "exact"
+    found = cloakgp.verify(tmp_path / "file")
+    assert found.ids == "exact"
+    assert len(found.unchecked) == 2
+
+
+def test_a_file_says_that_ids_were_taken_exactly(tmp_path):
+    X = np.arange(12.0)[:, None]
+    for number, plan in enumerate(plans_for(WRITTEN_TWICE, ids="exact")):
+        if number not in (0, 2, 3):
+            continue
+        plan.release(np.linspace(0, 1, 12)).save(tmp_path / "file")
+        found = cloakgp.verify(tmp_path / "file", X=X, people=WRITTEN_TWICE)
+        assert (found.ids, found.complete) == ("exact", False)
+        assert found.proven_delta is not None
+        assert "exact" in found.headline
+        assert cloakgp.load(tmp_path / "file").certificate.ids == "exact"
+    with pytest.raises(cloakgp.VerificationError):
+        cloakgp.verify(tmp_path / "file", X=X, people=[7, 7, 0, 0, 8, 8, *range(9, 15)])
+
+
+def test_a_promise_to_rows_has_no_ids(tmp_path):
+    gp = GP(EQ(3.0), 0.5, (0.0, 1.0))
+    gp.plan(np.arange(12.0), X_star=[3.0], epsilon=1.0, delta=0.01).release(np.linspace(0, 1, 12)).save(
+        tmp_path / "a"
+    )
+    manifest, arrays, _ = container.read(tmp_path / "a")
+    manifest = container.bare(manifest)
+    manifest["certificate"]["ids"] = "exact"
+    (tmp_path / "a").write_bytes(container.pack(manifest, arrays))
+    with pytest.raises(cloakgp.ReleaseFileError):
+        cloakgp.verify(tmp_path / "a")

@@ -104,7 +104,7 @@ def test_people_with_several_rows(tmp_path):
     release = plan.release(X, y, people=ids)
     release.save(tmp_path / "file")
     assert verify(tmp_path / "file").headline.startswith(
-        "verified: (4, 0.001)-DP, unit one person's whole rows"
+        "verified IN PART: (4, 0.001)-DP, unit one person's whole rows, but how many rows of each person"
     )
     assert release.density.counts.sum() == pytest.approx(N // 4 * 3, rel=0.2)
     assert str(plan.certificate).count("up to 600 rows")

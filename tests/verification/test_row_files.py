@@ -22,6 +22,8 @@ from cloakgp.plans.opening import charged_plan
 from cloakgp.verification import whole_rows
 from cloakgp.verification.reasons import Reason
 
+EACH = "how many rows of each person were counted"
+
 
 def grid(**changes):
     return lambda manifest, arrays: manifest["grid"].update(changes)
@@ -89,7 +91,9 @@ LIES = {
 
 @pytest.mark.parametrize("max_rows", [None, 2])
 def test_an_honest_file_is_proven_whole(tmp_path, max_rows):
-    assert verify(forging.honest_rows(tmp_path, max_rows=max_rows)).complete
+    found = verify(forging.honest_rows(tmp_path, max_rows=max_rows))
+    assert found.proven_delta is not None
+    assert [what.partition(":")[0] for what in found.unchecked] == ([] if max_rows is None else [EACH])
 
 
 @pytest.mark.parametrize("name", LIES)
@@ -99,6 +103,27 @@ def test_a_lie_meets_the_reason_that_it_names(tmp_path, name):
     with pytest.raises((VerificationError, ReleaseFileError)) as caught:
         verify(path)
     assert getattr(caught.value, "reason", FILE) == reason, str(caught.value)
+
+
+def test_that_a_person_had_one_row_is_the_custodians_word(tmp_path):
+    """The file of whole rows for people is the same: nothing in it shows whose they are."""
+    path = forging.honest_rows(tmp_path)
+    rewrite(path, grid(max_rows=1))
+    rewrite(path, of_another(PERSON_ROWS))
+    found = verify(path)
+    assert found.unit == PERSON_ROWS.name
+    assert not found.complete
+    assert [what.partition(":")[0] for what in found.unchecked] == [EACH]
+    assert found.headline.startswith("verified IN PART: (1, 0.01)-DP")
+    assert EACH in found.headline
+
+
+def test_a_file_of_whole_rows_names_no_people(tmp_path):
+    for max_rows in (None, 2):
+        path = forging.honest_rows(tmp_path, max_rows=max_rows)
+        rewrite(path, lambda manifest, arrays: manifest.update(people={"sha256": "0" * 64, "within": 1.0}))
+        with pytest.raises(ReleaseFileError):
+            verify(path)
 
 
 PEOPLES_LIES = {

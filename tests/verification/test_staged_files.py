@@ -368,6 +368,21 @@ def test_support_points(tmp_path):
 # After earlier releases
 
 
+def test_what_earlier_releases_promised_is_said_with_the_promise(tmp_path):
+    """Who has both files knows what both answer: 0.1 is not what it cost."""
+    before = forging.SETTING.plan(X, X_STAR, epsilon=300.0, delta=1e-6).release(Y)
+    plan = forging.SETTING.plan(X, X_STAR, given=[before], epsilon=0.1, delta=1e-6)
+    plan.release(Y).save(tmp_path / "file")
+    found = verify(tmp_path / "file")
+    assert found.complete
+    assert found.earlier == ((300.0, 1e-6),)
+    assert "not the total: it was given (300, 1e-06)-DP" in found.headline
+    listed = str(found).splitlines()
+    assert listed[1].strip().startswith("not the total")
+    assert [line.split(":")[0].strip() for line in listed[2:4]] == ["(300, 1e-06)-DP", "(0.1, 1e-06)-DP"]
+    assert verify(forging.honest("staged", tmp_path)).earlier == ()
+
+
 def promised_before(epsilon, delta):
     def change(manifest, arrays):
         manifest["given"][0].update(epsilon=epsilon, delta=delta)

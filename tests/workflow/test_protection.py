@@ -50,10 +50,11 @@ def test_only_ids_that_are_repeated_count(tmp_path):
     [
         (["7", "8", "7"], [0, 1, 0]),
         (["7", "7.0", "07", "+7"], [0, 0, 0, 0]),
-        (["a", " a ", "A"], [0, 0, 1]),
+        (["a", " a ", "A", "b"], [0, 0, 0, 1]),
         (["7", "x", "7.0", "7x"], [0, 1, 0, 2]),
-        (["1e5", "100000"], [0, 1]),  # a text that happens to read as a number
-        ([str(2**60), str(2**60 + 1)], [0, 1]),
+        (["1e5", "100000", "1e6"], [0, 0, 1]),
+        ([str(2**60), str(2**60 + 1), str(2**61)], [0, 0, 1]),  # a float may stand for either
+        (["7", "7,0", "7;0"], [0, 0, 1]),
     ],
 )
 def test_ids_are_the_same_however_a_number_is_written(tmp_path, cells, expected):

@@ -73,4 +73,5 @@ def plan_of_rows(asked: models.Settings, size: int) -> RowsPlan:
     else:
         where = np.asarray(as_points(grid.columns, asked.at.points, len(grid.axes)))
     points.check_number("at", len(where), limits.POINTS)
-    return staged_gp(asked).plan_rows(grid, size, X_star=where, max_rows=asked.max_rows, **promise_of(asked))
+    promise = promise_of(asked) | {"max_rows": asked.max_rows, "ids": asked.ids}
+    return staged_gp(asked).plan_rows(grid, size, X_star=where, **promise)

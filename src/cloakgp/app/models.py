@@ -19,6 +19,7 @@ from cloakgp.app.plan_settings import (
     Delta,
     Encoding,
     Epsilon,
+    Ids,
     Inputs,
     Levels,
     Points,
@@ -29,7 +30,7 @@ from cloakgp.app.plan_settings import (
     example,
 )
 
-__all__ = ["COLUMNS", "Encoding", "Levels", "Points", "Range", "Settings", "Written"]
+__all__ = ["COLUMNS", "Encoding", "Ids", "Levels", "Points", "Range", "Settings", "Written"]
 
 Words = Annotated[str, Field(min_length=1, max_length=80, pattern=PRINTABLE)]
 Why = Annotated[str, Field(max_length=500, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
@@ -60,6 +61,7 @@ class AskPeople(Asked):
 
     people: Column
     encoding: Encoding | None = None
+    ids: Ids = "alike"
 
 
 class AskCurve(Asked):
@@ -566,10 +568,17 @@ class Predictions(BaseModel):
     by_class: list[ClassNumbers] | None
 
 
+class EarlierPromise(BaseModel):
+    epsilon: float
+    delta: float
+
+
 class Verified(BaseModel):
     ok: bool
     complete: bool
     words: str
+    earlier: list[EarlierPromise] = []
+    """What earlier releases promised that this one was given: with these, its own is not the total."""
 
 
 class Dataset(BaseModel):

@@ -27,6 +27,7 @@ Level = Annotated[str, Field(min_length=1, max_length=100, pattern=PRINTABLE)] |
 Class = Annotated[str, Field(min_length=1, max_length=100, pattern=PRINTABLE)]
 Day = Annotated[str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
 Encoding = Literal["utf-8", "latin-1", "utf-16-le", "utf-16-be"]
+Ids = Literal["alike", "exact"]
 
 LEARNED: dict[str, Any] = {
     "data": "heights.csv",
@@ -72,6 +73,7 @@ _LATER = (
     "protect",
     "people",
     "within",
+    "ids",
     "box",
     "n_people",
     "max_rows",
@@ -172,6 +174,8 @@ class Settings(Written):
     people: Column | None = None
     within: Annotated[float, Field(allow_inf_nan=False, ge=0, le=1)] = 1.0
     """How alike the outcomes of one person are: a correlation, from public knowledge."""
+    ids: Ids = "alike"
+    """Whether an id is the same however it is written, or only if it is written exactly so."""
     box: Annotated[dict[Column, Range | Levels], Field(min_length=1, max_length=COLUMNS)] | None = None
     n_people: Annotated[int, Field(ge=2, le=limits.INDUCING_ROWS)] | None = None
     """How many people there are, which is public; their rows are not counted."""
@@ -205,7 +209,8 @@ class Settings(Written):
         if self.protect == "rows" and self.people is not None:
             needed |= {"people", "n_people", "max_rows"}
         allowed = needed | ({"within"} if self.protect == "people" else set())
-        for name in ("people", "within", "box", "n_people", "max_rows"):
+        allowed |= set() if self.people is None else {"ids"}
+        for name in ("people", "within", "ids", "box", "n_people", "max_rows"):
             there = getattr(self, name) != type(self).model_fields[name].default
             if there and name not in allowed:
                 raise ValueError(f"{name}: must be left out where this is protected: {self.protect}")

@@ -112,7 +112,7 @@ class Planning:
     def _people(self, asked: models.Settings) -> People | None:
         if asked.people is None:
             return None
-        return self._uploads.people(asked.data, asked.people, asked.encoding)
+        return self._uploads.people(asked.data, asked.people, asked.encoding, asked.ids)
 
     def plan(self, asked: models.Settings) -> tuple[AnyPlan, Expected]:
         """The plan for these settings, and what to expect of it."""
@@ -277,7 +277,7 @@ class Planning:
             "columns": found.named(asked.output, asked.people),
             "missing_inputs": asked.missing_inputs,
         }
-        return known if people is None else {**known, "people": people.labels, "within": asked.within}
+        return known if people is None else {**known, **_shared(people.labels, asked)}
 
     def _function(self, asked: models.Settings) -> FunctionPlan:
         def make() -> FunctionPlan:
@@ -333,13 +333,18 @@ class Planning:
     def _whose(self, asked: models.Settings) -> tuple[Any, ...]:
         """Which rows of which table, and how they are read."""
         read = (tuple(asked.categories or ()), asked.decimal, asked.encoding, asked.missing_inputs)
-        of = (tuple(asked.inputs), asked.output, asked.people, asked.within)
+        of = (tuple(asked.inputs), asked.output, asked.people, asked.within, asked.ids)
         return (*self._uploads.version(asked.data), *of, *read)
 
     def _key(self, asked: models.Settings) -> tuple[Any, ...]:
         """Everything but the promise and the design; the test points last."""
         model = (asked.kernel, asked.noise, tuple(asked.bounds), asked.mean, asked.inducing)
         return (*self._whose(asked), *model, _at(asked))
+
+
+def _shared(labels: Any, asked: models.Settings) -> dict[str, Any]:
+    """What a plan for people is told of them."""
+    return {"people": labels, "within": asked.within, "ids": asked.ids}
 
 
 def _at(asked: models.Settings) -> str:
@@ -357,7 +362,7 @@ def _some_rows(
     chosen = np.ceil(np.arange(people.n_people + 1) * share)  # one at least
     whose = people.labels[~np.isnan(found.X).any(axis=1)]
     kept = (np.diff(chosen) > 0)[whose]
-    return X[kept], {"people": whose[kept], "within": asked.within}
+    return X[kept], _shared(whose[kept], asked)
 
 
 def _most_rows(asked: models.Settings) -> int:

@@ -291,7 +291,8 @@ class Releases:
                 found = verify(path)
             except ValueError as error:
                 return {"ok": False, "complete": False, "words": str(error)}
-            return {"ok": True, "complete": found.complete, "words": str(found)}
+            earlier = [{"epsilon": epsilon, "delta": delta} for epsilon, delta in found.earlier]
+            return {"ok": True, "complete": found.complete, "words": str(found), "earlier": earlier}
 
         seen = path.stat()
         return self._verified.get((release_id, seen.st_ino, seen.st_mtime_ns, seen.st_size), check)

@@ -49,7 +49,7 @@ from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.rows.file_cells import n_rows
 from cloakgp.rows.formats import Format
-from cloakgp.rows.people import as_people
+from cloakgp.rows.people import ALIKE, as_people
 from cloakgp.workflow import private_step, tables
 from cloakgp.workflow.inputs import complete_rows, digest_of, open_inputs
 from cloakgp.workflow.spending import quote, request_name
@@ -254,7 +254,8 @@ class Releasing:
                 same = bool(who) or n_rows(path) == made.certificate.n_rows
             elif made is not None:
                 X = open_inputs(path, settings["inputs"], False, False, made.columns, form, missing)
-                people = None if who is None else tables.read_ids(path, who, form)
+                ids = settings.get("ids", ALIKE)
+                people = None if who is None else tables.read_ids(path, who, form, ids)
                 X, people = complete_rows(X, people, missing)
                 same = digest_of(X) == plan["inputs_sha256"]
                 same = same and (people is None or as_people(people, len(X)).digest == made.partition)

@@ -63,7 +63,7 @@ def inputs(name: TableName, asked: models.AskInputs, person: Custodian, state: S
 def people(name: TableName, asked: models.AskPeople, person: Custodian, state: Server) -> dict[str, Any]:
     """How many people a public column names, and how many rows they have. Ids themselves are not sent."""
     state.plans.check_roles(name, [asked.people])
-    found = state.uploads.people(name, asked.people, asked.encoding)
+    found = state.uploads.people(name, asked.people, asked.encoding, asked.ids)
     return {"people": found.n_people, "rows": found.n_rows, "most_rows": found.most_rows}
 
 

@@ -43,7 +43,7 @@ _FUNCTION = """plan = gp.plan_function(X, epsilon={epsilon!r}, delta={delta!r}, 
 _ROWS = """grid = cloakgp.Grid({box!r}, cells={cells!r})  # all that is public of the inputs
 X_star = {where}
 plan = gp.plan_rows(
-    grid, {size!r}, X_star=X_star, epsilon={epsilon!r}, delta={delta!r}, max_rows={max_rows!r}
+    grid, {size!r}, X_star=X_star, epsilon={epsilon!r}, delta={delta!r}, max_rows={max_rows!r}{ids}
 )"""
 _RELEASE = """
 # 2. Release: the one private step. The ledger knows this request, so it gives the same answer for nothing;
@@ -146,7 +146,11 @@ def _columns(settings: dict[str, Any]) -> str:
 def _inputs(settings: dict[str, Any]) -> str:
     who, missing = settings.get("people"), settings.get("missing_inputs", "error")
     known = f"known = {{'columns': columns, 'missing_inputs': {missing!r}}}\n"
-    people = "people = tables.read_ids(DATA, PEOPLE, form)\n" if who else ""
+    people = (
+        f"people = tables.read_ids(DATA, PEOPLE, form{_ids(settings).replace('ids=', 'how=')})\n"
+        if who
+        else ""
+    )
     read = _INPUTS.format(
         written=_written(settings),
         who="PEOPLE" if who else None,
@@ -154,6 +158,11 @@ def _inputs(settings: dict[str, Any]) -> str:
         missing=missing,
     )
     return read + known + people
+
+
+def _ids(settings: dict[str, Any]) -> str:
+    """How ids are compared, if that was chosen."""
+    return f", ids={settings['ids']!r}" if "ids" in settings else ""
 
 
 def _written(settings: dict[str, Any]) -> str:
@@ -175,6 +184,7 @@ def _points(settings: dict[str, Any], grid: str) -> str:
 
 def _plan(settings: dict[str, Any], is_learned: bool) -> str:
     people = f", people=people, within={settings.get('within', 1.0)!r}" if settings.get("people") else ""
+    people += _ids(settings)
     if settings["kind"] == "function":
         return _FUNCTION.format(people=people, **{name: settings[name] for name in ("epsilon", "delta")})
     complete = f"inputs.complete_rows(X, None, {settings.get('missing_inputs', 'error')!r})[0]"
@@ -200,6 +210,7 @@ def _rows_plan(record: dict[str, Any]) -> str:
         where=_points(settings, f"boxes.over(grid, {settings['at']!r})"),
         size=settings.get("n_people") or record["certificate"]["n_rows"],
         max_rows=settings.get("max_rows"),
+        ids=_ids(settings),
         epsilon=settings["epsilon"],
         delta=settings["delta"],
     )

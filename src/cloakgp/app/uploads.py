@@ -27,7 +27,7 @@ from cloakgp.files import atomic
 from cloakgp.rows import formats
 from cloakgp.rows.file_cells import read_csv
 from cloakgp.rows.formats import SAVE_AS, is_spreadsheet
-from cloakgp.rows.people import People, as_people
+from cloakgp.rows.people import ALIKE, People, as_people
 from cloakgp.workflow import tables
 from cloakgp.workflow.protection import looks_like_ids
 
@@ -144,18 +144,20 @@ class Uploads:
         with self._own_name(name):
             return self._inputs.get((*_version(path), tuple(columns), said), read)
 
-    def people(self, name: str, column: str, encoding: models.Encoding | None = None) -> People:
+    def people(
+        self, name: str, column: str, encoding: models.Encoding | None = None, how: str = ALIKE
+    ) -> People:
         """Who has which rows of a table, by a public column."""
         path = self.path(name)
 
         def read() -> People:
             with public_work():
                 form = form_of(path, [column], models.Written(encoding=encoding))
-                ids = tables.read_ids(path, column, form)
-                return as_people(ids, len(ids))
+                ids = tables.read_ids(path, column, form, how)
+                return as_people(ids, len(ids), how)
 
         with self._own_name(name):
-            return self._people.get((*_version(path), column, encoding), read)
+            return self._people.get((*_version(path), column, encoding, how), read)
 
     @contextmanager
     def _own_name(self, name: str) -> Iterator[None]:

@@ -24,6 +24,7 @@ from cloakgp.plans.staged import StagedRelease
 from cloakgp.plots import inducing_words, learned_settings
 from cloakgp.plots.labels import outcome_of
 from cloakgp.rows.columns import Columns
+from cloakgp.rows.people import EXACT
 from cloakgp.workflow import boxes, pictures, points, releases, report, tables, words
 from cloakgp.workflow.inputs import open_ids, open_inputs
 from cloakgp.workflow.learned_settings import AnySettings, LearnedSettings
@@ -179,9 +180,13 @@ def _table_rows(settings: AnySettings) -> list[tuple[str, str]]:
 def _people_rows(settings: AnySettings) -> list[tuple[str, str]]:
     if settings.people is None:
         return []
+    how = "; ids exactly as they are written" if settings.ids == EXACT else ""
     if isinstance(settings, RowSettings):
-        return [("column of people", f"{settings.people}; at most {settings.max_rows} rows of each count")]
-    return [("column of people", f"{settings.people}; outcomes of one go together by {settings.within:g}")]
+        return [
+            ("column of people", f"{settings.people}; at most {settings.max_rows} rows of each count{how}")
+        ]
+    together = f"outcomes of one go together by {settings.within:g}"
+    return [("column of people", f"{settings.people}; {together}{how}")]
 
 
 def _learned_rows(settings: LearnedSettings | RowSettings) -> list[tuple[str, str]]:
@@ -244,7 +249,9 @@ def verify(
     if people is not None and inputs_from is None:
         raise InputError("--people names a column of a table: give that with --inputs-from.")
     X = None if inputs_from is None else _inputs(release_file, inputs_from, inputs)
-    ids = None if inputs_from is None else open_ids(inputs_from, people)
+    ids = None
+    if inputs_from is not None and people is not None:
+        ids = open_ids(inputs_from, people, how=releases.load(release_file).certificate.ids)
     checked = cloakgp.verify(release_file, signed_by=signed_by, X=X, people=ids)
     checked = replace(
         checked,

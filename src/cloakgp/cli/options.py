@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from cloakgp.errors import InputError
+from cloakgp.rows.people import ALIKE, EXACT
 
 _SQLITE = "sqlite:///"
 
@@ -53,6 +54,22 @@ People = Annotated[
         "--people",
         help="Public column that says whose row each is: the promise is to each person, with all their rows.",
         metavar="COLUMN",
+    ),
+]
+
+
+class IdsWord(StrEnum):
+    """How ids of people are compared."""
+
+    alike = ALIKE
+    exact = EXACT
+
+
+Ids = Annotated[
+    IdsWord,
+    typer.Option(
+        help="With --people: an id is the same however it is written (7, 007, 7.0), or only if it is written "
+        "exactly so; the certificate then says that.",
     ),
 ]
 Within = Annotated[

@@ -24,6 +24,7 @@ from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots import inducing_words
 from cloakgp.plots.labels import outcome_of
 from cloakgp.rows.formats import Format, is_parquet
+from cloakgp.rows.people import as_ids
 from cloakgp.workflow import boxes, pictures, points, tables, words
 from cloakgp.workflow.cluster import check_cluster, connected
 from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs, protected
@@ -114,6 +115,7 @@ def plan(
     ] = None,
     people: options.People = None,
     within: options.Within = None,
+    ids: options.Ids = options.IdsWord.alike,
     box: private_inputs.Box = None,
     levels: private_inputs.Levels = None,
     cells: private_inputs.Cells = None,
@@ -161,6 +163,7 @@ def plan(
     for_set: dict[str, Any] = {"design": design, "calibration": calibration, "mean": mean, "device": device}
     for_set |= {"approximation": approximation, "dask": dask}
     protect = _protected(protect, people, within)
+    as_ids(ids.value, people is not None)
     hidden = private_inputs.PrivateInputs(box, levels, cells, rows, max_rows, n_people)
     if protect is Protect.ROWS:
         _check_for_rows(for_set)
@@ -189,6 +192,7 @@ def plan(
         "epsilon": epsilon,
         "inducing": points.inducing_inputs(inducing, columns, known),
         "people": people,
+        "ids": ids.value,
         "reading": None if form == Format() else form,
     }
     if model is None:
@@ -199,17 +203,17 @@ def plan(
         asked |= {name: value for name, value in for_set.items() if value is not None and name != "dask"}
         asked |= {"kernel": model, "noise": noise}
     settings: AnySettings
-    X = ids = None
+    X = whose = None
     if protect is Protect.ROWS:
-        size = hidden.size(data, people)
+        size = hidden.size(data, people, ids.value)
         asked |= told | {"delta": _delta(delta, size, "rows" if people is None else "people")}
         settings = _row_settings(asked, hidden, size, columns, at)
     else:
         with working("reading the inputs"):
             streams = model is None or inducing is not None
             X = open_inputs(data, columns, streams, dask is not None, known, form, missing_inputs.value)
-            ids = open_ids(data, people, form)
-        counted = protected(X, ids, missing_inputs.value)
+            whose = open_ids(data, people, form, ids.value)
+        counted = protected(X, whose, missing_inputs.value)
         asked |= {"delta": _delta(delta, counted, "rows" if people is None else "people")}
         asked |= told
         asked["inputs"] = tuple(columns)
@@ -220,15 +224,15 @@ def plan(
     if compare:
         assert _check_compare(settings, design, out, picture)
         with connected(dask), working("comparing designs"):
-            compared = settings.compare(X, ids)
+            compared = settings.compare(X, whose)
         lines = "\n".join([table(compared.lines()), *compared.notes])
         return Answer({"designs": compared.table(), "best": compared.best}, lines)
     if picture is not None:
         pictures.check_path(picture)
     if isinstance(settings, Settings) and settings.inducing is None and settings.device is None:
-        _note_many(complete_rows(X, ids, missing_inputs.value)[0])
+        _note_many(complete_rows(X, whose, missing_inputs.value)[0])
     with connected(dask), working("planning"):
-        made = settings.plan() if isinstance(settings, RowSettings) else settings.plan(X, ids)
+        made = settings.plan() if isinstance(settings, RowSettings) else settings.plan(X, whose)
         file = plan_file(settings, made)
         drawn = None if picture is None else pictures.png(pictures.noise_picture(made, columns, output))
     if protect is Protect.OUTCOMES:

@@ -127,7 +127,7 @@ class PrivateInputs:
             return common
         return ({} if common is None else dict.fromkeys(ranges, common)) | own
 
-    def size(self, data: Path, people: str | None) -> int:
+    def size(self, data: Path, people: str | None, ids: str) -> int:
         """How many rows, or people, there are: public. If nobody said it, it is counted, and that is said."""
         if people is None and (self.max_rows is not None or self.n_people is not None):
             raise InputError("--max-rows and --n-people are for people: they need --people COLUMN.")
@@ -146,7 +146,7 @@ class PrivateInputs:
             raise InputError(f"{option} must be a whole number above 0; got {given}.")
         if given is not None:
             return given
-        counted = _counted(data, people)
+        counted = _counted(data, people, ids)
         note(
             f"note: {data.name} has {counted} {what}, which was counted, and becomes public. "
             f"If it is known otherwise, give {option}."
@@ -154,11 +154,11 @@ class PrivateInputs:
         return counted
 
 
-def _counted(data: Path, people: str | None) -> int:
+def _counted(data: Path, people: str | None, how: str) -> int:
     try:
         if people is None:
             return file_cells.n_rows(data)
-        ids = file_cells.read_ids(data, people)
+        ids = file_cells.read_ids(data, people, how=how)
     except Exception:  # which might tell of private rows
         raise file_cells.irregular(data) from None
     if np.isnan(ids).any():

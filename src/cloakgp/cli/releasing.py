@@ -113,7 +113,8 @@ def _plan_again(settings: AnySettings, data: Path, dask: bool) -> Plan | StagedP
     """The plan of the settings, from this table: nothing of it came with the plan file."""
     if isinstance(settings, RowSettings):
         return settings.plan()
-    return settings.plan(_inputs(settings, data, dask), open_ids(data, settings.people, settings.reading))
+    people = open_ids(data, settings.people, settings.reading, settings.ids)
+    return settings.plan(_inputs(settings, data, dask), people)
 
 
 def _inputs(settings: PublicSettings, data: Path, dask: bool) -> Any:

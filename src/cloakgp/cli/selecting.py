@@ -23,7 +23,7 @@ from cloakgp.model.gp import GP
 from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import is_parquet
-from cloakgp.rows.people import as_people
+from cloakgp.rows.people import as_ids, as_people
 from cloakgp.selection import WORKING, Selection, SelectionPlan, plan_selection, working_bytes
 from cloakgp.workflow import points, private_step, tables
 from cloakgp.workflow.inputs import check_columns, complete_rows, open_ids, open_inputs, protected
@@ -48,6 +48,7 @@ def select(
     mean: options.Mean = None,
     people: options.People = None,
     within: options.Within = None,
+    ids: options.Ids = options.IdsWord.alike,
     folds: Annotated[int, typer.Option(help="Cross-validation folds.")] = 5,
     loss: Annotated[str, typer.Option(help="squared or absolute.")] = "squared",
     loss_clip: Annotated[
@@ -94,6 +95,7 @@ def select(
     check_output(columns, output, people)
     if within is not None and people is None:
         raise InputError("--within is how outcomes of one person go together: it needs --people COLUMN.")
+    as_ids(ids.value, people is not None)
     check_columns(data, columns, output, dask=False, people=people)
     at = [] if then_at is None else [then_at]
     options.check_writable(out, reads=[data, *at, *options.ledger_file(ledger)])
@@ -110,20 +112,21 @@ def select(
     listed = options.optional_names(categories) or []
     found = find_columns(data, columns, output, people, listed, form)
     X = open_inputs(data, columns, False, False, found, form, missing_inputs.value)
-    ids = open_ids(data, people, form)
-    own = complete_rows(X, ids, missing_inputs.value)
+    whose = open_ids(data, people, form, ids.value)
+    own = complete_rows(X, whose, missing_inputs.value)
     _say_what_it_takes(len(own[0]), len(candidates))
     plan_for = _plan_for(then_at, then_epsilon, then_delta, then_design, found, *own)
     specs = [model.to_spec() for model in kernels]  # however they were written
     asked = [bounds, folds, loss, loss_clip, candidates[0].mean, specs, noise, epsilon]
     counted = None if plan_for is None else [container.digest(plan_for[0]), *plan_for[1:]]
     who_asks: dict[str, Any] = {"data": data.name, "inputs": container.digest(X), "output": output}
-    shared: dict[str, Any] = {"people": ids, "within": 1.0 if within is None else within}
-    if ids is not None:
-        who_asks |= {"people": as_people(ids, len(X)).digest, "within": shared["within"]}
+    shared: dict[str, Any] = {"people": whose, "within": 1.0 if within is None else within}
+    if whose is not None:
+        who_asks |= {"people": as_people(whose, len(X)).digest, "within": shared["within"]}
     if is_coded(found):
         who_asks["columns"] = found.words()
-    shared |= {"columns": found, "missing_inputs": missing_inputs.value}
+    who_asks |= {"ids": ids.value} if ids is options.IdsWord.exact else {}
+    shared |= {"ids": ids.value, "columns": found, "missing_inputs": missing_inputs.value}
     request = request_name("select", again, asked=[asked, counted], **who_asks)
     account = for_request(account, request)
     # With one thread, as in Settings.plan: a paid answer is fetched again by the very same plan only.

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.files.container import Array, ReleaseFileError
+from cloakgp.measurements.certificate import has_fields
 from cloakgp.measurements.staged_certificate import FIELDS, StagedCertificate
 from cloakgp.model.hyperprior import FAMILIES, MOST_SEASONS, n_parts
 from cloakgp.model.inducing import MOST_INDUCING
@@ -166,7 +167,7 @@ def _numbers(value: Any, n: int | None = None) -> bool:
 def _check_certificate(manifest: dict[str, Any]) -> None:
     certificate = manifest["certificate"]
     _expect(
-        isinstance(certificate, dict) and set(certificate) == set(FIELDS),
+        has_fields(certificate, FIELDS),
         "the certificate lacks a key or has one too many",
     )
     for name in FIELDS:

@@ -8,7 +8,8 @@ from typing import Any
 
 from cloakgp.calibration import delta_slack
 from cloakgp.measurements.lattice import Measured
-from cloakgp.measurements.unit import OUTCOME, Unit
+from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, Unit
+from cloakgp.rows.people import ALIKE, EXACT
 
 SPEND = "each release made from a plan spends this once more"
 
@@ -62,10 +63,13 @@ class Certificate:
     unbiased; else of what denoising would do to the least favourable y, which says little of real ones."""
     unbiased: bool
     """Whether the released mean is the GP's plus noise, and not a shrunken (denoised) one."""
+    ids: str = ALIKE
+    """How people's ids were compared: "exact" if the custodian chose that, who then answers for nobody having
+    two; not written otherwise."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
-        return asdict(self)
+        return as_words(self)
 
     @property
     def _accuracy(self) -> str:
@@ -90,8 +94,29 @@ class Certificate:
             f"  lattice       y to 1/2^{self.y_bits} of its range, matrix to 2^-{self.matrix_bits}, "
             f"noise std {self.sigma} steps for sensitivity {self.sensitivity_steps}",
             f"  accuracy      {self._accuracy}",
+            *ids_lines(self.ids),
         ]
         return "\n".join(lines)
+
+
+def as_words(certificate: Any) -> dict[str, Any]:
+    """A certificate's fields, with how ids were compared only if that was chosen."""
+    values = asdict(certificate)
+    return values if values["ids"] == EXACT else {n: value for n, value in values.items() if n != "ids"}
+
+
+def ids_lines(ids: str) -> list[str]:
+    """What a printed certificate says of ids."""
+    return ["  ids           exact: who is written in two ways counts as two people"] if ids == EXACT else []
+
+
+def has_fields(certificate: Any, names: tuple[str, ...]) -> bool:
+    """Whether words are a certificate's: these fields, and ids if they were compared exactly."""
+    if not isinstance(certificate, dict) or set(certificate) - {"ids"} != set(names):
+        return False
+    return "ids" not in certificate or (
+        certificate["ids"] == EXACT and certificate["unit"] in (PERSON.name, PERSON_ROWS.name)
+    )
 
 
 DIGITS = {
@@ -146,8 +171,10 @@ def certify(measurement: Measured, calibration: str, unit: Unit = OUTCOME, **rea
         matrix_bits=m.matrix_bits,
         sigma=m.sigma,
         sensitivity_steps=steps,
+        ids=ALIKE if m.people is None else m.people.ids,
         **written(reached),
     )
 
 
-FIELDS = tuple(field.name for field in fields(Certificate))
+FIELDS = tuple(field.name for field in fields(Certificate) if field.name != "ids")
+"""That are always written."""

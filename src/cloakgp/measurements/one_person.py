@@ -7,7 +7,9 @@ up or down, so the measurements move by at most 2^b times the root of
 
 The first is what is used for up to `FEW` columns, where it is found by trying; the second up to `MANY`, equal
 to the first wherever flipping rows makes all inner products positive, as for one person's neighbouring ages;
-the third beyond, each norm rounded up to an integer. Lemma 19 of ``docs/proofs.md``.
+the third beyond, each norm rounded up to an integer. Where people are so many that trying would take long,
+also for those who verify a file, the second is used for few columns, too: `MOST_SIGNS` says where. Lemma 19
+of ``docs/proofs.md``.
 
 Where outcomes are one of several classes, a row moves the sums of two classes, and v is no bound for what a
 person moves: the second is, twice (lemma 22).
@@ -29,6 +31,8 @@ from cloakgp.rows.people import People
 IntArray = NDArray[np.int64]
 FEW = 12
 """Columns up to which all signs are tried."""
+MOST_SIGNS = 2**26
+"""Signs of all people together, 2^(d - 1) for d columns, up to which any are tried."""
 MANY = 2048
 """Columns up to which all pairs are looked at."""
 _NEAR = 1e-6  # far above the relative errors below, d (q + 2 d + 4) 2^-52 at most
@@ -65,15 +69,16 @@ def largest_squared_move(matrix: IntArray, labels: Labels, people: People, signs
         return 0
     largest = 0
     near: list[tuple[float, Labels, IntArray]] = []  # about v, of who may have the largest
-    bar, few = 0.0, FEW if signs else 0
-    for columns, counts in owned(labels, people):
+    everyone = list(owned(labels, people))
+    bar, few = 0.0, FEW if signs and _are_few(everyone) else 0
+    for columns, counts in everyone:
         d = columns.shape[1]
         if d > MANY:
             largest = max(largest, *(_by_norms(matrix, *one) for one in zip(columns, counts, strict=True)))
             continue
-        step = max(1, _ENTRIES // (d * max(len(matrix), d)))
+        step = max(1, _ENTRIES // max(d * len(matrix), d * d, 2 ** (d - 1) if d <= few else 1))
         for rows in (slice(i, i + step) for i in range(0, len(columns), step)):
-            about = _about(matrix, columns[rows], counts[rows], few)
+            about = _about(matrix, columns[rows], counts[rows], few, bar * (1 - _NEAR))
             bar = max(bar, float(about.max()))
             some = np.flatnonzero(about >= bar * (1 - _NEAR))
             near += [(float(about[i]), columns[rows][i], counts[rows][i]) for i in some]
@@ -82,19 +87,31 @@ def largest_squared_move(matrix: IntArray, labels: Labels, people: People, signs
     return max(largest, *candidates, 0)
 
 
-def _about(matrix: IntArray, columns: Labels, counts: IntArray, few: int) -> NDArray[np.float64]:
-    """(n,) v of each person, in floating point."""
+def _are_few(everyone: list[Owned]) -> bool:
+    """Whether signs are tried: a public rule, by which those who verify find the same."""
+    tried = (len(columns) << columns.shape[1] - 1 for columns, _ in everyone if columns.shape[1] <= FEW)
+    return bool(sum(tried) <= MOST_SIGNS)
+
+
+def _about(
+    matrix: IntArray, columns: Labels, counts: IntArray, few: int, least: float
+) -> NDArray[np.float64]:
+    """(n,) v of each person, in floating point; 0 for who is found not to reach `least`."""
     own = np.moveaxis(matrix[:, columns], 0, 1).astype(np.float64) * counts[:, None, :]  # (n, q, d)
     gram = np.swapaxes(own, 1, 2) @ own
+    sums = np.asarray(np.abs(gram).sum(axis=(1, 2)))
     if columns.shape[1] > few:
-        return np.asarray(np.abs(gram).sum(axis=(1, 2)))
-    return np.asarray(_over_signs(gram).max(axis=1))
+        return sums
+    found, far = np.zeros(len(sums)), sums >= least
+    found[far] = _over_signs(gram[far]).max(axis=1)
+    return found
 
 
 def _over_signs(gram: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n, 2^(d-1)) squared lengths for all signs; of two that are each other's opposite, one."""
-    S = _signs(gram.shape[-1])
-    return np.asarray(np.einsum("nsd,sd->ns", np.swapaxes(gram @ S.T, 1, 2), S))
+    S, (first, second) = _signs(gram.shape[-1]), np.triu_indices(gram.shape[-1], 1)
+    norms = np.trace(gram, axis1=1, axis2=2)
+    return np.asarray(norms[:, None] + 2 * gram[:, first, second] @ (S[:, first] * S[:, second]).T)
 
 
 @cache

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from cloakgp.calibration import delta_slack
-from cloakgp.measurements.certificate import DIGITS, SPEND, Certificate, short
+from cloakgp.measurements.certificate import DIGITS, SPEND, Certificate, as_words, ids_lines, short
 from cloakgp.measurements.unit import OUTCOME, PERSON_ROWS, ROW, Unit
+from cloakgp.rows.people import ALIKE
 
 DESIGN = "staged"
 
@@ -37,10 +38,12 @@ class StagedCertificate:
     """(epsilon, delta) of each earlier release that is taken into account. They were spent, too."""
     unbiased: bool = False
     """Predictions are denoised, and so shrunk towards what is believed beforehand."""
+    ids: str = ALIKE
+    """How people's ids were compared; as in :class:`cloakgp.measurements.certificate.Certificate`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""
-        return asdict(self) | {"shares": list(self.shares), "before": [list(pair) for pair in self.before]}
+        return as_words(self) | {"shares": list(self.shares), "before": [list(pair) for pair in self.before]}
 
     def __str__(self) -> str:
         lines = ["INSECURE: noise from a seed, not private"] if self.insecure else []
@@ -58,6 +61,7 @@ class StagedCertificate:
         if self.before:
             pairs = ", ".join(f"({epsilon:g}, {delta:g})" for epsilon, delta in self.before)
             lines.append(f"  given         earlier releases, which were spent before, too: {pairs}")
+        lines += ids_lines(self.ids)
         return "\n".join(lines)
 
 
@@ -70,6 +74,7 @@ def certify_stages(
     shares: tuple[float, ...],
     before: tuple[tuple[float, float], ...] = (),
     unit: Unit = OUTCOME,
+    ids: str = ALIKE,
 ) -> StagedCertificate:
     """The certificate of stages with these shares of mu squared, after releases with these promises."""
     return StagedCertificate(
@@ -87,8 +92,9 @@ def certify_stages(
         design=DESIGN,
         shares=shares,
         before=before,
+        ids=ids,
     )
 
 
 AnyCertificate = Certificate | StagedCertificate
-FIELDS = tuple(field.name for field in fields(StagedCertificate))
+FIELDS = tuple(field.name for field in fields(StagedCertificate) if field.name != "ids")

@@ -15,6 +15,7 @@ from cloakgp.model.inducing import check_inducing
 from cloakgp.model.outcome import LINKS, REAL, Label, as_outcome, bounds_for
 from cloakgp.rows.columns import DATE, Columns
 from cloakgp.rows.inputs import as_inputs, named
+from cloakgp.rows.people import ALIKE, as_ids
 from cloakgp.rows.sources import as_source
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ class AutoGP:
         given: Sequence[Any] = (),
         people: Any = None,
         within: float = 1.0,
+        ids: str = ALIKE,
         columns: Any = None,
         missing_inputs: str = "error",
     ) -> StagedPlan:
@@ -154,6 +156,10 @@ class AutoGP:
         within : float
             With `people`: correlation of the noise of one person's outcomes, from 0 to 1; public. With 1, a
             person counts once, however many rows they have.
+        ids : {"alike", "exact"}
+            With `people`: an id is the same however it is written, as 7, "007" and "7.0", or "Ann" and "ANN";
+            or only if it is written exactly so, which the certificate then says. Who is written in two ways
+            would be protected as two people: choose "exact" only where ids that look alike are different.
         columns : Columns, optional
             Names of the columns, levels and units, where X is an array or more is known than a table tells:
             see :meth:`cloakgp.Columns.of`.
@@ -168,7 +174,7 @@ class AutoGP:
         """
         from cloakgp.plans.staged_planner import make_staged_plan
 
-        inputs = as_inputs(X, people, columns, missing_inputs)
+        inputs = as_inputs(X, people, columns, missing_inputs, ids)
         return make_staged_plan(
             self,
             inputs._replace(X=as_source(inputs.X, "X")),
@@ -191,6 +197,7 @@ class AutoGP:
         delta: float | None = None,
         weights: Any = None,
         max_rows: int | None = None,
+        ids: str = ALIKE,
     ) -> RowsPlan:
         """Plan a release that protects whole rows, inputs included: public, free, and without X and y.
 
@@ -210,6 +217,8 @@ class AutoGP:
             How much the error at each test point matters; all alike if absent.
         max_rows : int, optional
             Protect all rows of one person together, of which at most so many count.
+        ids : {"alike", "exact"}
+            With `max_rows`: how ids of people will be compared, as for :meth:`plan`.
 
         Returns
         -------
@@ -219,6 +228,7 @@ class AutoGP:
         from cloakgp.plans.rows_planner import make_rows_plan
 
         promise: Any = {"epsilon": epsilon, "delta": delta, "weights": weights, "max_rows": max_rows}
+        promise["ids"] = as_ids(ids, max_rows is not None)
         return make_rows_plan(self, grid, n_rows, X_star, **promise)
 
     def prior_for(self, columns: Columns | None, width: int) -> Hyperprior:

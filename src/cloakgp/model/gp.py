@@ -30,6 +30,7 @@ from cloakgp.model.windows import (
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import PublicInputs, as_inputs, named
 from cloakgp.rows.merging import Groups
+from cloakgp.rows.people import ALIKE, as_ids
 
 __all__ = ["GP", "check_bounds"]
 
@@ -161,6 +162,7 @@ class GP:
         given: None = ...,
         people: Any = ...,
         within: float = ...,
+        ids: str = ...,
         columns: Any = ...,
         missing_inputs: str = ...,
     ) -> Plan: ...
@@ -177,6 +179,7 @@ class GP:
         windows: float | None = ...,
         people: Any = ...,
         within: float = ...,
+        ids: str = ...,
         columns: Any = ...,
         missing_inputs: str = ...,
     ) -> StagedPlan: ...
@@ -197,6 +200,7 @@ class GP:
         windows: float | None = None,
         people: Any = None,
         within: float = 1.0,
+        ids: str = ALIKE,
         columns: Any = None,
         missing_inputs: str = "error",
     ) -> Plan | StagedPlan:
@@ -243,6 +247,10 @@ class GP:
             With `people`: correlation of the noise of one person's outcomes, from 0 to 1; public. Rows of a
             person who has k get 1 + (k - 1) within times the noise variance, so that with 1 a person counts
             once. The plan's model has one variance per row then: give `include_noise` this `noise`.
+        ids : {"alike", "exact"}
+            With `people`: an id is the same however it is written, as 7, "007" and "7.0", or "Ann" and "ANN";
+            or only if it is written exactly so, which the certificate then says. Who is written in two ways
+            would be protected as two people: choose "exact" only where ids that look alike are different.
         columns : Columns, optional
             Names of the columns, levels and units, where X is an array or more is known than a table tells:
             see :meth:`cloakgp.Columns.of`.
@@ -258,7 +266,7 @@ class GP:
             check_options(self.outcome, design=design, calibration=calibration, device=device)
             given = () if given is None else given
         if given is not None:
-            inputs = as_inputs(X, people, columns, missing_inputs)
+            inputs = as_inputs(X, people, columns, missing_inputs, ids)
             return self._plan_after(inputs, X_star, given, windows, epsilon, delta, weights, within)
         if windows is not None:
             raise ArgumentError("windows", "needs earlier releases", remedy="Name them in given.")
@@ -269,6 +277,7 @@ class GP:
             device=device,
             people=people,
             within=within,
+            ids=ids,
             columns=columns,
             missing_inputs=missing_inputs,
         ).plan(epsilon=epsilon, delta=delta, design=design, calibration=calibration, gap=gap)
@@ -287,6 +296,7 @@ class GP:
         gap: float = 0.01,
         people: Any = None,
         within: float = 1.0,
+        ids: str = ALIKE,
         columns: Any = None,
         missing_inputs: str = "error",
     ) -> Comparison:
@@ -296,7 +306,7 @@ class GP:
         ----------
         designs : names, optional
             Which to compare; all, if absent.
-        X, X_star, epsilon, delta, weights, calibration, gap, people, within, columns, missing_inputs
+        X, X_star, epsilon, delta, weights, calibration, gap, people, within, ids, columns, missing_inputs
             As for :meth:`plan`.
 
         Returns
@@ -311,6 +321,7 @@ class GP:
             device=None,
             people=people,
             within=within,
+            ids=ids,
             columns=columns,
             missing_inputs=missing_inputs,
         ).compare(epsilon=epsilon, delta=delta, designs=designs, calibration=calibration, gap=gap)
@@ -326,6 +337,7 @@ class GP:
         delta: float | None = None,
         weights: Any = None,
         max_rows: int | None = None,
+        ids: str = ALIKE,
     ) -> RowsPlan:
         """Plan a release that protects whole rows, inputs included, for this model.
 
@@ -335,6 +347,7 @@ class GP:
         from cloakgp.plans.rows_planner import make_known_rows_plan
 
         promise: Any = {"epsilon": epsilon, "delta": delta, "weights": weights, "max_rows": max_rows}
+        promise["ids"] = as_ids(ids, max_rows is not None)
         return make_known_rows_plan(self, grid, n_rows, X_star, **promise)
 
     def _plan_after(
@@ -375,6 +388,7 @@ class GP:
         device: Any = None,
         people: Any = None,
         within: float = 1.0,
+        ids: str = ALIKE,
         columns: Any = None,
         missing_inputs: str = "error",
     ) -> Planner:
@@ -386,7 +400,7 @@ class GP:
         from cloakgp.plans.planner import Planner
 
         self._check_real("a planner")
-        inputs = as_inputs(X, people, columns, missing_inputs)
+        inputs = as_inputs(X, people, columns, missing_inputs, ids)
         return Planner(self, inputs, X_star, weights, device, within)
 
     @named
@@ -403,6 +417,7 @@ class GP:
         prior_noise: bool = False,
         people: Any = None,
         within: float = 1.0,
+        ids: str = ALIKE,
         columns: Any = None,
         missing_inputs: str = "error",
     ) -> FunctionPlan:
@@ -429,7 +444,7 @@ class GP:
         prior_noise : bool
             Add the rest of a draw of the prior (public randomness), for noise like the paper's
             also away from the data.
-        people, within
+        people, within, ids
             As for :meth:`plan`; for bound="exact" only, since the others are bounds on one row.
         columns, missing_inputs
             As for :meth:`plan`.
@@ -442,7 +457,7 @@ class GP:
                 "inducing: a function release needs an exact GP. Leave inducing out, or use plan(), whose "
                 "release also predicts anywhere."
             )
-        inputs = as_inputs(X, people, columns, missing_inputs)
+        inputs = as_inputs(X, people, columns, missing_inputs, ids)
         return make_function_plan(
             self.for_columns(inputs.columns),
             inputs,

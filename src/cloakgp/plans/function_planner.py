@@ -38,7 +38,7 @@ from cloakgp.plans.question import Question, table_options
 from cloakgp.plans.reconstruction import largest_bias
 from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.merging import Inputs, distinct
-from cloakgp.rows.people import as_people, as_within, for_people
+from cloakgp.rows.people import as_within, for_people
 
 if TYPE_CHECKING:
     from cloakgp.model.gp import GP
@@ -69,7 +69,7 @@ def make_function_plan(
     checks.choice(bound, "bound", BOUNDS)
     X = checks.matrix(inputs.X, "X")
     gp.check_rows(len(X))
-    shared = None if inputs.people is None else as_people(inputs.people, len(X))
+    shared = inputs.shared(len(X))
     epsilon, delta = calibrate.promise(epsilon, delta, len(X) if shared is None else shared.n_people)
     calibrate.calibrate(epsilon, delta, calibration)
     if basis is not None:

@@ -37,7 +37,7 @@ from cloakgp.progress import Progress
 from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.inputs import PublicInputs, as_points, named
 from cloakgp.rows.merging import Inputs, distinct
-from cloakgp.rows.people import as_people, as_within, for_people
+from cloakgp.rows.people import as_within, for_people
 from cloakgp.rows.sources import as_source, is_lazy
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Planner:
         self.X = as_source(X, "X")
         self.X_star = as_points(X_star, "X_star", self.X.shape[1], self.columns)
         gp.check_rows(len(self.X))
-        self.people = None if inputs.people is None else as_people(inputs.people, len(self.X))
+        self.people = inputs.shared(len(self.X))
         self.within = as_within(within)
         self.gp = gp.with_inducing(self.X).at_rows(self.X, self.X_star)
         self._alike = self.gp.noise if isinstance(gp.noise, float) and gp.downweight is None else None

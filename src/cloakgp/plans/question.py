@@ -25,6 +25,7 @@ from cloakgp.model.windows import Middle
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.grid import Grid
 from cloakgp.rows.inputs import TableRows
+from cloakgp.rows.people import People
 
 METHODS = ("plan", "plan_rows", "plan_function")
 _MODELS: dict[str, type[GP] | type[AutoGP]] = {"GP": GP, "AutoGP": AutoGP}
@@ -131,12 +132,12 @@ def attach(plan: Any, question: Question) -> None:
 
 
 def table_options(
-    people: Any, within: float, columns: Columns | None, rows: TableRows | None
+    people: People | None, within: float, columns: Columns | None, rows: TableRows | None
 ) -> dict[str, Any]:
     """The options by which a table was read."""
     dropped = rows is not None and rows.kept is not None
     found = {"columns": columns, "missing_inputs": "drop" if dropped else "error"}
-    return found if people is None else {**found, "within": within}
+    return found if people is None else {**found, "within": within, "ids": people.ids}
 
 
 def digest_of(release: Any) -> str:

@@ -47,13 +47,14 @@ def make_rows_plan(
     delta: float | None,
     weights: Any,
     max_rows: int | None,
+    ids: str,
 ) -> RowsPlan:
     """A plan for a model that is learned, as :meth:`AutoGP.plan_rows` makes it."""
     _check_grid(grid)
     if len(grid.axes) > MOST_COLUMNS:
         raise ArgumentError("grid", f"must have at most {MOST_COLUMNS} inputs", str(len(grid.axes)))
     prior = replace(model.prior_for(grid.columns, len(grid.axes)), categories=grid.columns.categories)
-    asked = epsilon, delta, weights, max_rows
+    asked = epsilon, delta, weights, max_rows, ids
     return _planned(prior, model.bounds, model.inducing, grid, n, X_star, *asked, model.stages, model)
 
 
@@ -67,6 +68,7 @@ def make_known_rows_plan(
     delta: float | None,
     weights: Any,
     max_rows: int | None,
+    ids: str,
 ) -> RowsPlan:
     """A plan for a model that is known, as :meth:`GP.plan_rows` makes it."""
     _check_grid(grid)
@@ -75,7 +77,7 @@ def make_known_rows_plan(
     if not isinstance(gp.noise, float) or gp.downweight is not None:
         remedy = "Noise of each row, and downweight, which looks at X, would tell of private inputs."
         raise ArgumentError("gp", "must have one noise variance, and no downweight", remedy=remedy)
-    asked = epsilon, delta, weights, max_rows
+    asked = epsilon, delta, weights, max_rows, ids
     return _planned(Known(gp), bounds, gp.inducing, grid, n, X_star, *asked, None, gp)
 
 
@@ -97,6 +99,7 @@ def _planned(
     delta: float | None,
     weights: Any,
     max_rows: int | None,
+    ids: str,
     stages: int | None,
     model: AutoGP | GP,
 ) -> RowsPlan:
@@ -140,8 +143,10 @@ def _planned(
     with one_blas_thread():
         walk = rule.walk()
         first = walk.next_stage(0)
-    certificate = certify_stages(epsilon, delta, mu, population.most, most, shares, unit=population.unit)
-    options |= {"n_rows": n, "max_rows": max_rows, "epsilon": epsilon, "delta": delta}
+    certificate = certify_stages(
+        epsilon, delta, mu, population.most, most, shares, unit=population.unit, ids=ids
+    )
+    options |= {"n_rows": n, "max_rows": max_rows, "ids": ids, "epsilon": epsilon, "delta": delta}
     plan = RowsPlan(rule, first, certificate, Question(model, "plan_rows", options))
     plan.__dict__["start"] = walk.state  # made already
     return plan

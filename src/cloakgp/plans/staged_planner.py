@@ -30,7 +30,7 @@ from cloakgp.posterior.support import support_points
 from cloakgp.rows.cells import MOST_CELLS, make_cells
 from cloakgp.rows.chunks import one_blas_thread, spread_evenly
 from cloakgp.rows.inputs import PublicInputs, as_points
-from cloakgp.rows.people import as_people, as_within, distinct_rows
+from cloakgp.rows.people import ALIKE, as_within, distinct_rows
 from cloakgp.rows.sources import is_lazy
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _planned(
     outcome: str,
     classes: tuple[Label, ...],
 ) -> StagedPlan:
-    X, people, columns = table.X, table.people, table.columns
+    X, columns = table.X, table.columns
     categories = prior.category_columns(X.shape[1])
     if X_star is not None:
         X_star = as_points(X_star, "X_star", X.shape[1], columns)
@@ -160,7 +160,7 @@ def _planned(
     remedy = "To ignore a test point, leave it out of X_star."
     weights = relative_weights(checks.vector(weights, "weights", len(X_star), positive=True, remedy=remedy))
     cells, inputs = None, None
-    shared = None if people is None else as_people(people, len(X))
+    shared = table.shared(len(X))
     epsilon, delta = calibrate.promise(epsilon, delta, len(X) if shared is None else shared.n_people)
     within = as_within(within)
     if not is_lazy(X) and len(X) <= MOST_SORTED:
@@ -210,7 +210,8 @@ def _planned(
         walk = Walk(rule)
         state, first = walk.state, walk.next_stage(0)
     before = tuple((given.promise.epsilon, given.promise.delta) for given in rule.given)
-    certificate = certify_stages(epsilon, delta, mu, len(X), most, shares, before, unit)
+    ids = ALIKE if shared is None else shared.ids
+    certificate = certify_stages(epsilon, delta, mu, len(X), most, shares, before, unit, ids)
     options |= {"given": tuple(given) or None, "epsilon": epsilon, "delta": delta}
     options |= table_options(shared, within, columns, table.rows)
     plan = StagedPlan(rule, first, certificate, Question(model, "plan", options))

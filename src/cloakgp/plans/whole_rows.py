@@ -98,7 +98,9 @@ class RowsPlan(StagedPlan):
         """
         from cloakgp.private.room import PrivateRows
 
-        released = self._release(PrivateRows(X, y, people), missing, Account(ledger, dataset, why, request))
+        released = self._release(
+            PrivateRows(X, y, people, self.certificate.ids), missing, Account(ledger, dataset, why, request)
+        )
         assert isinstance(released, RowsRelease)
         return released
 
@@ -121,7 +123,7 @@ class RowsPlan(StagedPlan):
         if y is not None:
             check_own(self)
         self._check_promise()
-        rows = None if X is None else PrivateRows(X, y, people)
+        rows = None if X is None else PrivateRows(X, y, people, self.certificate.ids)
         released = self._all_stages(entry, ledger, rows, missing)
         assert isinstance(released, RowsRelease)
         return released

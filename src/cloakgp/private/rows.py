@@ -20,7 +20,7 @@ from cloakgp.rows.chunks import chunks, is_dask
 from cloakgp.rows.dates import days_of
 from cloakgp.rows.file_cells import read_ids, read_texts
 from cloakgp.rows.grid import Axis, Grid
-from cloakgp.rows.people import as_people
+from cloakgp.rows.people import ALIKE, as_people
 
 EXPECTED_ROWS = (
     "X, y and people must be as the plan says: X a table with the grid's columns, or an array with as many, "
@@ -38,10 +38,10 @@ Cells = NDArray[np.intp]
 class PrivateRows:
     """Whole rows, to be given as y: unread until the room asks."""
 
-    __slots__ = ("X", "people", "y")
+    __slots__ = ("X", "ids", "people", "y")
 
-    def __init__(self, X: Any, y: Any, people: Any) -> None:
-        self.X, self.y, self.people = X, y, people
+    def __init__(self, X: Any, y: Any, people: Any, ids: str = ALIKE) -> None:
+        self.X, self.y, self.people, self.ids = X, y, people, ids
 
 
 def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], IntArray, Any]:
@@ -58,8 +58,10 @@ def rows_of(m: RowSums, table: PrivateRows) -> tuple[Cells, NDArray[np.bool_], I
     cells, known = (np.concatenate(both) for both in zip(*parts, strict=True))
     counted = np.ones(n_rows, dtype=np.int64)
     if people is not None:
-        ids = _tried(lambda: read_ids(*people.source) if isinstance(people, PrivateColumn) else people)
-        labels = _tried(lambda: as_people(ids, n_rows).labels)
+        ids = _tried(
+            lambda: read_ids(*people.source, table.ids) if isinstance(people, PrivateColumn) else people
+        )
+        labels = _tried(lambda: as_people(ids, n_rows, table.ids).labels)
         if len(np.bincount(labels)) != size:
             raise OtherSize(f"the plan is for {size} people, and here is another number. {_PLAN_AGAIN}")
         counted = evenly_kept(labels, cells, m.population.each)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import InputError
 from cloakgp.rows.formats import Format, csv_options, detected, is_parquet, opened
 from cloakgp.rows.parquet import files_of
-from cloakgp.rows.people import same_id
+from cloakgp.rows.people import ALIKE, decoded, names_nobody, same_id
 
 _POINT_NUMBER = r"^[ \t]*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*$"
 _COMMA_NUMBER = _POINT_NUMBER.replace(r"\.", ",")
@@ -65,11 +66,10 @@ def read_answers(path: PathLike, column: str, form: Format | None = None) -> Flo
     return found
 
 
-def read_ids(path: PathLike, column: str, form: Format | None = None) -> FloatArray:
-    """(rows,) numbers, the same where a column's cells are the same id; NaN where one is missing.
+def read_ids(path: PathLike, column: str, form: Format | None = None, how: str = ALIKE) -> FloatArray:
+    """(rows,) numbers, the same where a column's cells are the same id; NaN where one names nobody.
 
-    Each cell counts by itself: a number is a number however it is written, as ``7``, ``07`` and ``7.0``, and
-    spaces around a text do not count. `path` may be a folder of Parquet files.
+    `how` ids are compared is said in :mod:`cloakgp.rows.people`. `path` may be a folder of Parquet files.
     """
     import pyarrow
 
@@ -77,12 +77,18 @@ def read_ids(path: PathLike, column: str, form: Format | None = None) -> FloatAr
         _parquet(file, column) if is_parquet(file) else _csv(file, column, pyarrow.string(), form)
         for file in files_of(Path(path))
     ]
-    encoded = pyarrow.concat_arrays([_texts(part) for part in parts]).dictionary_encode()
+    encoded = pyarrow.concat_arrays([_id_texts(part) for part in parts]).dictionary_encode()
     known: dict[Any, int] = {}
-    own = [known.setdefault(same_id(text), len(known)) for text in encoded.dictionary.to_pylist()]
+    own = [_id_number(text, known, how) for text in encoded.dictionary.to_pylist()]
     codes = encoded.indices.fill_null(len(own)).to_numpy(zero_copy_only=False)
     numbers: FloatArray = np.asarray([*own, np.nan], dtype=np.float64)[codes]
     return numbers
+
+
+def _id_number(text: str, known: dict[Any, int], how: str) -> float:
+    """The number of whom a cell names."""
+    own = same_id(text)
+    return math.nan if names_nobody(own) else known.setdefault(own if how == ALIKE else text, len(known))
 
 
 def n_rows(path: PathLike) -> int:
@@ -224,9 +230,31 @@ def _parquet(path: PathLike, column: str) -> Any:
 
 
 def _texts(cells: Any) -> Any:
+    from pyarrow import compute
+
+    return compute.utf8_trim_whitespace(_whole_texts(cells))
+
+
+def _whole_texts(cells: Any) -> Any:
+    """Cells as texts, with the spaces around them."""
     import pyarrow
     from pyarrow import compute
 
     if pyarrow.types.is_floating(cells.type):
         cells = compute.if_else(compute.is_nan(cells), None, cells)
-    return compute.utf8_trim_whitespace(cells.cast(pyarrow.string()))
+    return cells.cast(pyarrow.string())
+
+
+def _id_texts(cells: Any) -> Any:
+    """Cells as texts; so are bytes, whatever they are."""
+    import pyarrow
+
+    kinds = pyarrow.types
+    if (
+        kinds.is_binary(cells.type)
+        or kinds.is_large_binary(cells.type)
+        or kinds.is_fixed_size_binary(cells.type)
+    ):
+        texts = [None if one is None else decoded(one) for one in cells.to_pylist()]
+        return pyarrow.array(texts, pyarrow.string())
+    return _whole_texts(cells)

@@ -17,6 +17,7 @@ from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.rows.chunks import is_dask
 from cloakgp.rows.columns import Column, Columns, listed, there
 from cloakgp.rows.frames import Table, read
+from cloakgp.rows.people import ALIKE, People, as_ids, as_people
 from cloakgp.rows.sources import is_lazy
 
 P = ParamSpec("P")
@@ -72,6 +73,12 @@ class PublicInputs(NamedTuple):
     """None where all count, and none has a label."""
     people: Any
     """Ids, if there are any."""
+    ids: str = ALIKE
+    """How they are compared."""
+
+    def shared(self, n_rows: int) -> People | None:
+        """Who has which rows; None if the promise is to each row."""
+        return None if self.people is None else as_people(self.people, n_rows, self.ids)
 
 
 def named(planning: Callable[P, R]) -> Callable[P, R]:
@@ -94,7 +101,9 @@ def named(planning: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def as_inputs(X: Any, people: Any = None, columns: Any = None, missing_inputs: str = "error") -> PublicInputs:
+def as_inputs(
+    X: Any, people: Any = None, columns: Any = None, missing_inputs: str = "error", ids: str = ALIKE
+) -> PublicInputs:
     """Public inputs, people and names, however they were given.
 
     Parameters
@@ -105,7 +114,14 @@ def as_inputs(X: Any, people: Any = None, columns: Any = None, missing_inputs: s
         Names and codes; found out from X if absent.
     missing_inputs : {"error", "drop"}
         Refuse rows of which an input is missing, or leave them out.
+    ids : {"alike", "exact"}
+        How the ids of people are compared.
     """
+    found = _as_inputs(X, people, columns, missing_inputs)
+    return found._replace(ids=as_ids(ids, found.people is not None))
+
+
+def _as_inputs(X: Any, people: Any, columns: Any, missing_inputs: str) -> PublicInputs:
     checks.choice(missing_inputs, "missing_inputs", MISSING_INPUTS)
     if columns is not None and not isinstance(columns, Columns):
         remedy = "Make them with cloakgp.Columns.of(X, ...)."

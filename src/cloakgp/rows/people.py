@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import re
+import unicodedata
 from dataclasses import dataclass
-from decimal import Decimal
+from datetime import date
 from functools import cached_property
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -17,7 +20,10 @@ from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.rows.merging import Inputs, Labels, distinct
 
-_NUMBER = re.compile(r"[+-]?[0-9]{1,300}(\.[0-9]{0,300})?")
+ALIKE, EXACT = "alike", "exact"
+IDS = (ALIKE, EXACT)
+"""How ids are compared: those written in several ways are one person's, or each way is another person."""
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?|[+-]?inf(inity)?")
 _REMEDY = "Give one id per row of X, in the order of its rows."
 
 
@@ -26,6 +32,8 @@ class People:
     """Rows by person. Persons are numbered by their first rows: the ids themselves are forgotten."""
 
     labels: Labels  # (N,): the person of each row
+    ids: str = ALIKE
+    """How their ids were compared: one of `IDS`."""
 
     @cached_property
     def counts(self) -> NDArray[np.int64]:
@@ -85,10 +93,10 @@ def for_people(noise: float | FloatArray, people: People, within: float) -> floa
     return frozen(noise * times_noise(people.own, within))
 
 
-def as_people(ids: Any, n_rows: int) -> People:
+def as_people(ids: Any, n_rows: int, how: str = ALIKE) -> People:
     """The people whom these ids name: whole numbers, texts, or anything hashable; one for each row.
 
-    A number is the same however it is written, as 7, "07" and "7.0 ".
+    However an id is written, it is the same: see :func:`same_id`. With `how` "exact", only equal ones are.
     """
     if hasattr(ids, "compute"):  # a Dask array or series: ids are public
         ids = ids.compute()
@@ -102,38 +110,109 @@ def as_people(ids: Any, n_rows: int) -> People:
     array = np.asarray(ids) if getattr(ids, "dtype", None) is not None else None
     if array is not None and array.ndim != 1:
         raise ArgumentError("people", "must be one id per row of X", f"shape {array.shape}", _REMEDY)
-    if array is not None and array.dtype.kind in "iubM":
-        _refuse_missing(array.dtype.kind == "M" and bool(np.isnat(array).any()))
-        return People(_by_first(np.unique(array, return_inverse=True)[1].reshape(-1)))
-    if array is not None and array.dtype.kind == "f":
-        _refuse_missing(bool(np.isnan(array).any()))
-        return People(_by_first(np.unique(array, return_inverse=True)[1].reshape(-1)))
+    if array is not None and array.dtype.kind in "iubfM":
+        _refuse_missing(array.dtype.kind in "fM" and bool((array != array).any()))
+        if how == ALIKE and array.dtype.kind in "iuf" and array.dtype.itemsize >= 8:
+            array = array.astype(np.float64)  # as same_id compares numbers
+        return People(_by_first(np.unique(array, return_inverse=True)[1].reshape(-1)), how)
     known: dict[Any, int] = {}
+    texts: dict[str, int] = {}  # as they were written: most are there many times
     labels = np.empty(n_rows, dtype=np.intp)
     for row, one in enumerate(ids):
-        own = same_id(one)
-        _refuse_missing(is_missing(own) or (isinstance(own, str) and not own))
-        try:
-            labels[row] = known.setdefault(own, len(known))
-        except TypeError:
-            raise ArgumentTypeError(
-                "people", "must be whole numbers, texts or other ids that can be compared", type(one).__name__
-            ) from None
-    return People(frozen(labels))
+        label = texts.get(one) if isinstance(one, str) else None
+        if label is None:
+            label = _number_of(one, known, how)
+            if isinstance(one, str):
+                texts[one] = label
+        labels[row] = label
+    return People(frozen(labels), how)
+
+
+def _number_of(one: Any, known: dict[Any, int], how: str) -> int:
+    """The number of a person by an id: the next one, if nobody is known by it."""
+    own = same_id(one)
+    _refuse_missing(names_nobody(own))
+    try:
+        return known.setdefault(own if how == ALIKE else one, len(known))
+    except TypeError:
+        raise ArgumentTypeError(
+            "people", "must be whole numbers, texts or other ids that can be compared", type(one).__name__
+        ) from None
+
+
+def as_ids(ids: Any, people: bool) -> str:
+    """How ids are compared: as somebody said who also said whose the rows are."""
+    checks.choice(ids, "ids", IDS)
+    if ids == EXACT and not people:
+        raise ArgumentError("ids", "must be left out: no people are named, so there are no ids to compare")
+    return str(ids)
 
 
 def same_id(one: Any) -> Any:
-    """What is equal for equal ids: spaces around a text do not count, nor how a number is written.
+    """What is equal for all ways of writing one id.
 
-    Each id counts by itself. Who was taken for two people would be protected as half of one.
+    Who was taken for two people would be protected as half of one; two who are taken for one have more noise
+    than they need. So whatever might be the same is. Texts are compared after compatibility normalisation and
+    case folding, without control and format characters, and with one space for any white space inside. Bytes
+    are texts. Numbers, and texts that are numbers, are compared as the nearest double: that is one for 7,
+    "007", "7,0" and "7e0", costs nothing for "1e999999999", and is the same for a whole number beyond 2^53
+    and the float that someone has made of it.
     """
+    if isinstance(one, (bytes, bytearray)):
+        one = decoded(bytes(one))
     if isinstance(one, str):
-        text = one.strip()
-        return Decimal(text).normalize() if _NUMBER.fullmatch(text) else text
-    return one
+        text = _folded(one)
+        return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else text
+    if isinstance(one, tuple):
+        return tuple(map(same_id, one))
+    if isinstance(one, np.datetime64):
+        one = one.astype("datetime64[us]").item()
+    if isinstance(one, date) and not is_missing(one):
+        return _folded(one.isoformat().removesuffix("T00:00:00"))
+    if isinstance(one, np.floating):
+        return float(str(one))  # its own digits: those of a float32 are fewer
+    return _nearest(one) if isinstance(one, (Number, np.number, np.bool_)) else one
 
 
-def same_people(ids: Any, n_rows: int, partition: str) -> People | None:
+def _nearest(number: Any) -> Any:
+    """The double that is nearest to a real number."""
+    if isinstance(number, complex | np.complexfloating):
+        return number
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+    except ValueError:  # a signalling NaN
+        return math.nan
+
+
+def decoded(one: bytes) -> str:
+    """Bytes as the text that they are most likely to be."""
+    try:
+        return one.decode()
+    except UnicodeDecodeError:
+        return one.decode("latin-1")
+
+
+def _folded(text: str) -> str:
+    """A text by what it says: as the Unicode standard matches texts without case (section 3.13, D146)."""
+    if not text.isascii():
+        text = (
+            unicodedata.normalize("NFD", _visible(text)).upper().casefold()
+        )  # small dotless i is a capital I
+        text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).upper().casefold())
+        text = text.replace("i\u0307", "i")  # as is one with a dot
+    return " ".join(_visible(text).casefold().split())
+
+
+def _visible(text: str) -> str:
+    """Without control and format characters; white space is neither."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf"))
+
+
+def same_people(ids: Any, n_rows: int, partition: str, how: str) -> People | None:
     """The people whom a plan was made for, whose digest this is; None where its promise is to each row."""
     if not partition:
         if ids is not None:
@@ -141,7 +220,7 @@ def same_people(ids: Any, n_rows: int, partition: str) -> People | None:
         return None
     if ids is None:
         raise ArgumentError("people", "must be given: the plan's promise is to people", remedy=_REMEDY)
-    found = as_people(ids, n_rows)
+    found = as_people(ids, n_rows, how)
     if found.digest != partition:
         raise ArgumentError("people", "must be whom the plan was made for; these have other rows")
     return found
@@ -159,6 +238,11 @@ def _refuse_missing(missing: bool) -> None:
     if missing:
         remedy = "Rows of an unknown person cannot be protected together: leave them out, or give them an id."
         raise ArgumentError("people", "must name someone in every row; an id is missing", remedy=remedy)
+
+
+def names_nobody(own: Any) -> bool:
+    """Whether an id is missing, once it is what :func:`same_id` makes of it: an empty text is, too."""
+    return is_missing(own) or (isinstance(own, str) and not own)
 
 
 def is_missing(one: Any) -> bool:

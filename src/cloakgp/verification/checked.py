@@ -18,6 +18,7 @@ from cloakgp.plans.staged import StagedRelease
 from cloakgp.rows.cells import fill_cells
 from cloakgp.rows.inputs import same_ids, same_inputs
 from cloakgp.rows.merging import Inputs, distinct
+from cloakgp.rows.people import ALIKE, EXACT
 from cloakgp.rows.sources import as_source
 from cloakgp.verification import guarantee, predictions, reasons, recipe, replay, staged
 from cloakgp.verification.people import rows_of
@@ -25,8 +26,11 @@ from cloakgp.verification.people import shown as named_people
 from cloakgp.verification.reasons import Reason, VerificationError
 
 _SENSITIVITY = "the sensitivity"
+_PREDICTIONS = "the predictions"
 _ORIGIN = "the origin of "
 _CELLS = "which rows are in which cell"
+_EACH = "how many rows of each person were counted"
+_WRITTEN = "whether somebody's id is written in two ways"
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,11 @@ class Verification:
     unchecked: tuple[str, ...]
     """What was not checked, and what that would take. Some are messages with parts, as checks are."""
     signed_by: str | None
+    earlier: tuple[tuple[float, float], ...] = ()
+    """(epsilon, delta) of each earlier release that this one was given, checked as its own is. They tell of
+    the same outcomes and are no part of its promise, which is not the total then."""
+    ids: str = ALIKE
+    """How ids of people were compared: "exact" if the custodian chose so."""
 
     @property
     def complete(self) -> bool:
@@ -53,15 +62,17 @@ class Verification:
     def headline(self) -> str:
         """The result in one line."""
         promise = f"({self.epsilon:g}, {self.delta:g})-DP, unit {self.unit}"
+        if self.ids == EXACT:
+            promise += " by exact ids"
+        if self.earlier:
+            promise += f", not the total: it was given {', '.join(map(_pair, self.earlier))}"
         signed = "not signed" if self.signed_by is None else f"signed by key {self.signed_by}"
         if self.complete:
             return f"verified: {promise}; {signed}"
         if self.proven_delta is not None:
-            origin = all(what.startswith(_ORIGIN) for what in self.unchecked)
-            left = "the origin of what each row has of its own was" if origin else "the predictions were"
-            if self.missing == _CELLS:
-                left = f"{_CELLS} was"
-            return f"verified IN PART: {promise}, but {left} not checked; {signed}"
+            left = list(dict.fromkeys(map(_in_short, self.unchecked)))
+            were = "were" if len(left) > 1 or left[0] == _PREDICTIONS else "was"
+            return f"verified IN PART: {promise}, but {' and '.join(left)} {were} not checked; {signed}"
         were = "were" if self.missing.endswith("s") else "was"
         return (
             f"verified IN PART: {self.missing} {were} not checked, so that {promise}, is claimed and not "
@@ -75,7 +86,32 @@ class Verification:
 
     def __str__(self) -> str:
         lines = [f"  - {check}" for check in self.checks]
-        return "\n".join([self.headline, *lines, *(f"  - NOT checked: {what}" for what in self.unchecked)])
+        lines += [f"  - NOT checked: {what}" for what in self.unchecked]
+        return "\n".join([self.headline, *self._costs, *lines])
+
+    @property
+    def _costs(self) -> list[str]:
+        """All that was spent on the same outcomes, as far as the file knows."""
+        if not self.earlier:
+            return []
+        before = [f"    {_pair(pair)}: a release before it, which it was given" for pair in self.earlier]
+        return [
+            "  not the total: these were spent on the same outcomes, and others may have been",
+            *before,
+            f"    {_pair((self.epsilon, self.delta))}: this release",
+            "    Only a budget that was fixed beforehand, in a ledger, makes one promise for all of them.",
+        ]
+
+
+def _pair(promise: tuple[float, float]) -> str:
+    return f"({promise[0]:g}, {promise[1]:g})-DP"
+
+
+def _in_short(what: str) -> str:
+    """What was not checked, in a few words."""
+    return (
+        "the origin of what each row has of its own" if what.startswith(_ORIGIN) else what.partition(":")[0]
+    )
 
 
 def verify(
@@ -147,6 +183,7 @@ def verify(
                 " compares it with the ledger)",
             )
         )
+    left += _custodians_word(manifest)
     unproven = any(what.startswith((_SENSITIVITY, replay.WINDOWS)) for what in left)
     return Verification(
         epsilon=claim["epsilon"],
@@ -156,7 +193,23 @@ def verify(
         checks=("digests, canonical form and closed schema", *checked),
         unchecked=tuple(left),
         signed_by=signer,
+        earlier=tuple((one["epsilon"], one["delta"]) for one in manifest.get("given", ())),
+        ids=claim.get("ids", ALIKE),
     )
+
+
+def _custodians_word(manifest: dict[str, Any]) -> list[str]:
+    """What no file can show of people."""
+    left, most = [], manifest.get("grid", {}).get("max_rows")
+    if most is not None:
+        rows = f"{most} row{'s' if most > 1 else ''}"
+        left.append(f"{_EACH}: that it was {rows} at most is the custodian's word")
+    if manifest["certificate"].get("ids") == EXACT:
+        left.append(
+            f"{_WRITTEN}: ids were compared exactly as they are written, and that this tells people apart is "
+            "the custodian's word"
+        )
+    return left
 
 
 _Found = tuple[float, list[str], list[str]]
@@ -228,7 +281,7 @@ def _at_once(manifest: dict[str, Any], arrays: dict[str, Any], kernel: Any, X: A
     inputs = None if X is None else _compared(manifest, arrays, X)
     if kernel is None and schema.is_custom(manifest["model"]["kernel"]):
         checked: list[str] = []
-        left: list[str] = [Message("the predictions: the kernel is a custom one (", Phrase.GIVE_KERNEL, ")")]
+        left: list[str] = [Message(f"{_PREDICTIONS}: the kernel is a custom one (", Phrase.GIVE_KERNEL, ")")]
         if kind == schema.FACTORED:
             made = f"{_SENSITIVITY}: its columns are made with a custom kernel ("
             left.insert(0, Message(made, Phrase.GIVE_KERNEL, ")"))

@@ -18,6 +18,7 @@ from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import Format, is_parquet
 from cloakgp.rows.parquet import ParquetColumns, files_of
 from cloakgp.rows.passes import sweep
+from cloakgp.rows.people import ALIKE
 from cloakgp.workflow import tables
 from cloakgp.workflow.cluster import dask_array
 from cloakgp.workflow.table_cells import as_numbers, is_coded, read_points
@@ -90,9 +91,9 @@ def protected(X: Any, people: Any, missing: str) -> int:
     return len(X) if people is None else len(np.unique(people))
 
 
-def open_ids(path: Path, column: str | None, form: Format | None = None) -> Any:
+def open_ids(path: Path, column: str | None, form: Format | None = None, how: str = ALIKE) -> Any:
     """(rows,) whose row each is, as whole numbers; None if no column of people was named. Public."""
-    return None if column is None else tables.read_ids(path, column, form)
+    return None if column is None else tables.read_ids(path, column, form, how)
 
 
 def dask_inputs(path: Path, columns: Sequence[str]) -> Any:

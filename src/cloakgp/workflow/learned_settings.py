@@ -19,7 +19,7 @@ from cloakgp.plans.staged_planner import points_covering
 from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import Format
-from cloakgp.rows.people import as_within
+from cloakgp.rows.people import ALIKE, as_ids, as_within
 from cloakgp.workflow import points
 from cloakgp.workflow.inputs import complete_rows
 from cloakgp.workflow.row_settings import RowSettings
@@ -59,10 +59,12 @@ class LearnedSettings:
     seasons: Mapping[str | int, Any] | None = None
     outcome: str = REAL
     classes: tuple[str, ...] = ()
+    ids: str = ALIKE
 
     def __post_init__(self) -> None:
         check_output(self.inputs, self.output, self.people)
         check_roles(self.columns, self.inputs, self.output, self.people)
+        as_ids(self.ids, self.people is not None)
         object.__setattr__(self, "within", as_within(self.within))
         gp = self.gp()
         for name, value in (("bounds", gp.bounds), ("kernels", gp.prior.kernels), ("inducing", gp.inducing)):
@@ -114,6 +116,7 @@ class LearnedSettings:
                 delta=self.delta,
                 people=people,
                 within=self.within,
+                ids=self.ids,
                 columns=self.columns,
                 missing_inputs=self.missing_inputs,
             )

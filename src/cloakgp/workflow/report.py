@@ -162,6 +162,10 @@ def _facts(release: AnyRelease, checked: Verification | str) -> str:
         ("", *_counted(release)),
         verified,
     ]
+    before = getattr(c, "before", ())
+    if before:
+        pairs = "; ".join(f"ε = {epsilon:g}, δ = {delta:g}" for epsilon, delta in before)
+        facts.append(("part", "not the total", f"earlier releases that it was given: {pairs}"))
     items = "".join(
         f'<li class="{kind}"><b>{escape(value)}</b><span>{escape(note)}</span></li>'
         for kind, value, note in facts
@@ -311,7 +315,7 @@ def _how_to_verify(release: AnyRelease, path: Path, checked: Verification | str,
     else:
         own = [check for check in checked.checks if not check.startswith(_RECEIPT)]
         parts.append(_list(f"Checked: {in_shell_words(check)}." for check in own))
-        if not checked.complete:
+        if not checked.complete or checked.earlier:
             parts.append(f'<p class="unchecked">{escape(checked.headline)}.</p>')
             parts.append(_list(f"Not checked: {in_shell_words(what)}." for what in checked.unchecked))
     if release.receipt is not None:

@@ -19,6 +19,7 @@ from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.formats import Format
 from cloakgp.rows.grid import Grid
+from cloakgp.rows.people import ALIKE, as_ids
 from cloakgp.workflow import boxes, points
 from cloakgp.workflow.settings import (
     absent_of_table,
@@ -46,6 +47,8 @@ class RowSettings:
         The column that says whose row each is: private, too. Then a person's rows are protected together.
     max_rows : int, optional
         With `people`: how many rows of each person count, at most.
+    ids : {"alike", "exact"}
+        With `people`: how their ids are compared.
     kernel, noise, mean
         The model, if it is known; else it is learned, as `kernels` and `stages` say.
     reading : Format, optional
@@ -72,9 +75,11 @@ class RowSettings:
     reading: Format | None = None
     outcome: str = REAL
     classes: tuple[str, ...] = ()
+    ids: str = ALIKE
 
     def __post_init__(self) -> None:
         check_output(self.grid.names, self.output, self.people)
+        as_ids(self.ids, self.people is not None)
         if (self.people is None) != (self.max_rows is None):
             raise InputError(
                 "people and max_rows go together: the column that says whose row each is, and how many rows "
@@ -122,6 +127,7 @@ class RowSettings:
                 epsilon=self.epsilon,
                 delta=self.delta,
                 max_rows=self.max_rows,
+                ids=self.ids,
             )
 
     def to_dict(self) -> dict[str, Any]:

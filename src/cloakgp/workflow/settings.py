@@ -24,7 +24,7 @@ from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import Format
 from cloakgp.rows.inputs import MISSING_INPUTS
-from cloakgp.rows.people import as_within
+from cloakgp.rows.people import ALIKE, as_ids, as_within
 from cloakgp.workflow import points
 from cloakgp.workflow.inputs import complete_rows, is_small
 
@@ -36,6 +36,7 @@ _OF_TABLE: dict[str, Any] = {
     "seasons": None,
     "outcome": REAL,
     "classes": (),
+    "ids": ALIKE,
 }
 
 
@@ -46,10 +47,11 @@ class Settings:
     `at` is ``"grid:n"`` or the test points themselves. `output` is the name of the private column, and
     stands for nothing else here. `inducing` is a number of inducing inputs, or these themselves. `people` is
     the name of the public column that says whose row each is; None if the promise is to each row. `within` is
-    the correlation of the noise of one person's outcomes. `columns` says how levels and dates of the table
-    became numbers, and `reading` how it is written: both found out from public columns when it was planned.
-    `outcome` is what outcomes are, and `classes` how they are written, if they are one of some: public. Where
-    they are no numbers, `kernel` and `mean` are of f behind probabilities or rates, as for :class:`GP`.
+    the correlation of the noise of one person's outcomes, and `ids` how ids are compared. `columns` says how
+    levels and dates of the table became numbers, and `reading` how it is written: both found out from public
+    columns when it was planned. `outcome` is what outcomes are, and `classes` how they are written, if they
+    are one of some: public. Where they are no numbers, `kernel` and `mean` are of f behind probabilities or
+    rates, as for :class:`GP`.
     """
 
     inputs: tuple[str, ...]
@@ -73,10 +75,12 @@ class Settings:
     missing_inputs: str = "error"
     outcome: str = REAL
     classes: tuple[str, ...] = ()
+    ids: str = ALIKE
 
     def __post_init__(self) -> None:
         check_output(self.inputs, self.output, self.people)
         check_roles(self.columns, self.inputs, self.output, self.people)
+        as_ids(self.ids, self.people is not None)
         object.__setattr__(self, "within", as_within(self.within))
         if self.outcome == REAL:
             remedy = "It is the variance of the observation noise, one number here."
@@ -136,6 +140,7 @@ class Settings:
                 device=self.device,
                 people=people,
                 within=self.within,
+                ids=self.ids,
                 columns=self.columns,
                 missing_inputs=self.missing_inputs,
             )
@@ -154,6 +159,7 @@ class Settings:
             calibration=self.calibration,
             people=people,
             within=self.within,
+            ids=self.ids,
             columns=self.columns,
             missing_inputs=self.missing_inputs,
         )

@@ -24,6 +24,7 @@ from cloakgp.rows import file_cells
 from cloakgp.rows.file_cells import irregular, read_csv
 from cloakgp.rows.formats import Format, are_names, csv_options, detected, header, is_parquet, separator
 from cloakgp.rows.parquet import files_of
+from cloakgp.rows.people import ALIKE
 
 PathLike = str | os.PathLike[str]
 _NAMED = 5  # bad rows that an error names
@@ -154,12 +155,12 @@ def read_columns(
     return matrix
 
 
-def read_ids(path: PathLike, column: str, form: Format | None = None) -> FloatArray:
+def read_ids(path: PathLike, column: str, form: Format | None = None, how: str = ALIKE) -> FloatArray:
     """One number per row of a public column: the same for the same id. See :mod:`rows.file_cells`."""
     _pyarrow()
     for file in files_of(Path(path)):
         check_columns(file, [column])
-    ids = file_cells.read_ids(path, column, form)
+    ids = file_cells.read_ids(path, column, form, how)
     missing = np.flatnonzero(np.isnan(ids))
     if len(missing):
         raise InputError(

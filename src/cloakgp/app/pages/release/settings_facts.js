@@ -44,8 +44,17 @@ export function settingsFacts(settings, certificate) {
     ...(certificate?.shares?.length > 1 ? [["stages", `at most ${certificate.shares.length}`]] : []),
     ...(isForecast(settings) ? [] : [["design", certificate?.design ?? settings.design]]),
     ["promise", `ε = ${number(settings.epsilon)}, δ = ${number(settings.delta)}`],
+    ...givenFacts(certificate?.before ?? []),
     [settings.n_people ? "people" : "rows", settings.n_people ?? certificate?.n_rows ?? "–"],
+    ...(settings.ids === "exact" ? [["ids", "each way of writing one counts as another person"]] : []),
     ["numbers measured", certificate?.n_measurements ?? "–"],
     ...(certificate?.gap === undefined ? [] : [["gap to the best noise", `at most ${percent(certificate.gap)}`]]),
   ]);
+}
+
+// What was spent before on the same outcomes, by releases that this one was given.
+function givenFacts(before) {
+  if (!before.length) return [];
+  const pairs = before.map(([epsilon, delta]) => `ε = ${number(epsilon)}, δ = ${number(delta)}`);
+  return [["not the total", `it was given ${pairs.join("; ")}`]];
 }

@@ -16,7 +16,8 @@ export function verifiedBadge(id) {
     .verify(id)
     .then((answer) => {
       const kind = !answer.ok ? "bad" : answer.complete ? "good" : "warn";
-      say(kind, WORDS[kind], answer.words);
+      const total = answer.earlier.length ? ", not the total" : ""; // it was given earlier releases
+      say(kind, `${WORDS[kind]}${total}`, answer.words);
     })
     .catch(() => say("bad", "could not be checked"));
   return badge;

@@ -22,7 +22,7 @@ from cloakgp.measurements.certificate import certify
 from cloakgp.measurements.lattice import Limits, to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
 from cloakgp.model.arrays import Array, column_dots, like, on_host
-from cloakgp.model.build import OnDevice, smoother_for, torch_device
+from cloakgp.model.build import OnDevice, on_torch, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks, diagonal
 from cloakgp.model.windows import check_variance
@@ -61,12 +61,12 @@ class Planner:
     ) -> None:
         self.columns, self.rows = inputs.columns, inputs.rows
         gp = gp.for_columns(self.columns)
-        self.device, X, X_star = torch_device(device, inputs.X, X_star)
-        if gp.inducing is not None and self.device is not None:
+        if gp.inducing is not None and on_torch(device, inputs.X, X_star):
             name = Argument("device")
             raise ValueError(
                 Message(name, ": a GP with inducing inputs runs on the processor; leave ", name, " out.")
             )
+        self.device, X, X_star = torch_device(device, inputs.X, X_star)
         self.X = as_source(X, "X")
         self.X_star = as_points(X_star, "X_star", self.X.shape[1], self.columns)
         gp.check_rows(len(self.X))

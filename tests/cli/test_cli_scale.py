@@ -98,8 +98,8 @@ def test_what_does_not_go_together_is_said(options, words):
     assert words in failed.err
 
 
+@pytest.mark.torch
 def test_a_device_is_kept_in_the_plan_file():
-    pytest.importorskip("torch")
     good(f"{PLAN} --device cpu -o plan.json")
     assert settings()["device"] == "cpu"
     assert "cpu" in good("show plan.json").out

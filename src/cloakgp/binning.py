@@ -29,6 +29,7 @@ from cloakgp.model.gp import GP, check_bounds
 from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix
 from cloakgp.plans import showing
 from cloakgp.plans.base import PlanBase
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.people import as_people
 
 PREDICT = ("constant", "gp", "integral")
@@ -271,6 +272,7 @@ class BinningRelease:
         """The guarantee."""
         return self.plan.certificate
 
+    @one_blas_thread()
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
         """Predictions anywhere, free. With `return_std`, the std of a GP's prediction of f, or for
         constant predictions that of the privacy noise."""
@@ -299,6 +301,7 @@ class BinningRelease:
         return f"<{mark}BinningRelease: ({c.epsilon:g}, {c.delta:g})-DP, unit {c.unit}, {c.n_bins} bins>"
 
 
+@one_blas_thread()
 def plan(
     X: Any,
     X_star: Any,
@@ -392,6 +395,7 @@ def plan(
     )
 
 
+@one_blas_thread()
 def local(
     X: Any,
     X_star: Any,

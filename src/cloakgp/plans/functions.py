@@ -24,6 +24,7 @@ from cloakgp.plans.base import PlanBase
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import TableRows, as_points
 
@@ -58,12 +59,14 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     rows: TableRows | None = None
     """Which rows of the table count."""
 
+    @one_blas_thread()
     def weights(self, X: Any) -> FloatArray:
         """(n, q): how f at `X` is made of the measurements."""
         X = as_points(X, "X", self.points.shape[1], self.columns)
         weights: FloatArray = np.asarray(self.gp.kernel(X, self.points)) @ self.reconstruction
         return weights
 
+    @one_blas_thread()
     def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that a query at `X` will have; public and free."""
         X = as_points(X, "X", self.points.shape[1], self.columns)
@@ -158,6 +161,7 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         plan = replace(self._shown(), certificate=replace(self.certificate, insecure=insecure))
         return FunctionRelease(plan, answer, receipt)
 
+    @one_blas_thread()
     def values(self, X: FloatArray, z: IntArray) -> FloatArray:
         """The function at `X` for these measurements: the same for an input whatever it is asked with."""
         coefficients = self.reconstruction @ self.heights(z)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -33,7 +34,7 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.preview import Foreseen, Preview, preview
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
 from cloakgp.progress import Progress
-from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.blas import blas_threads, one_blas_thread
 from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.people import as_people, as_within, for_people
@@ -85,7 +86,8 @@ class Planner:
             self.X = checks.matrix(np.asarray(self.X[:]), "X")
             self.__dict__.pop("inputs", None)
         if self.gp.downweight is not None:
-            self.gp = downweighted(self.gp, self.inputs, self.device)
+            with self._threads():
+                self.gp = downweighted(self.gp, self.inputs, self.device)
             self.__dict__.pop("inputs", None)
         self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
         self.last: dict[str, Plan] = {}  # of each design, for previews
@@ -212,7 +214,7 @@ class Planner:
         Preview
             With `noise_std`, `expected_error` and `gp_std` at the test points.
         """
-        with one_blas_thread():  # small matrices: several would wait for each other on a busy machine
+        with one_blas_thread():
             return preview(self, epsilon, delta, design, calibration)
 
     def _planned(
@@ -220,10 +222,12 @@ class Planner:
     ) -> Plan:
         if self.in_passes(design):
             return plan_streamed(self, epsilon, delta, design, calibration, gap)
-        if self.gp.inducing is None:
+        with self._threads():
             return self._written_down(epsilon, delta, design, calibration, gap, expected_mu)
-        with one_blas_thread():  # wide products have threads of their own, and the plan is the same for any
-            return self._written_down(epsilon, delta, design, calibration, gap, expected_mu)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """Those of BLAS. With inducing inputs no matrix has as many rows and columns as X has rows."""
+        return blas_threads(len(self.inputs) if self.gp.inducing is None else 0)
 
     def _written_down(
         self, epsilon: float, delta: float, design: str, calibration: str, gap: float, expected_mu: float

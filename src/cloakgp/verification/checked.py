@@ -15,6 +15,7 @@ from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedRelease
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.cells import fill_cells
 from cloakgp.rows.inputs import same_ids, same_inputs
 from cloakgp.rows.merging import Inputs, distinct
@@ -78,6 +79,7 @@ class Verification:
         return "\n".join([self.headline, *lines, *(f"  - NOT checked: {what}" for what in self.unchecked)])
 
 
+@one_blas_thread()
 def verify(
     path: str | os.PathLike[str],
     *,

@@ -14,10 +14,10 @@ PYTEST := PYTHONDONTWRITEBYTECODE= OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(VE
 PAPER := figure1 figure2 figure3 histogram kung_comparison table1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo app test test-all coverage lint audit bench paper docs clean
+.PHONY: help demo app test test-all test-torch coverage lint audit bench paper docs clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.plots  ## plan, release, verify and draw generated heights, into demo-output/
 	$(VENV)/bin/python -m cloakgp.demo
@@ -31,6 +31,11 @@ test: lint $(VENV)/.tools  ## lint, then all tests but the slow ones
 # `make test test-all` is the same: make runs a target once.
 test-all: test  ## the same, then the slow tests
 	$(PYTEST) -m slow $(PYTEST_ARGS)
+
+# Those that `make test` skips on a machine without torch.
+test-torch: $(VENV)/.tools  ## only the tests that need PyTorch, which must be installed
+	$(VENV)/bin/python -c 'import torch'
+	$(PYTEST) -m torch $(PYTEST_ARGS)
 
 # Without processes that tests start, which are not looked into.
 coverage: $(VENV)/.tools  ## test-all, and which lines of the library no test runs; at most 3 % may be left
@@ -67,7 +72,7 @@ docs: $(VENV)/.all  ## build docs/_build/index.html and look at it on a phone's 
 	@echo "docs/_build/index.html"
 
 clean:  ## remove what the other targets made, .venv included
-	rm -rf $(VENV) $(AUDIT) docs/_build docs/generated docs/gallery/*.cloak demo-output demo-app .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-ci $(AUDIT) docs/_build docs/generated docs/gallery/*.cloak demo-output demo-app .coverage .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests audit benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:

@@ -12,6 +12,7 @@ it. `--write` puts both tables into a page, between two comments that name this 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -288,6 +289,41 @@ def predicting(plan, n):
     return seconds_of(seconds, python("import cloakgp"), "import cloakgp")
 
 
+def commands():
+    """Plan, release, predictions and report of 1,000 rows with commands, over the same from Python.
+
+    By processor time, which BLAS threads use up while they wait for each other (rows/blas.py). Python is
+    told to have one from the start, so that it would show if the library had more.
+    """
+    X, y = _clusters(1_000)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        np.savetxt("a.csv", np.column_stack([X, y]), delimiter=",", header="lat,long,mag", comments="")
+        plan = "plan a.csv --inputs lat,long --output mag --bounds -3 4 --epsilon 1 --at grid:10 -o plan.json"
+        lines = [plan, "release plan.json a.csv --no-ledger --yes -o a.cloak"]
+        lines += ["predict a.cloak grid:30 -o predictions.csv", "export a.cloak --html"]
+        quietly = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        typed = [[sys.executable, "-m", "cloakgp.cli", *line.split()] for line in lines]
+        took, _ = timed(lambda: [subprocess.run(command, **quietly) for command in typed])
+        env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        inside, _ = timed(lambda: subprocess.run([sys.executable, "-c", _IN_PYTHON], env=env, **quietly))
+    return Found(took.clock, "s", took.used / inside.used, "the same in Python, by all cores", used=took.used)
+
+
+_IN_PYTHON = """
+import cloakgp, numpy as np
+from cloakgp.workflow import report
+
+data = np.loadtxt("a.csv", delimiter=",", skiprows=1)
+X, y = {"lat": data[:, 0], "long": data[:, 1]}, data[:, 2]
+axes = [np.linspace(*limits, 30) for limits in zip(data.min(axis=0)[:2], data.max(axis=0)[:2])]
+grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+release = cloakgp.AutoGP(bounds=(-3, 4)).plan(X, X_star=grid[::9], epsilon=1.0).release(y)
+release.predict(grid, return_std=True)
+release.save("b.cloak")
+report.html("b.cloak", ["lat", "long"], "mag")
+"""
+
+
 def learning():
     import cloakgp
 
@@ -326,6 +362,7 @@ CASES = {
     "file, 21,613 rows": Case(file_size, "3 MB", below(3)),
     "file, 21,613 rows, learned": Case(staged_size, "3 MB", below(3)),
     "verify, 21,613 rows": Case(verifying, "5 s", below(5)),
+    "commands, 1,000 rows, learned": Case(commands, "2 times", times(2)),
     "AutoGP, 5,000 rows": Case(learning, "", lambda _: True),
     "GPU, 50,000 rows, mse": Case(lambda: on_gpu(50_000, "mse"), "2.2 s", below(2.2)),
     "GPU, 50,000 rows, posterior": Case(lambda: on_gpu(50_000, "posterior"), "2.2 s", below(2.2)),

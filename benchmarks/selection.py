@@ -14,12 +14,12 @@ import time
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 from sklearn.model_selection import ShuffleSplit
-from threadpoolctl import threadpool_limits
 
 import cloakgp
 from cloakgp.datasets import make_kung_like
 from cloakgp.kernels import EQ
 from cloakgp.measurements.folds import as_folds, weights
+from cloakgp.rows.blas import one_blas_thread
 
 LENGTHSCALES = np.geomspace(3.0, 81.0, 5)
 NOISES = np.geomspace(1.1, 12.7, 5) ** 2
@@ -82,5 +82,5 @@ def main():
 
 
 if __name__ == "__main__":
-    with threadpool_limits(1, user_api="blas"):
+    with one_blas_thread():
         main()

@@ -19,8 +19,6 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from typing import NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy comes: processes fill the cores already
-
 import numpy as np
 
 from cloakgp import AutoGP
@@ -35,6 +33,9 @@ from cloakgp.datasets import (
     make_kung_like,
 )
 from cloakgp.progress import Progress
+from cloakgp.rows.blas import one_blas_thread_for_good
+
+one_blas_thread_for_good()  # processes fill the cores already
 
 
 class Study(NamedTuple):

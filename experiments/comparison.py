@@ -36,8 +36,6 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy comes
-
 import minneapolis
 import numpy as np
 import rivals

@@ -11,9 +11,6 @@ standard error over data sets, and the error of predictions over what the plan h
 from __future__ import annotations
 
 import argparse
-import os
-
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy comes
 
 import numpy as np
 from scipy.special import ndtr

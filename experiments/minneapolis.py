@@ -20,8 +20,6 @@ import gzip
 import os
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy comes
-
 import numpy as np
 
 from cloakgp import AutoGP, Grid

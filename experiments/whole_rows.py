@@ -18,8 +18,6 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from pathlib import Path
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy comes: processes fill the cores already
-
 import numpy as np
 
 from cloakgp import AutoGP, Grid
@@ -27,6 +25,9 @@ from cloakgp.datasets import fetch_london_prices, make_city_like, make_kung_like
 from cloakgp.datasets.sources import local
 from cloakgp.datasets.tables import numbers
 from cloakgp.progress import Progress
+from cloakgp.rows.blas import one_blas_thread_for_good
+
+one_blas_thread_for_good()  # processes fill the cores already
 
 LONDON = {"easting": (480_000, 580_000), "northing": (130_000, 230_000)}  # 100 km on a side, in m
 TRAIN, TEST = 4000, 400

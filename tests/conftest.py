@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -78,6 +80,25 @@ luck = Luck()
 def pytest_configure() -> None:
     for name in ("add_noise", "add_laplace", "noisy_minimum"):
         setattr(room, name, getattr(luck, name))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests marked `torch` are skipped without it. One that needs it and is not marked fails there."""
+    if find_spec("torch") is None:
+        for item in items:
+            if item.get_closest_marker("torch"):
+                item.add_marker(pytest.mark.skip("torch is not installed, pip install torch==2.13.0"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say in one line how many tests were skipped, and why."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if skipped:
+        reasons = Counter(" ".join(str(test.longrepr[2]).split()) for test in skipped)
+        listed = "; ".join(f"{n}: {why.removeprefix('Skipped: ')[:90]}" for why, n in reasons.most_common())
+        terminalreporter.write_line(
+            f"!!! {len(skipped)} tests were SKIPPED ({listed}) !!!", red=True, bold=True
+        )
 
 
 def pytest_collection_finish() -> None:

@@ -17,7 +17,7 @@ GRID = 1e-4
 def imported():
     """By the one test process that has these tests."""
     global dp, pld
-    reason = "DP-ACCOUNTING IS NOT INSTALLED: our accounting is NOT compared with it"
+    reason = "dp-accounting is not installed, our accounting is NOT compared with it"
     dp = pytest.importorskip("dp_accounting", reason=reason)
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
 

@@ -10,7 +10,7 @@ import argparse
 import os
 import sys
 import warnings
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -132,15 +132,6 @@ def seeded(seed):
         warnings.simplefilter("ignore", InsecureWarning)
         with insecure_seed(seed):
             yield
-
-
-def one_thread():
-    """For many small matrices one thread is faster than several, by far on a busy machine."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return nullcontext()
-    return threadpool_limits(1)
 
 
 def parser(doc):

@@ -21,6 +21,7 @@ from cloakgp.accounting import Gaussian, compose
 from cloakgp.calibration import delta_of
 from cloakgp.datasets import fetch_kung, make_kung_like
 from cloakgp.kernels import EQ
+from cloakgp.rows.blas import one_blas_thread
 
 STD, DELTA, BOUNDS = 25.74, 0.01, (58.27, 158.27)
 AGES = np.linspace(-10.0, 120.0, 200)[:, None]
@@ -240,7 +241,7 @@ def draw(gp, X, y, source, out):
 def main(out):
     (X, y), source = common.load(fetch_kung, make_kung_like, "287 !Kung women, Howell's census")
     gp, at_women = model(), common.interpolation(AGES[:, 0], X[:, 0])
-    with common.one_thread():
+    with one_blas_thread():
         print_no_privacy(X, y, source)
         print_function(gp, X, y, at_women)
         print_cloaked(gp, X, y, at_women, "kernel std 25.74 cm")

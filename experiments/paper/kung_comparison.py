@@ -28,6 +28,7 @@ import cloakgp
 from cloakgp import binning
 from cloakgp.datasets import fetch_kung, make_kung_like
 from cloakgp.kernels import EQ
+from cloakgp.rows.blas import one_blas_thread
 
 BOUNDS, EPSILON, DELTA, STD = (58.27, 158.27), 1.0, 0.01, 25.74
 GRID = {"lengthscale": np.geomspace(3.0, 81.0, 5), "noise": np.geomspace(1.1, 12.7, 5) ** 2}
@@ -294,7 +295,7 @@ def dot(line, face):
 
 def main(out, n_splits):
     (X, y), source = common.load(fetch_kung, make_kung_like, "287 !Kung women, Howell's census")
-    with common.one_thread():
+    with one_blas_thread():
         best, private = study(X, y, n_splits)
     report(best, private, source, n_splits)
     draw(best, private, source, n_splits, out)

@@ -27,7 +27,6 @@ from __future__ import annotations
 import hashlib
 import json
 import multiprocessing
-import os
 import signal
 import sys
 import time
@@ -35,8 +34,6 @@ from collections import defaultdict
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from functools import cache
-
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy comes: processes fill the cores already
 
 import common
 import numpy as np
@@ -49,6 +46,9 @@ from cloakgp.datasets import CITIBIKE_BOX, DatasetError, fetch_citibike, make_bi
 from cloakgp.designs.posterior import denoising
 from cloakgp.kernels import EQ
 from cloakgp.progress import Progress
+from cloakgp.rows.blas import one_blas_thread_for_good
+
+one_blas_thread_for_good()  # processes fill the cores already
 
 EPSILONS, DELTA, FOLDS, TRAIN, TEST = (1.0, 0.5, 0.2), 0.01, 30, 4900, 100
 BOUNDS, MEAN, STD, NOISE = (0.0, 2000.0), 800.0, 500.0, 350.0

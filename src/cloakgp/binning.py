@@ -29,6 +29,7 @@ from cloakgp.model.gp import GP, check_bounds
 from cloakgp.model.smoothers import check_covariance, gentle_cholesky, kernel_matrix
 from cloakgp.plans import showing
 from cloakgp.plans.base import PlanBase
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.frames import read
 from cloakgp.rows.inputs import named
 from cloakgp.rows.people import ALIKE, as_ids, as_people
@@ -277,6 +278,7 @@ class BinningRelease:
         """The guarantee."""
         return self.plan.certificate
 
+    @one_blas_thread()
     def predict(self, X: Any, *, return_std: bool = False) -> Any:
         """Predictions anywhere, free. With `return_std`, the std of a GP's prediction of f, or for
         constant predictions that of the privacy noise."""
@@ -306,6 +308,7 @@ class BinningRelease:
 
 
 @named
+@one_blas_thread()
 def plan(
     X: Any,
     *,
@@ -405,6 +408,7 @@ def plan(
 
 
 @named
+@one_blas_thread()
 def local(
     X: Any,
     *,

@@ -112,6 +112,17 @@ class ArgumentTypeError(ArgumentError, TypeError):
     """An argument is of a kind that cannot be used."""
 
 
+def missing_extra(what: str, package: str, extra: str) -> ImportError:
+    """The error for an optional package that is not installed. `what` needs it: an argument, or a noun."""
+    return ImportError(
+        Message(
+            what,
+            f" needs {package}: install the extra cloakgp[{extra}] ",
+            f"(in a clone: pip install '.[{extra}]').",
+        )
+    )
+
+
 class InputError(ValueError):
     """A file, a column or a setting cannot be used as it is; the message says what to change."""
 

@@ -18,9 +18,7 @@ import numpy as np
 import pytest
 import uvicorn
 
-pytest.importorskip(
-    "playwright", reason="!!! NO PLAYWRIGHT: the pages are NOT TESTED !!! pip install playwright"
-)
+pytest.importorskip("playwright", reason="playwright is not installed, the pages are NOT TESTED")
 
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 

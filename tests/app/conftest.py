@@ -60,7 +60,7 @@ def browser() -> Iterator[Browser]:
 
     found = find_browser()
     if found is None:
-        pytest.skip("!!! NO CHROMIUM: the pages are NOT TESTED !!! Install chromium, and run this again.")
+        pytest.skip("Chromium is not installed, the pages are NOT TESTED")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield chromium

@@ -11,15 +11,17 @@ from urllib.parse import quote
 
 import numpy as np
 import pytest
-from app_helpers import LOOSE, SETTINGS, World, ages, make_plan, make_world, opened, release, table
+from app_helpers import LOOSE, SETTINGS, World, ages, make_plan, make_world, opened, redone, release, table
 from asgi_client import Client
 
 import cloakgp
+from blas_watch import watched
 from cloakgp.app import Limits, create_app, open_state, planning
 from cloakgp.ledger import Ledger
 from cloakgp.plans import out_of_core
 from cloakgp.plans.planner import Planner
 from cloakgp.plots import NEAR_PRIOR, surface_of
+from cloakgp.rows import blas
 from cloakgp.workflow import report
 from cloakgp.workflow.pictures import release_map
 
@@ -455,6 +457,28 @@ def test_scripts_do_what_they_say(released, tmp_path):
         for part in code:
             compile(part, "cell", "exec")
     assert "PATH/TO" not in world.client("analyst").get(f"/api/releases/{release_id}/script").text
+
+
+LEARNED = {"kernel": None, "noise": None, "mean": None, "model": "learn", "at": "grid:8"}
+
+
+@pytest.mark.usefixtures("few_models", "drawn_once")
+@pytest.mark.parametrize("changes", [{}, LEARNED], ids=["known", "learned"])
+def test_the_app_and_its_scripts_have_one_blas_thread(changes, world, tmp_path, monkeypatch):
+    """Also for a large plan: another number of threads could give another one, for which nobody paid."""
+    monkeypatch.setattr(blas, "LARGE", 0)
+    client = world.client()
+    with watched() as several:
+        assert client.post("/api/preview", json={**SETTINGS, **changes}).status_code == 200
+        made = release(client, make_plan(client, **changes)).json()["release"]["id"]
+        for what in ("", "/csv", "/report", "/picture/png", "/verify"):
+            assert client.get(f"/api/releases/{made}{what}").status_code == 200, what
+        asked = {"points": [[1.0], [2.0]], "level": 0.9}
+        assert client.post(f"/api/releases/{made}/predict", json=asked).status_code == 200
+    assert several == set()
+    with watched(for_good=True) as several:
+        redone(world, made, tmp_path)
+    assert several == set()
 
 
 def test_a_name_with_dollar_signs_is_no_formula_in_the_report(world):

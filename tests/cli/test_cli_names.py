@@ -2,9 +2,12 @@
 
 import contextlib
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 import typer
 from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run, write_people
@@ -161,28 +164,55 @@ def test_no_option_is_left_out():
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(tmp_path_factory, private_key):
     """A folder with everything that commands ask for."""
     folder = tmp_path_factory.mktemp("made")
     with contextlib.chdir(folder):
         write_people()
         budget()
+        pyarrow.parquet.write_table(pyarrow.csv.read_csv("data.csv"), "data.parquet")
         Path("far.csv").write_text("age\n100000\n")
         good(f"{PLAN} -o plan.json")
         good(f"{RELEASE} --yes")
         X = np.random.default_rng(0).uniform(size=(12, 2))
         model = cloakgp.GP(EQ(1.0), noise=1.0, bounds=(0, 1))
         plan = model.plan({"lon": X[:, 0], "lat": X[:, 1]}, X_star=X[:2], epsilon=1.0, delta=1e-3)
-        plan.release(X[:, 0]).save("homes.cloak")
+        release = plan.release(X[:, 0])
+        release.save("homes.cloak")
+        release.save("signed.cloak", sign_with=private_key)
     return folder
 
 
 @pytest.mark.parametrize("command", REFUSED)
 def test_a_refusal_begins_with_the_option(command, made):
     shutil.copytree(made, ".", dirs_exist_ok=True)
-    options = options_of(commands()[command].callback)
     for parameter, line in REFUSED[command].items():
-        result = run(line)
-        assert result.code == 2, line
-        said, option = result.err.splitlines()[-1], options[parameter]
-        assert said.startswith((f"cloakgp: {option} ", f"cloakgp: {option}: ")), said
+        assert begins_with(command, parameter, run(line)), line
+
+
+def begins_with(command, parameter, result):
+    option = options_of(commands()[command].callback)[parameter]
+    begins = (f"cloakgp: {option} ", f"cloakgp: {option}: ")
+    return result.code == 2 and result.err.splitlines()[-1].startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("command", "parameter", "line", "packages"),
+    [
+        ("plan", "device", f"{PLAN} --device cpu", ["torch"]),
+        ("plan", "dask", f"{PLAN.replace('.csv', '.parquet')} --inducing 3 --dask local", ["distributed"]),
+        ("plan", "picture", f"{PLAN} --plot a.png", ["matplotlib.figure"]),
+        ("verify", "signed_by", f"verify signed.cloak --signed-by {'ab' * 32}", ["cryptography.hazmat"]),
+        ("release", "ledger", f"{RELEASE} --yes --ledger postgresql://nowhere/a", ["psycopg"]),
+    ],
+)
+def test_a_package_that_is_not_installed_is_asked_for_by_the_option(
+    command, parameter, line, packages, made, monkeypatch
+):
+    shutil.copytree(made, ".", dirs_exist_ok=True)
+    for package in packages:
+        for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+            monkeypatch.setitem(sys.modules, name, None)
+    result = run(line)
+    assert begins_with(command, parameter, result), result.err
+    assert "install the extra cloakgp[" in result.err

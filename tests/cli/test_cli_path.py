@@ -9,10 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli_helpers import LEDGER, PLAN, RELEASE, budget, good, run, spends, write_people
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import cloakgp
-from cloakgp.cli import selecting
+from blas_watch import watched
+from cloakgp.rows import blas
+
+SELECTING = "select data.csv --inputs age --output height --bounds 50 170 --kernel EQ(5) --noise 1 --noise 2"
 
 
 def test_from_a_table_to_a_report():
@@ -156,19 +159,30 @@ def test_a_kernel_may_be_spelled_otherwise_and_is_still_the_same_question():
     assert (first["spent"], spelled["spent"], spends()) == (True, False, 1)
 
 
-def test_a_selection_is_planned_with_one_thread(monkeypatch):
-    """Else another number of threads could give another plan, and what was paid for could not be fetched."""
-    found = []
-
-    def plan_selection(*args, **options):
-        found.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-        return cloakgp.plan_selection(*args, **options)
-
-    monkeypatch.setattr(selecting, "plan_selection", plan_selection)
-    line = "select data.csv --inputs age --output height --bounds 50 170 --kernel EQ(5) --noise 1 --noise 2"
-    with threadpool_limits(2, user_api="blas"):
-        good(f"{line} --epsilon 1 --dry-run")
-    assert set(found) == {1}
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [f"{PLAN} -o plan.json", "release plan.json data.csv --no-ledger --yes -o heights.cloak"],
+        [
+            "plan data.csv --inputs age --output height --bounds 0 250 --epsilon 1 --delta 0.1 -o plan.json",
+            "release plan.json data.csv --no-ledger --yes -o heights.cloak",
+            "verify heights.cloak",
+            "predict heights.cloak grid:5",
+            "plot heights.cloak -o a.png",
+            "export heights.cloak --html",
+            "combine heights.cloak heights.cloak --at grid:5",
+        ],
+        [f"{SELECTING} --epsilon 1 --no-ledger --yes"],
+    ],
+    ids=["known", "learned", "select"],
+)
+def test_every_command_has_one_blas_thread(lines, monkeypatch):
+    """Also for a large plan: another number of threads could give another one, for which nobody paid."""
+    monkeypatch.setattr(blas, "LARGE", 0)
+    with watched() as several:
+        for line in lines:
+            run(line)
+            assert several == set(), line
 
 
 def test_what_lies_beside_the_plan_file_is_not_looked_at():

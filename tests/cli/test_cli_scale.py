@@ -93,15 +93,13 @@ def test_inducing_inputs_of_ones_own_are_kept_in_the_plan_file():
     ],
 )
 def test_what_does_not_go_together_is_said(options, words):
-    if "--device" in options:
-        pytest.importorskip("torch")
     failed = run(f"{PLAN} {options}")
     assert failed.code == 2
     assert words in failed.err
 
 
+@pytest.mark.torch
 def test_a_device_is_kept_in_the_plan_file():
-    pytest.importorskip("torch")
     good(f"{PLAN} --device cpu -o plan.json")
     assert settings()["device"] == "cpu"
     assert "cpu" in good("show plan.json").out

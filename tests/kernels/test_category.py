@@ -21,8 +21,10 @@ def test_every_correlation_from_0_to_1_is_a_covariance(correlation):
     assert np.linalg.eigvalsh(K)[0] > -1e-12
 
 
+@pytest.mark.torch
 def test_torch():
-    torch = pytest.importorskip("torch")
+    import torch
+
     X = np.array([[0.0, 1.0], [0.0, 2.0], [3.0, 1.0]])
     found = Category(0.3)(torch.tensor(X), torch.tensor(X[:2]))
     np.testing.assert_array_equal(found.numpy(), Category(0.3)(X, X[:2]))

@@ -510,8 +510,10 @@ def test_strict_array_api():
     np.testing.assert_array_equal(np.asarray(UNIT.diag(xp.asarray(X))), UNIT.diag(X))
 
 
+@pytest.mark.torch
 def test_torch():
-    torch = pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
+    import torch
+
     X = boxes_and_points()
     for dtype, rtol in ((torch.float64, 1e-15), (torch.float32, 1e-4)):
         K = UNIT(torch.asarray(X, dtype=dtype), torch.asarray(X[:3], dtype=dtype))

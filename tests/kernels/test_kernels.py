@@ -598,10 +598,12 @@ def test_strict_array_api(kernel, X, Z):
     np.testing.assert_allclose(np.asarray(kernel.diag(xp.asarray(X))), kernel.diag(X), rtol=1e-12)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("kernel", EVERY, ids=lambda k: type(k).__name__)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_torch(kernel, dtype, X, Z):
-    torch = pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
+    import torch
+
     tX, tZ = (torch.asarray(A, dtype=getattr(torch, dtype)) for A in (X, Z))
     rtol = 1e-12 if dtype == "float64" else 1e-4
     assert isinstance(kernel(tX, tZ), torch.Tensor)
@@ -613,8 +615,10 @@ def test_torch(kernel, dtype, X, Z):
     np.testing.assert_allclose(kernel(tX).numpy(), kernel(tX).numpy().T, rtol=rtol)
 
 
+@pytest.mark.torch
 def test_torch_inputs_are_checked(X):
-    torch = pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
+    import torch
+
     tX = torch.asarray(X)
     with pytest.raises(TypeError, match=r"X must hold floating-point numbers; got dtype torch\.int64"):
         A(torch.ones((2, 2), dtype=torch.int64))
@@ -633,8 +637,10 @@ def test_torch_inputs_are_checked(X):
     assert A(tX[:, 0]).shape == (70, 70)
 
 
+@pytest.mark.torch
 def test_scikit_learn_kernels_take_torch_inputs(X, Z):
-    torch = pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
+    import torch
+
     K = (A + sk.Matern(0.7, nu=0.7))(torch.asarray(X), torch.asarray(Z))
     assert isinstance(K, torch.Tensor)
     np.testing.assert_allclose(K.numpy(), (A + sk.Matern(0.7, nu=0.7))(X, Z), rtol=1e-12)

@@ -136,7 +136,7 @@ def server() -> Iterator[Server]:
     try:
         started = Server()
     except (OSError, subprocess.SubprocessError) as error:
-        pytest.skip(f"POSTGRESQL COULD NOT BE STARTED: {error}")
+        pytest.skip(f"PostgreSQL could not be started: {error}")
     yield started
     started.remove()
 

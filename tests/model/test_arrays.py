@@ -7,14 +7,16 @@ import pytest
 
 from cloakgp.model import arrays
 
-KINDS = ["numpy", "torch"]
+KINDS = ["numpy", pytest.param("torch", marks=pytest.mark.torch)]
 
 
 @pytest.fixture(params=KINDS)
 def make(request):
     if request.param == "numpy":
         return np.asarray
-    return pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]").tensor
+    import torch
+
+    return torch.tensor
 
 
 @pytest.fixture

@@ -96,8 +96,8 @@ def test_a_model_without_it_stays_itself():
     assert downweighted(gp, distinct(X, gp.noise)) is gp
 
 
+@pytest.mark.torch
 def test_the_same_on_a_torch_device():
-    pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
     for data in (X, REPEATED):
         gp = GP(KERNEL, 0.3, (0.0, 1.0), downweight="leverage")
         here, there = (gp.planner(data, X_star=Z, device=device).gp.noise for device in (None, "cpu"))

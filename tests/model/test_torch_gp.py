@@ -13,23 +13,15 @@ from cloakgp.kernels import EQ, Constant, Gibbs, Linear, Matern32, Periodic, as_
 from cloakgp.model.smoothers import ExactGP
 
 N, P = 40, 9
-DEVICES = [
-    "cpu",
-    pytest.param(
-        "cuda",
-        marks=pytest.mark.skipif(
-            "not pytest.importorskip('torch').cuda.is_available()",
-            reason="no CUDA device here: run this file on a machine with one",
-        ),
-    ),
-]
+pytestmark = pytest.mark.torch
 
 
 @pytest.fixture(scope="module", autouse=True)
 def imported():
     """By the one test process that has these tests: it takes seconds."""
     global torch, torch_gp, TorchExactGP
-    torch = pytest.importorskip("torch", reason="torch is optional: pip install cloakgp[torch]")
+    import torch
+
     from cloakgp.model import torch_gp
     from cloakgp.model.torch_gp import TorchExactGP
 
@@ -44,8 +36,10 @@ def X_star():
     return np.random.default_rng(2).normal(size=(P, 2))
 
 
-@pytest.fixture(params=DEVICES)
+@pytest.fixture(params=["cpu", "cuda"])
 def device(request):
+    if request.param == "cuda" and not torch.cuda.is_available():
+        pytest.skip("there is no CUDA device here")
     return request.param
 
 

@@ -105,9 +105,9 @@ def test_streamed_needs_hardly_more_noise_than_dense(as_recipe, within):
     streamed.release(Y)
 
 
+@pytest.mark.torch
 @pytest.mark.parametrize("design", DESIGNS)
 def test_another_device_finds_the_same(design):
-    pytest.importorskip("torch")
     here = MODEL.plan(X, X_star=STAR, design=design, people=IDS, **PROMISE)
     there = MODEL.plan(X, X_star=STAR, design=design, people=IDS, device="cpu", **PROMISE)
     np.testing.assert_allclose(there.noise_std, here.noise_std, rtol=1e-6)

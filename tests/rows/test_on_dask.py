@@ -18,8 +18,8 @@ from cloakgp.kernels import EQ
 from cloakgp.plans import out_of_core
 from cloakgp.private import room
 from cloakgp.private.outcomes import INCOMPLETE
+from cloakgp.rows import blas, passes
 from cloakgp.rows import chunks as rows_chunks
-from cloakgp.rows import passes
 from cloakgp.rows.parquet import ParquetColumns
 
 REASON = "dask is optional: pip install cloakgp[dask]"
@@ -156,7 +156,7 @@ def test_workers_with_many_threads_and_clusters_in_this_process(small_chunks, da
     with Client(processes=False, n_workers=1, threads_per_worker=4, dashboard_address=":0"):
         X, y = FORMS["uneven"](*data)
         assert_same(swept(products, X, 0.1, y, None), wanted)
-    assert rows_chunks._inside == 0
+    assert blas._inside == 0
 
 
 def test_other_sources_are_sliced_and_sent(client, small_chunks, data, tmp_path):

@@ -18,6 +18,7 @@ from cloakgp.kernels import EQ
 from cloakgp.measurements.recipes import digest_of
 from cloakgp.rows import chunks as streams
 from cloakgp.rows import merging, sources
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.chunks import chunks, steps
 from cloakgp.rows.merging import distinct
 from cloakgp.rows.passes import sweep
@@ -132,7 +133,7 @@ def test_blas_is_looked_for_once_and_again_once_a_module_was_imported(monkeypatc
     for name in ("one", "another"):
         monkeypatch.setitem(sys.modules, f"made_up_by_{__name__}.{name}", threadpoolctl)
         for _ in range(3):
-            with streams.one_blas_thread():
+            with one_blas_thread():
                 pass
     assert len(looked) == 2
 

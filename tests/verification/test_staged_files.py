@@ -370,8 +370,8 @@ def test_support_points(tmp_path):
 
 def test_what_earlier_releases_promised_is_said_with_the_promise(tmp_path):
     """Who has both files knows what both answer: 0.1 is not what it cost."""
-    before = forging.SETTING.plan(X, X_STAR, epsilon=300.0, delta=1e-6).release(Y)
-    plan = forging.SETTING.plan(X, X_STAR, given=[before], epsilon=0.1, delta=1e-6)
+    before = forging.SETTING.plan(X, X_star=X_STAR, epsilon=300.0, delta=1e-6).release(Y)
+    plan = forging.SETTING.plan(X, X_star=X_STAR, given=[before], epsilon=0.1, delta=1e-6)
     plan.release(Y).save(tmp_path / "file")
     found = verify(tmp_path / "file")
     assert found.complete

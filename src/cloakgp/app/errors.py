@@ -22,6 +22,7 @@ from starlette.exceptions import HTTPException
 from cloakgp.app.receipts import REMEDY, ReadOnly
 from cloakgp.errors import Argument, InputError, Phrase, Refused, told
 from cloakgp.ledger import BudgetExceeded, LedgerError, LedgerTampered, TermsMismatch, UnitMismatch
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.workflow.private_step import UnusableOutput
 
 log = logging.getLogger("cloakgp.app")
@@ -92,7 +93,7 @@ def answer(status: int, code: str, error: str) -> JSONResponse:
 def public_work() -> Iterator[None]:
     """For work on public numbers alone: whatever is wrong with them may be told in the library's words."""
     try:
-        with np.errstate(all="ignore"):  # what is not finite is refused, not warned of
+        with one_blas_thread(), np.errstate(all="ignore"):  # what is not finite is refused, not warned of
             yield
     except (InputError, ValueError, TypeError, ArithmeticError) as error:
         raise bad_input(told(error, _on_pages)) from None

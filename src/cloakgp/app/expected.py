@@ -20,7 +20,6 @@ from cloakgp.plans.preview import Foreseen, noise_for
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plots import plane, will_be_unknown
 from cloakgp.plots.labels import numeric_inputs
-from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.workflow import words
 
 
@@ -43,7 +42,7 @@ def is_for(plan: AnyPlan, asked: models.Settings) -> bool:
 
 def expected_of(plan: Plan | StagedPlan) -> Expected:
     """What to expect of a plan that has test points of its own."""
-    with public_work(), one_blas_thread():
+    with public_work():
         return _finite(Expected(plan.noise_std, plan.expected_error, plan.gp_std))
 
 

@@ -16,7 +16,7 @@ from cloakgp.plans.opening import AnyRelease
 from cloakgp.plots import NEAR_PRIOR, Surface, plane, surface_of
 from cloakgp.plots.labels import classes_of, numeric_inputs
 from cloakgp.plots.surface import VIEWS
-from cloakgp.rows.chunks import one_blas_thread, spread_evenly
+from cloakgp.rows.chunks import spread_evenly
 from cloakgp.rows.columns import Column
 from cloakgp.workflow.pictures import has_map, release_map
 
@@ -39,7 +39,7 @@ class Maps:
         coarse = asked.coarse and not self._kept.has((False, *which))
 
         def make() -> dict[str, Any]:
-            with public_work(), one_blas_thread():  # of small matrices, more are slower
+            with public_work():
                 surface = surface_of(
                     release,
                     **chosen,

@@ -43,7 +43,7 @@ from cloakgp.plans.opening import AnyPlan
 from cloakgp.plans.planner import Planner
 from cloakgp.plans.preview import Foreseen, preview
 from cloakgp.plans.staged import StagedPlan
-from cloakgp.rows.chunks import one_blas_thread, spread_evenly
+from cloakgp.rows.chunks import spread_evenly
 from cloakgp.rows.people import People, as_people
 from cloakgp.workflow.inputs import digest_of
 from cloakgp.workflow.table_cells import is_coded
@@ -193,7 +193,7 @@ class Planning:
 
     def _few(self, asked: models.Settings) -> StagedPlan | None:
         """Of some rows that stand for all, or of a coarser box; None if the whole is quick."""
-        with public_work(), one_blas_thread():
+        with public_work():
             if asked.hides_inputs:
                 return rough_rows(asked, self._size(asked))
             found, people = self.inputs(asked), self._people(asked)
@@ -293,7 +293,7 @@ class Planning:
         size = self._size(asked)
 
         def make() -> StagedPlan:
-            with public_work(), one_blas_thread():
+            with public_work():
                 return plan_of_rows(asked, size)
 
         return self._learned_plans.get(self._staged_key(asked), make)
@@ -303,7 +303,7 @@ class Planning:
 
         def plan(support: FloatArray | None) -> StagedPlan:
             given = self._releases.given(asked)
-            with public_work(), one_blas_thread():
+            with public_work():
                 where = points_of(asked, found)
                 gp = staged_gp(asked, support)
                 return gp.plan(found.X, X_star=where, given=given, **promise_of(asked), **known)

@@ -26,7 +26,6 @@ from cloakgp.ledger.charge import Receipt
 from cloakgp.plans import opening
 from cloakgp.plans.opening import AnyRelease
 from cloakgp.plots import is_unknown
-from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.verification import verify
 from cloakgp.workflow import releases as release_files
@@ -58,7 +57,7 @@ def drawing() -> Iterator[None]:
 
     It would take what is between dollar signs in a column's name for a formula, or fail.
     """
-    with public_work(), _drawing, one_blas_thread():
+    with public_work(), _drawing:
         from matplotlib import rc_context
 
         with rc_context({"text.parse_math": False}):
@@ -201,7 +200,7 @@ class Releases:
 
     def _with_arrays(self, release_id: str) -> dict[str, Any]:
         record, release = self.get(release_id), self.load(release_id)
-        with public_work(), one_blas_thread():
+        with public_work():
             where = release_files.default_points(release)
             released, noise = release.released_at(where)
             denoised = release_files.can_denoise(release)
@@ -236,7 +235,7 @@ class Releases:
     ) -> dict[str, Any]:
         """Mean, std and interval anywhere, or each class's; one question has one answer for ever."""
         release = self.load(release_id)
-        with public_work(), one_blas_thread():
+        with public_work():
             X = as_points(known_columns(release), points, release_files.n_inputs(release))
             found = release_files.predictions(release, X, level, include_noise)
             if not all(np.isfinite(values).all() for values in found.values()):

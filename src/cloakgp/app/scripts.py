@@ -20,13 +20,13 @@ Made by cloakgp {version}. Needs its extras cli and ledger (in a clone: pip inst
 _PLAN = """
 # 1. Plan: public, free, and without a look at the private column.
 {paths}import cloakgp
-{imports}{tools}
-from threadpoolctl import threadpool_limits
+{imports}from cloakgp.rows.blas import one_blas_thread_for_good
+{tools}
 
 DATA = "PATH/TO/{data}"  # fill in
 {columns}OUTPUT = {output!r}  # private: read by the release below, and by nothing else
 
-threadpool_limits(1, user_api="blas")  # as the app does: the plan must be the same to the last bit
+one_blas_thread_for_good()  # as the app has it: the plan must be the same to the last bit
 gp = {gp}
 {read}{plan}
 print(plan.certificate)

@@ -15,7 +15,6 @@ from typing import Any
 import anyio.to_thread
 import uvicorn
 from fastapi import FastAPI
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import cloakgp
 from cloakgp.app import (
@@ -37,6 +36,7 @@ from cloakgp.app.state import State, open_state
 from cloakgp.app.static_pages import add_pages
 from cloakgp.calibration import WeakPromiseWarning
 from cloakgp.errors import Argument, Message, Phrase
+from cloakgp.rows.blas import one_blas_thread_for_good
 
 PORT = 8765
 _PROXY = ["127.0.0.1"]
@@ -109,8 +109,7 @@ def serve(
     check_binding(host, People(folder.path / "people.json").anybody(), tls is not None, behind_proxy)
     _log_plainly()
     warnings.simplefilter("ignore", WeakPromiseWarning)  # the pages say it, to whoever asks for one
-    # Many requests at once fill the processor already: linear algebra with threads of its own only waits.
-    threadpool_limits(1, user_api="blas")
+    one_blas_thread_for_good()
     with folder.claimed():
         anywhere = behind_proxy or not near
         state = open_state(folder.path, ledger, limits=limits, any_host=anywhere, host=host, demo=demo)

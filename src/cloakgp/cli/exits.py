@@ -39,6 +39,7 @@ from cloakgp.errors import Refused
 from cloakgp.files.container import ReleaseFileError
 from cloakgp.files.signing import SignatureError
 from cloakgp.progress import heard_by
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.verification import VerificationError
 from cloakgp.workflow.shell_words import in_shell_words
 
@@ -62,7 +63,7 @@ def command(function: Callable[..., Answer | None]) -> Callable[..., None]:
     def run(*arguments: Any, **options: Any) -> None:
         as_json = bool(options.get("as_json"))
         try:
-            with _weak_promises_in_words():
+            with one_blas_thread(), _weak_promises_in_words():
                 answer = function(*arguments, **options)
         except Exception as error:
             code = exit_code(error)

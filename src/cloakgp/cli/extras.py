@@ -17,7 +17,7 @@ import typer
 
 from cloakgp.cli import options
 from cloakgp.cli.exits import Answer, command, note, print_json
-from cloakgp.errors import InputError
+from cloakgp.errors import InputError, missing_extra
 
 _LINK = re.compile(r"https?://\S+")
 _NOT_THERE = {
@@ -89,9 +89,7 @@ def serve(
     try:
         start = import_module("cloakgp.app").serve
     except (ImportError, AttributeError):
-        raise ImportError(
-            "the app needs FastAPI: install the extra cloakgp[app] (in a clone: pip install '.[app]')."
-        ) from None
+        raise missing_extra("the app", "FastAPI", "app") from None
     if tls is not None:
         _check_tls(*tls)
     if ledger is not None:

@@ -20,7 +20,6 @@ from cloakgp.kernels.words import parse
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.units import Reads
 from cloakgp.model.gp import GP
-from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import is_parquet
 from cloakgp.rows.people import as_ids, as_people
@@ -129,8 +128,7 @@ def select(
     shared |= {"ids": ids.value, "columns": found, "missing_inputs": missing_inputs.value}
     request = request_name("select", again, asked=[asked, counted], **who_asks)
     account = for_request(account, request)
-    # With one thread, as in Settings.plan: a paid answer is fetched again by the very same plan only.
-    with working("planning the selection"), one_blas_thread():
+    with working("planning the selection"):
         plan = plan_selection(
             candidates,
             X,

@@ -15,7 +15,7 @@ from cloakgp.designs.posterior import Aim, Anchor, anchor, posterior
 from cloakgp.designs.solution import Solution
 from cloakgp.designs.solve import ROUGH, mse
 from cloakgp.model.smoothers import Smoother
-from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.blas import one_blas_thread
 
 _LEAST = 0.6  # of an anchor's variance: more noise is easier to go on to than less
 _KEPT = 2  # anchors: each is as large as two solutions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cloakgp.errors import Argument, ArgumentTypeError, Message, Phrase
+from cloakgp.errors import Argument, ArgumentTypeError, Message, Phrase, missing_extra
 
 _SIGNED_BY = Argument("signed_by")
 _CONTEXT = b"cloakgp release file, manifest sha256: "
@@ -17,7 +17,7 @@ class SignatureError(ValueError):
 
 def sign(digest: str, key: Any) -> dict[str, str]:
     """Sign a manifest's digest with an Ed25519 private key of the `cryptography` package."""
-    private_key = _ed25519().Ed25519PrivateKey
+    private_key = _ed25519(Argument("sign_with")).Ed25519PrivateKey
     if not isinstance(key, private_key):
         raise ArgumentTypeError(
             "sign_with",
@@ -43,7 +43,7 @@ def check(digest: str, signature: dict[str, str] | None, signed_by: Any) -> str:
         raise SignatureError(
             Message("the file is not signed, but ", _SIGNED_BY, " was given. Ask for a signed copy.")
         )
-    ed25519 = _ed25519()
+    ed25519 = _ed25519("a signature" if signed_by is None else _SIGNED_BY)
     try:
         if set(signature) != {"algorithm", "public_key", "signature"} or signature["algorithm"] != "Ed25519":
             raise ValueError
@@ -77,12 +77,9 @@ def _raw(key: Any) -> bytes:
     return raw
 
 
-def _ed25519() -> Any:
+def _ed25519(needed_by: str) -> Any:
     try:
         from cryptography.hazmat.primitives.asymmetric import ed25519
     except ImportError:
-        raise ImportError(
-            "signatures need the cryptography package: install the extra cloakgp[sign] "
-            "(in a clone: pip install '.[sign]')."
-        ) from None
+        raise missing_extra(needed_by, "the cryptography package", "sign") from None
     return ed25519

@@ -15,16 +15,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from cloakgp.errors import Argument, ArgumentError, Message, Phrase
+from cloakgp.errors import Argument, ArgumentError, Message, Phrase, missing_extra
 from cloakgp.ledger.chain import CREATED, Entry
 from cloakgp.ledger.errors import LedgerAbsent, LedgerError
 
 try:
     import sqlalchemy as sa
 except ImportError:  # pragma: no cover
-    raise ImportError(
-        "Ledger needs SQLAlchemy: install the extra cloakgp[ledger] (in a clone: pip install '.[ledger]')."
-    ) from None
+    raise missing_extra(Argument("ledger"), "SQLAlchemy", "ledger") from None
 
 _TABLE = sa.Table(
     "cloakgp_ledger",
@@ -98,10 +96,7 @@ class Store:
         try:
             self.engine = sa.create_engine(parsed, **options)
         except ImportError:
-            raise ImportError(
-                "Ledger on PostgreSQL needs psycopg: install the extra cloakgp[postgres] "
-                "(in a clone: pip install '.[postgres]')."
-            ) from None
+            raise missing_extra(Argument("url"), "psycopg for PostgreSQL", "postgres") from None
         except sa.exc.ArgumentError:
             raise ArgumentError("url", _NO_URL) from None
         if self.kind == "sqlite":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from cloakgp.checks import FloatArray, frozen
 from cloakgp.errors import ArgumentError, ArgumentTypeError
 from cloakgp.model.smoothers import Rows, check_covariance, gentle_cholesky, kernel_matrix
-from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.blas import blas_threads
 
 if TYPE_CHECKING:
     from cloakgp.kernels import Kernel
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 SEED = 0
 """Public seed by which ``folds=K`` shuffles the rows."""
-_SMALL = 1000  # rows
 _WORST_CONDITION = 1e9  # of Kff + S, up to which a block of its inverse is good to about 7 digits
 
 _REMEDY = (
@@ -130,20 +129,15 @@ def weights(
     kernel: Kernel | None = None
     gram = np.empty((0, 0))
     for gp in gps:
-        if kernel is None or gp.kernel != kernel:  # models with one kernel should stand side by side
-            kernel = gp.kernel
-            gram = kernel_matrix(kernel, X, X, "X, X")
-            check_covariance(gram)
-        noise = np.broadcast_to(np.asarray(gp.noise, dtype=np.float64), (len(X),))
-        with _few_threads(len(X)):
+        with blas_threads(len(X)):
+            if kernel is None or gp.kernel != kernel:  # models with one kernel should stand side by side
+                kernel = gp.kernel
+                gram = kernel_matrix(kernel, X, X, "X, X")
+                check_covariance(gram)
+            noise = np.broadcast_to(np.asarray(gp.noise, dtype=np.float64), (len(X),))
             matrices = _weights_of_one(gram, noise, folds)
         yield matrices
         advance()
-
-
-def _few_threads(n_rows: int) -> Any:
-    """One thread for small matrices: more of them cost time, above all on a machine that is busy."""
-    return one_blas_thread() if n_rows <= _SMALL else nullcontext()
 
 
 def _weights_of_one(gram: FloatArray, noise: FloatArray, folds: Sequence[Fold]) -> list[FloatArray]:

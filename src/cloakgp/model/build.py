@@ -9,7 +9,7 @@ import numpy as np
 from array_api_compat import is_torch_array
 
 from cloakgp.checks import FloatArray
-from cloakgp.errors import ArgumentError
+from cloakgp.errors import Argument, ArgumentError, missing_extra
 from cloakgp.model.arrays import on_host
 from cloakgp.model.inducing import Features, SparseGP, SparseRows, information
 from cloakgp.model.smoothers import ExactGP, Merged, Smoother, Solver
@@ -65,19 +65,22 @@ class OnDevice(Protocol):
         ...
 
 
+def on_torch(device: Any, *arrays: Any) -> bool:
+    """Whether torch is asked for, by the name of a device or by tensors."""
+    return device is not None or any(map(is_torch_array, arrays))
+
+
 def torch_device(device: Any, X: Any, X_star: Any) -> tuple[Any, Any, Any]:
-    """The torch device that is asked for, by name or by tensors on it, and the inputs as arrays."""
-    tensors = [array for array in (X, X_star) if is_torch_array(array)]
-    if device is None and not tensors:
+    """The torch device that is asked for, and the inputs as arrays."""
+    if not on_torch(device, X, X_star):
         return None, X, X_star
     try:
         import torch
     except ImportError:
-        raise ImportError(
-            "device: needs PyTorch: install the extra cloakgp[torch] (in a clone: pip install '.[torch]')."
-        ) from None
+        raise missing_extra(Argument("device"), "PyTorch", "torch") from None
     try:
-        chosen = torch.device(device if device is not None else tensors[0].device)
+        tensors = (array for array in (X, X_star) if is_torch_array(array))
+        chosen = torch.device(device if device is not None else next(tensors).device)
         torch.empty(0, device=chosen)
     except (RuntimeError, TypeError, AssertionError) as error:
         raise ArgumentError(

@@ -27,6 +27,7 @@ from cloakgp.model.windows import (
     distances,
     noise_at,
 )
+from cloakgp.rows.blas import blas_threads
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import PublicInputs, as_inputs, named
 from cloakgp.rows.merging import Groups
@@ -458,18 +459,19 @@ class GP:
                 "release also predicts anywhere."
             )
         inputs = as_inputs(X, people, columns, missing_inputs, ids)
-        return make_function_plan(
-            self.for_columns(inputs.columns),
-            inputs,
-            epsilon=epsilon,
-            delta=delta,
-            bound=bound,
-            calibration=calibration,
-            basis=basis,
-            margin=margin,
-            prior_noise=prior_noise,
-            within=within,
-        )
+        with blas_threads(len(inputs.X)):
+            return make_function_plan(
+                self.for_columns(inputs.columns),
+                inputs,
+                epsilon=epsilon,
+                delta=delta,
+                bound=bound,
+                calibration=calibration,
+                basis=basis,
+                margin=margin,
+                prior_noise=prior_noise,
+                within=within,
+            )
 
     def _check_real(self, what: str) -> None:
         if self.outcome != REAL:

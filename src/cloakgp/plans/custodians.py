@@ -31,6 +31,7 @@ from cloakgp.posterior.conditioning import Line, Posterior
 from cloakgp.posterior.learning import Learned
 from cloakgp.posterior.mixture import Mixture, SpreadReading
 from cloakgp.posterior.support import support_points
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.columns import Columns, common
 from cloakgp.rows.merging import Groups, Inputs, take
 from cloakgp.rows.people import times_noise
@@ -40,6 +41,7 @@ LEARN = "learn"
 _GIVE = "Give model= a GP that all are conditioned on, or 'learn'."
 
 
+@one_blas_thread()
 def pooled(releases: Sequence[AnyRelease], model: Any = None) -> Posterior | Learned:
     """The model given releases of disjoint data sets: see :func:`cloakgp.combine`."""
     if len(releases) < 2:

@@ -25,6 +25,7 @@ from cloakgp.plans.question import Question, check_own, question_digest
 from cloakgp.plans.remodelling import Remodelled
 from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.columns import Columns, names_in
 from cloakgp.rows.inputs import TableRows, as_points
 
@@ -61,12 +62,14 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
     question: Question | None = None
     """What it was asked for; None if it was read from a file, and is not to be released from."""
 
+    @one_blas_thread()
     def weights(self, X: Any) -> FloatArray:
         """(n, q): how f at `X` is made of the measurements."""
         X = as_points(X, "X", self.points.shape[1], self.columns)
         weights: FloatArray = np.asarray(self.gp.kernel(X, self.points)) @ self.reconstruction
         return weights
 
+    @one_blas_thread()
     def noise_at(self, X: Any) -> FloatArray:
         """(n,) std of the privacy noise that a query at `X` will have; public and free."""
         X = as_points(X, "X", self.points.shape[1], self.columns)
@@ -167,6 +170,7 @@ class FunctionPlan(PlanBase["FunctionRelease"]):
         plan = replace(self._shown(), certificate=replace(self.certificate, insecure=insecure))
         return FunctionRelease(plan, answer, receipt)
 
+    @one_blas_thread()
     def values(self, X: FloatArray, z: IntArray) -> FloatArray:
         """The function at `X` for these measurements: the same for an input whatever it is asked with."""
         coefficients = self.reconstruction @ self.heights(z)

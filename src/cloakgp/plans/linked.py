@@ -19,7 +19,6 @@ from cloakgp.plans.stages import Rule, Stage, Walk
 from cloakgp.posterior.classes import ClassState, apart
 from cloakgp.posterior.conditioning import Line, Posterior
 from cloakgp.posterior.mixture import Reading, State
-from cloakgp.rows.chunks import one_blas_thread
 
 
 def linked_posteriors(
@@ -34,9 +33,8 @@ def linked_posteriors(
     walk = rule.walk()
     for stage in own:
         walk.note(stage)
-    with one_blas_thread():
-        state = walk.mixture.settled(walk.readings, settings, weights, walk.state)
-        readings = walk.readings(state)
+    state = walk.mixture.settled(walk.readings, settings, weights, walk.state)
+    readings = walk.readings(state)
     stages = rule.all_stages(own)
     if not isinstance(state, ClassState):
         released = [(stage.plan.measurement, stage.z) for stage in stages]

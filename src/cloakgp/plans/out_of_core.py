@@ -46,7 +46,8 @@ from cloakgp.plans.predictions import Plan
 from cloakgp.plans.reconstruction import noise_objective, offset
 from cloakgp.plans.screening import Screen, longest, screen
 from cloakgp.posterior.links import FactoredLinks
-from cloakgp.rows.chunks import one_blas_thread, steps
+from cloakgp.rows.blas import one_blas_thread
+from cloakgp.rows.chunks import steps
 from cloakgp.rows.merging import Chunk, Inputs, first_of_equal, stacked
 from cloakgp.rows.passes import sweep
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from cloakgp.measurements.certificate import certify
 from cloakgp.measurements.lattice import Limits, to_integers
 from cloakgp.measurements.unit import OUTCOME, PERSON, Unit
 from cloakgp.model.arrays import Array, column_dots, like, on_host
-from cloakgp.model.build import OnDevice, smoother_for, torch_device
+from cloakgp.model.build import OnDevice, on_torch, smoother_for, torch_device
 from cloakgp.model.leverage import downweighted
 from cloakgp.model.smoothers import Rescaled, Smoother, blocks, diagonal
 from cloakgp.model.windows import check_variance
@@ -34,7 +35,7 @@ from cloakgp.plans.preview import Foreseen, Preview, preview
 from cloakgp.plans.question import Question, attach, table_options
 from cloakgp.plans.reconstruction import largest_bias, noise_objective, offset, relative_weights
 from cloakgp.progress import Progress
-from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.blas import blas_threads, one_blas_thread
 from cloakgp.rows.inputs import PublicInputs, as_points, named
 from cloakgp.rows.merging import Inputs, distinct
 from cloakgp.rows.people import as_within, for_people
@@ -63,12 +64,12 @@ class Planner:
         self.columns, self.rows = inputs.columns, inputs.rows
         gp = gp.for_columns(self.columns)
         self._model, self._weights = gp, weights
-        self.device, X, X_star = torch_device(device, inputs.X, X_star)
-        if gp.inducing is not None and self.device is not None:
+        if gp.inducing is not None and on_torch(device, inputs.X, X_star):
             name = Argument("device")
             raise ValueError(
                 Message(name, ": a GP with inducing inputs runs on the processor; leave ", name, " out.")
             )
+        self.device, X, X_star = torch_device(device, inputs.X, X_star)
         self.X = as_source(X, "X")
         self.X_star = as_points(X_star, "X_star", self.X.shape[1], self.columns)
         gp.check_rows(len(self.X))
@@ -87,7 +88,8 @@ class Planner:
             self.X = checks.matrix(np.asarray(self.X[:]), "X")
             self.__dict__.pop("inputs", None)
         if self.gp.downweight is not None:
-            self.gp = downweighted(self.gp, self.inputs, self.device)
+            with self._threads():
+                self.gp = downweighted(self.gp, self.inputs, self.device)
             self.__dict__.pop("inputs", None)
         self.solved: dict[tuple[str, float, str], Solution] = {}  # by design, gap and pilot
         self.last: dict[str, Plan] = {}  # of each design, for previews
@@ -221,7 +223,7 @@ class Planner:
         Preview
             With `noise_std`, `expected_error` and `gp_std` at the test points.
         """
-        with one_blas_thread():  # small matrices: several would wait for each other on a busy machine
+        with one_blas_thread():
             return preview(self, epsilon, delta, design, calibration)
 
     def _planned(
@@ -229,10 +231,12 @@ class Planner:
     ) -> Plan:
         if self.in_passes(design):
             return plan_streamed(self, epsilon, delta, design, calibration, gap)
-        if self.gp.inducing is None:
+        with self._threads():
             return self._written_down(epsilon, delta, design, calibration, gap, expected_mu)
-        with one_blas_thread():  # wide products have threads of their own, and the plan is the same for any
-            return self._written_down(epsilon, delta, design, calibration, gap, expected_mu)
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """Those of BLAS. With inducing inputs no matrix has as many rows and columns as X has rows."""
+        return blas_threads(len(self.inputs) if self.gp.inducing is None else 0)
 
     def _written_down(
         self, epsilon: float, delta: float, design: str, calibration: str, gap: float, expected_mu: float

@@ -25,7 +25,7 @@ from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.posterior import staging
 from cloakgp.posterior.density import MOST_WANTED
 from cloakgp.posterior.support import support_points
-from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.grid import Grid
 
 if TYPE_CHECKING:

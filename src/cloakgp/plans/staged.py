@@ -50,8 +50,8 @@ from cloakgp.posterior.mixture import State
 from cloakgp.posterior.model_check import ModelCheck, check_mixtures
 from cloakgp.posterior.outcomes import LinkedLearned
 from cloakgp.progress import Progress
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.cells import fill_cells
-from cloakgp.rows.chunks import one_blas_thread
 from cloakgp.rows.columns import Columns, names_in
 from cloakgp.rows.inputs import TableRows, as_points
 from cloakgp.rows.merging import Groups
@@ -127,24 +127,25 @@ class StagedPlan:
         return self.rule.prior.model(self.rule.inputs.X, self.rule.latent)
 
     @cached_property
+    @one_blas_thread()
     def start(self) -> State:
         """What is believed before the first stage."""
         return self.rule.walk().state
 
     @cached_property
+    @one_blas_thread()
     def _expected(self) -> tuple[FloatArray, FloatArray]:
         """(P,) variances of f(X*): after all stages, and if y were known."""
         rule, m, line = self.rule, self.first.measurement, self.first.line
         assert m.part is not None
         if rule.link is not None or (isinstance(rule.prior, Hyperprior) and not rule.given):
             walk, mu = rule.walk(self.start), rule.promise.mu
-            with one_blas_thread():
-                whole = walk.stage(*rule.bounds, mu)
-                rows = whole.rows() * (rule.bounds[1] - rule.bounds[0])
-                schedule = rows, whole.mu, self.shares, rule.kappa
-                if rule.link is not None:
-                    return linked_forecast(walk.mixture, self.start, *schedule)
-                return forecast(walk.mixture, *schedule)
+            whole = walk.stage(*rule.bounds, mu)
+            rows = whole.rows() * (rule.bounds[1] - rule.bounds[0])
+            schedule = rows, whole.mu, self.shares, rule.kappa
+            if rule.link is not None:
+                return linked_forecast(walk.mixture, self.start, *schedule)
+            return forecast(walk.mixture, *schedule)
         # Something is known already: the next stage's error, if it had all of the promise.
         rows, rest = m.real_matrix(), m.noise_scale**2 * m.part.share * np.eye(m.n_measurements)
         if line is None:
@@ -345,6 +346,7 @@ class StagedPlan:
         if rule.partition != ("" if rule.people is None else rule.people.digest):
             raise AssertionError("people are not those whom the plan names")
 
+    @one_blas_thread()
     def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
         return self._as_charged(ledger, entry)._answered(entry, ledger, y, missing)
 
@@ -353,9 +355,8 @@ class StagedPlan:
         walk, receipt = self.rule.walk(self.__dict__.get("start")), None
         stages: list[Stage] = []
         known = {} if entry is None else {r.number: r for r in as_ledger(ledger).stages(entry, self)}
-        # One thread: matrices are small, and stages are planned the same again whatever the machine's cores.
-        # And whatever numpy is told to do about underflow: a stage that is left out is paid for, too.
-        with one_blas_thread(), np.errstate(all="ignore"), Progress("stages", self.stages) as progress:
+        # Whatever numpy is told to do about underflow: a stage that is left out is paid for, too.
+        with np.errstate(all="ignore"), Progress("stages", self.stages) as progress:
             for number in range(self.stages):
                 record = known.get(number)
                 try:
@@ -609,6 +610,7 @@ class StagedRelease(Labelled):
         best = [own[0] for own in found.curves] if isinstance(found, Learned) else [found]
         return math.fsum(float(posterior.log_evidence) for posterior in best)
 
+    @one_blas_thread()
     def learn(self, prior: Hyperprior | None = None) -> Learned:
         """What was learned; or, with another hyperprior, what would have been learned with it. Free."""
         own = self.plan.rule.prior
@@ -694,6 +696,7 @@ def _with_labels(plan: StagePlan, groups: Groups | None, people: People | None) 
     return StagePlan(replace(plan.measurement, **known), spread, plan.line)
 
 
+@one_blas_thread()
 def learned_from(
     rule: Rule, own: Sequence[Stage], settings: tuple[Candidate, ...], weights: FloatArray
 ) -> Learned:

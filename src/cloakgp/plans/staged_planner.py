@@ -27,8 +27,9 @@ from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.stages import Promise, Rule, Walk
 from cloakgp.posterior import staging
 from cloakgp.posterior.support import support_points
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.cells import MOST_CELLS, make_cells
-from cloakgp.rows.chunks import one_blas_thread, spread_evenly
+from cloakgp.rows.chunks import spread_evenly
 from cloakgp.rows.inputs import PublicInputs, as_points
 from cloakgp.rows.people import ALIKE, as_within, distinct_rows
 from cloakgp.rows.sources import is_lazy

@@ -19,7 +19,7 @@ from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.posterior.conditioning import Uncertainty
 from cloakgp.posterior.density import Density
 from cloakgp.posterior.forecast import forecast, linked_forecast
-from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.grid import Grid
 
 
@@ -53,17 +53,17 @@ class RowsPlan(StagedPlan):
         return ""
 
     @cached_property
+    @one_blas_thread()
     def _expected(self) -> tuple[FloatArray, FloatArray]:
         """(P,) variances of f(X*): after all stages, and if the rows were known, spread evenly."""
         rule = self.rule
         walk, mu = rule.walk(self.start), rule.promise.mu / rule.population.each
-        with one_blas_thread():
-            whole = walk.stage(*rule.bounds, mu)
-            rows = whole.rows() * (rule.bounds[1] - rule.bounds[0])
-            schedule = rows, whole.mu, self.shares[1:], rule.kappa
-            if rule.link is not None:
-                return linked_forecast(walk.mixture, self.start, *schedule)
-            return forecast(walk.mixture, *schedule)
+        whole = walk.stage(*rule.bounds, mu)
+        rows = whole.rows() * (rule.bounds[1] - rule.bounds[0])
+        schedule = rows, whole.mu, self.shares[1:], rule.kappa
+        if rule.link is not None:
+            return linked_forecast(walk.mixture, self.start, *schedule)
+        return forecast(walk.mixture, *schedule)
 
     def release(  # type: ignore[override]
         self,

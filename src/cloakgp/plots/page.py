@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from cloakgp.errors import ArgumentError
+from cloakgp.errors import ArgumentError, missing_extra
 from cloakgp.files.labels import NONE, Labels
 from cloakgp.plots.labels import source_words, title
 
@@ -51,9 +51,7 @@ def new_figure(figure: Figure | None, size: tuple[float, float]) -> Figure:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError(
-            "pictures need matplotlib: install the extra cloakgp[plots] (in a clone: pip install '.[plots]')."
-        ) from None
+        raise missing_extra("a picture", "matplotlib", "plots") from None
     if figure is None:
         return plt.figure(figsize=size, layout="constrained")
     figure.set_size_inches(*size)

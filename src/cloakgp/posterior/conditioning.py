@@ -28,6 +28,7 @@ from cloakgp.errors import ArgumentError
 from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.measurements.recipes import FactoredMeasurement
 from cloakgp.posterior.links import Links, batches, links
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import as_points
 from cloakgp.rows.merging import Inputs
@@ -113,6 +114,7 @@ class Posterior:
         return np.concatenate(parts)
 
     @cached_property
+    @one_blas_thread()
     def log_evidence(self) -> float:
         """Log density of the released measurements under the model: which of several models fits best."""
         whitened = solve_triangular(self._factor[0], self._surprise, lower=True)
@@ -126,11 +128,13 @@ class Posterior:
         return factor
 
     @property
+    @one_blas_thread()
     def residuals(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """What was measured less what the prior predicts, its covariance, and the noise's part of it."""
         D = self._links.covariance
         return self._surprise, (D + D.T) / 2 + self._noise, self._noise
 
+    @one_blas_thread()
     def predict(
         self,
         X: Any,
@@ -181,10 +185,12 @@ class Posterior:
         """(c, w) what it is multiplied with for a root of the covariance that they explain."""
         return self._links.explaining(self._factor[0])
 
+    @one_blas_thread()
     def known_variance(self, X: FloatArray) -> FloatArray:
         """(n,) variance of f at `X` if y itself were known."""
         return self._links.known_variance(X)
 
+    @one_blas_thread()
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes."""
         X = as_points(X, "X", self.n_columns, self.columns)
@@ -197,6 +203,7 @@ class Posterior:
             total=np.sqrt(given + observation),
         )
 
+    @one_blas_thread()
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f at `X`, by public randomness."""
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:

@@ -28,6 +28,7 @@ from cloakgp.posterior.conditioning import Posterior, Uncertainty
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
 from cloakgp.progress import Progress
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.chunks import one_by_one
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import as_points
@@ -56,6 +57,7 @@ class Learned:
     columns: Columns | None = None
     """Names of the columns of X, and how levels and dates became numbers, if X was a table."""
 
+    @one_blas_thread()
     def predict(
         self,
         X: Any,
@@ -120,12 +122,14 @@ class Learned:
             return self.noise if include_noise else 0.0
         return checks.positive(include_noise, "include_noise", "Give True, False or a variance.")
 
+    @one_blas_thread()
     def interval(self, X: Any, level: float = 0.95, *, include_noise: bool | float = False) -> FloatArray:
         """(n, 2) within which f lies at `X`, with this probability: quantiles of the mixture."""
         extra = self._observation(include_noise)
         means, stds = self._means_and_stds(self._points(X))
         return mixture_quantiles(self.weights, means, np.sqrt(stds**2 + extra), check_level(level)).T
 
+    @one_blas_thread()
     def uncertainty(self, X: Any, *, include_noise: bool | float = True) -> Uncertainty:
         """Std at `X` by its causes; not knowing the model counts as due to privacy."""
         X = self._points(X)
@@ -140,6 +144,7 @@ class Learned:
             total=np.sqrt(given + observation),
         )
 
+    @one_blas_thread()
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f at `X`, by public randomness: each from one of the models."""
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
@@ -228,6 +233,7 @@ def _quantile(weights: FloatArray, means: FloatArray, stds: FloatArray, p: float
     return found
 
 
+@one_blas_thread()
 def learn(
     bounds: tuple[float, float],
     X: FloatArray,

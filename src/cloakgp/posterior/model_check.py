@@ -26,6 +26,7 @@ from cloakgp.checks import FloatArray
 from cloakgp.kernels import Constant, Kernel
 from cloakgp.model.gp import GP
 from cloakgp.posterior.conditioning import Posterior
+from cloakgp.rows.blas import one_blas_thread
 
 RARE = 0.01
 """A p-value below this is amber."""
@@ -81,6 +82,7 @@ class ModelCheck:
         )
 
 
+@one_blas_thread()
 def check_posterior(posterior: Posterior, alternatives: Callable[[GP], Posterior] | None) -> ModelCheck:
     """The check of one model; `alternatives` gives the posterior of another, if that can be had."""
     from scipy.special import logsumexp  # here: slow to import
@@ -96,6 +98,7 @@ def check_posterior(posterior: Posterior, alternatives: Callable[[GP], Posterior
     return ModelCheck(fits, p_value, ratio, odds, better)
 
 
+@one_blas_thread()
 def check_mixture(posteriors: tuple[Posterior, ...], weights: FloatArray) -> ModelCheck:
     """The same of a mixture that was learned: by its models' residuals, on average.
 

@@ -12,17 +12,15 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
-from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cloakgp.progress import Progress
-from cloakgp.rows.blas import blas
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.parquet import joined
 
 CHUNK = 2**16
@@ -144,26 +142,3 @@ def sweep_threads(function: Callable[..., T], sources: tuple[Any, ...], label: s
                 progress.advance()
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-_lock, _inside, _limits = Lock(), 0, None
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """One BLAS thread, for sums that are the same everywhere.
-
-    The limit holds for a whole process, so the first who asks for it sets it and the last one lifts it.
-    """
-    global _inside, _limits
-    with _lock:
-        if not _inside:
-            _limits = blas().limit(limits=1)
-        _inside += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _inside -= 1
-            if not _inside and _limits is not None:
-                _limits.restore_original_limits()

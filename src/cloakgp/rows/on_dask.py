@@ -25,7 +25,8 @@ import numpy as np
 
 from cloakgp.errors import ArgumentTypeError
 from cloakgp.progress import Progress
-from cloakgp.rows.chunks import chunks, is_dask, n_rows, one_blas_thread, sweep_threads
+from cloakgp.rows.blas import one_blas_thread
+from cloakgp.rows.chunks import chunks, is_dask, n_rows, sweep_threads
 from cloakgp.rows.parquet import Blocks, ParquetColumns, joined, spans
 
 T = TypeVar("T")

@@ -15,6 +15,7 @@ from cloakgp.plans import opening
 from cloakgp.plans.functions import FunctionPlan
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedRelease
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.cells import fill_cells
 from cloakgp.rows.inputs import same_ids, same_inputs
 from cloakgp.rows.merging import Inputs, distinct
@@ -114,6 +115,7 @@ def _in_short(what: str) -> str:
     )
 
 
+@one_blas_thread()
 def verify(
     path: str | os.PathLike[str],
     *,

@@ -20,7 +20,7 @@ from cloakgp.plans.staged import StagedRelease
 from cloakgp.plans.stages import Rule, StagePlan, Walk
 from cloakgp.posterior import staging
 from cloakgp.posterior.conditioning import Line
-from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.verification import reasons
 from cloakgp.verification.reasons import Reason, VerificationError
 

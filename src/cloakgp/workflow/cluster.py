@@ -7,12 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from cloakgp.errors import InputError
+from cloakgp.errors import Argument, InputError, missing_extra
 
-EXTRA = (
-    "a cluster needs dask and distributed: install the extra cloakgp[dask] "
-    "(in a clone: pip install '.[dask]')."
-)
 LOCAL = "local"
 _PATIENCE = 15  # seconds to connect
 
@@ -47,7 +43,7 @@ def _client(address: str) -> Any:
     try:
         from distributed import Client
     except ImportError:
-        raise ImportError(EXTRA) from None
+        raise missing_extra(Argument("dask"), "dask and distributed", "dask") from None
     if address == LOCAL:
         return Client(processes=False, dashboard_address="127.0.0.1:0", set_as_default=False)  # any free port
     try:
@@ -66,5 +62,5 @@ def dask_array() -> Any:
     try:
         import dask.array
     except ImportError:
-        raise ImportError(EXTRA) from None
+        raise missing_extra(Argument("dask"), "dask and distributed", "dask") from None
     return dask.array

@@ -16,7 +16,7 @@ from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.model.outcome import REAL
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.staged_planner import points_covering
-from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import Format
 from cloakgp.rows.people import ALIKE, as_ids, as_within

@@ -19,7 +19,7 @@ import numpy as np
 
 from cloakgp import plots
 from cloakgp.checks import FloatArray
-from cloakgp.errors import InputError
+from cloakgp.errors import Argument, InputError, missing_extra
 from cloakgp.measurements.staged_certificate import AnyCertificate
 from cloakgp.model.outcome import CLASSES, COUNT, YES_NO
 from cloakgp.plans.functions import FunctionRelease
@@ -448,7 +448,5 @@ def _figure(width: float = WIDE[0], height: float = WIDE[1]) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError(
-            "pictures need matplotlib: install the extra cloakgp[plots] (in a clone: pip install '.[plots]')."
-        ) from None
+        raise missing_extra(Argument("picture"), "matplotlib", "plots") from None
     return Figure(figsize=(width, height), layout="constrained")

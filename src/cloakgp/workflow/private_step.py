@@ -22,7 +22,7 @@ from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots.labels import outcome_of
 from cloakgp.private.room import PrivateColumn, PrivateLabels
-from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.formats import Format
 from cloakgp.selection import Selection, SelectionPlan
 

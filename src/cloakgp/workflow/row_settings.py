@@ -16,7 +16,7 @@ from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.model.outcome import REAL
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.formats import Format
 from cloakgp.rows.grid import Grid
 from cloakgp.rows.people import ALIKE, as_ids

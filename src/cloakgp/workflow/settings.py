@@ -20,7 +20,7 @@ from cloakgp.plans import out_of_core
 from cloakgp.plans.comparison import Comparison
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
-from cloakgp.rows.chunks import one_blas_thread
+from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import Format
 from cloakgp.rows.inputs import MISSING_INPUTS

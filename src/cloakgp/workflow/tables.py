@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from cloakgp.checks import FloatArray
-from cloakgp.errors import InputError, Message, Phrase
+from cloakgp.errors import InputError, Message, Phrase, missing_extra
 from cloakgp.files import atomic
 from cloakgp.rows import file_cells
 from cloakgp.rows.file_cells import irregular, read_csv
@@ -361,7 +361,5 @@ def _pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise ImportError(
-            "tables are read with pyarrow: install the extra cloakgp[cli] (in a clone: pip install '.[cli]')."
-        ) from None
+        raise missing_extra("reading tables", "pyarrow", "cli") from None
     return pyarrow

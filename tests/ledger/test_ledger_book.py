@@ -441,8 +441,8 @@ def test_an_uncharged_answer_is_forgotten(url, plan, monkeypatch, step):
     head, drawn, armed = ledger.head, [], [True]
     measure = cloakgp.private.room.measure
 
-    def noted(*args):
-        drawn.append(measure(*args))
+    def noted(*args, **options):
+        drawn.append(measure(*args, **options))
         return drawn[-1]
 
     monkeypatch.setattr(cloakgp.private.room, "measure", noted)

@@ -190,8 +190,8 @@ def test_a_server_that_goes_away(server, plan, monkeypatch):
     ledger.create("people", epsilon=1.0, delta=0.01)
     before, measure = ledger.head, cloakgp.private.room.measure
 
-    def cut_off(*args):
-        answer = measure(*args)
+    def cut_off(*args, **options):
+        answer = measure(*args, **options)
         server.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
         return answer
 

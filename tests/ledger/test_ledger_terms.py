@@ -48,6 +48,7 @@ ATTACKS = {
     "one more private column": ({**HONEST, "private": ["pressure", "income"]}, AnyPlan(), "private"),
     "a private column as an input": ({**HONEST, "public": ["age", "weight"]}, AnyPlan(), "X"),
     "a larger delta": (HONEST, AnyPlan(delta=0.5), "delta"),
+    "a private column as ids": ({**HONEST, "people": "weight"}, AnyPlan(), "people"),
 }
 
 
@@ -165,6 +166,10 @@ def test_terms_that_make_no_sense_are_refused(ledger):
     ):
         with pytest.raises(ValueError, match="must") as refused:
             ledger.create("clinic", **promise, **wrong)
+        assert refused.value.name == name
+    for wrong, name in (({"people": 7}, "people"), ({"private": [7]}, "private"), ({"public": 7}, "public")):
+        with pytest.raises(TypeError, match="must") as refused:
+            ledger.naming(**wrong)
         assert refused.value.name == name
     assert ledger.datasets() == ["people"]
 

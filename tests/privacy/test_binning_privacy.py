@@ -265,7 +265,7 @@ def test_planted_bugs_in_preparing_y_are_caught(monkeypatch, mechanism, bug, pai
     assert fails(check_neighbours, plan, *pair, because=why)
 
 
-def _edge_rows_in_both_bins(sums, y, missing):
+def _edge_rows_in_both_bins(sums, y, missing, names):
     integers = room.to_integers(room.numeric(y), sums.lattice)
     exact = np.zeros(sums.n_bins, dtype=np.int64)
     np.add.at(exact, sums.labels, integers)
@@ -273,14 +273,14 @@ def _edge_rows_in_both_bins(sums, y, missing):
     return (room.add_laplace if sums.mechanism == "laplace" else room.add_noise)(exact, sums.scale)
 
 
-def _bins_without_repeats(sums, y, missing):
+def _bins_without_repeats(sums, y, missing, names):
     """The old mistake of ``exact[labels] += y``: the last row of a bin wins."""
     exact = np.zeros(sums.n_bins, dtype=np.int64)
     exact[sums.labels] += room.to_integers(room.numeric(y), sums.lattice)
     return (room.add_laplace if sums.mechanism == "laplace" else room.add_noise)(exact, sums.scale)
 
 
-def _less_noise(sums, y, missing):
+def _less_noise(sums, y, missing, names):
     sums = replace(sums, scale=sums.scale * 99 // 100)
     exact = np.zeros(sums.n_bins, dtype=np.int64)
     np.add.at(exact, sums.labels, room.to_integers(room.numeric(y), sums.lattice))

@@ -166,6 +166,7 @@ class Ledger(Staged):
 
         Columns of files and frames have names by themselves; arrays do not.
         """
+        as_names(() if people is None else [people], "people")
         named = object.__new__(type(self))  # and not a copy, which is made for other processes
         reads = Reads(as_names(private, "private"), as_names(public, "public"), people)
         named.__dict__.update(self.__dict__, _reads=reads)

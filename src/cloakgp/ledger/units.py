@@ -230,7 +230,8 @@ def _other_unit(dataset: str, fixed: Protected, asked: Protected) -> UnitMismatc
         remedy = ["the same rows, and the same ", Argument("people"), ", as before"]
     else:
         remedy = [f"Make a plan for {fixed.unit}"]
-    return UnitMismatch(Message(said, *remedy, *_OWN, *_NOTHING), "unit", said, "".join(remedy))
+    argument = "unit" if fixed.unit != asked.unit else "people"
+    return UnitMismatch(Message(said, *remedy, *_OWN, *_NOTHING), argument, said.strip(), "".join(remedy))
 
 
 _OWN = "; or give this a data set of its own, with its own budget (", Phrase.CREATE_LEDGER, "). "
@@ -246,7 +247,7 @@ def _other_terms(dataset: str, term: str, fixed: Protected, asked: Protected) ->
         remedy = [f"Plan with {listed.people!r}", *_OWN]
     elif term == "inputs":
         leaked = _named(name for name in listed.private if name in asked.published)
-        said = f"public inputs and ids must not have {leaked}, which is private there: they are published"
+        said = f"public inputs and ids are published, and must not have {leaked}, which is private there"
         remedy = ["Plan without it. "]
     elif term == "published":
         public = _named(name for name in own.private if name in fixed.published)

@@ -532,3 +532,14 @@ def test_it_is_exported():
     assert "PrivateGPRegressor" in cloakgp.__all__
     with pytest.raises(AttributeError, match="no attribute 'Private'"):
         _ = cloakgp.Private
+
+
+@pytest.mark.filterwarnings("ignore::cloakgp.estimators.RepeatedFitWarning")
+def test_ids_are_compared_as_for_plans():
+    X, y = np.linspace(0, 10, 12)[:, None], np.linspace(0, 1, 12)
+    written = [f"{number // 2:0{1 + number % 2}}" for number in range(12)]  # 0, 00, 1, 01, ...
+    model = PrivateGPRegressor(bounds=(0, 1), epsilon=1.0, delta=0.01, kernel=EQ(2.0), noise=0.1)
+    plans = {ids: model.fit(X, y, people=written, ids=ids).release_.plan for ids in ("alike", "exact")}
+    assert plans["alike"].measurement.people.n_people == 6
+    assert plans["exact"].measurement.people.n_people == 12
+    assert model.release_.certificate.ids == "exact"

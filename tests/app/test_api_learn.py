@@ -359,7 +359,11 @@ def test_more_is_released_and_known_again(
     answer = release(client, plan)
     assert answer.status_code == 200, answer.text
     made = answer.json()["release"]
-    assert client.get(f"/api/releases/{made['id']}/verify").json()["ok"]
+    verified = client.get(f"/api/releases/{made['id']}/verify").json()
+    assert verified["ok"]
+    assert verified["earlier"] == [{"epsilon": 0.5, "delta": 0.01}]
+    assert "not the total" in verified["words"].splitlines()[0]
+    assert "not the total" in client.get(f"/api/releases/{made['id']}/report").text
     assert made["certificate"]["before"] == [[0.5, 0.01]]
     text = client.get(f"/api/releases/{made['id']}/script").text
     text = text.replace("PATH/TO/heights.csv", str(world.state.folder.upload("heights.csv")))

@@ -158,6 +158,8 @@ def test_who_has_which_rows_is_part_of_the_question(world):
         ({"protect": "outcomes"}, "people: must be left out"),
         ({"max_rows": 3}, "max_rows: must be left out"),
         ({"within": 1.5}, "within"),
+        ({"ids": "same"}, "ids"),
+        ({"protect": "outcomes", "people": None, "ids": "exact"}, "ids: must be left out"),
         ({"people": "nobody"}, "there is no column 'nobody'"),
         ({"protect": "everybody"}, "protect"),
     ],
@@ -197,3 +199,23 @@ def test_a_preview_of_many_rows_keeps_people_whole(world):
     assert not about["exact"]
     kept = client.post("/api/plans", json={"settings": asked, "name": "many"}).json()
     assert about["summary"]["rms"] == pytest.approx(kept["summary"]["rms"], rel=0.1)
+
+
+def test_exact_ids_are_a_setting_that_the_certificate_tells_of(world, tmp_path):
+    ids = [f"{'pP'[row % 2]}erson {row // 2}" for row in range(ROWS)]
+    body = table({"zper": ids, "age": ages(ROWS), "visits": secret_heights(ROWS)})
+    client = world.client()
+    client.put("/api/data/visits.csv", content=body)
+    counted = [
+        client.post("/api/data/visits.csv/people", json={"people": "zper", **ids}).json()["people"]
+        for ids in ({}, {"ids": "exact"})
+    ]
+    assert counted == [(ROWS + 1) // 2, ROWS]
+    alike, exact = make_plan(client, **PEOPLE), make_plan(client, **PEOPLE, ids="exact")
+    assert alike != exact
+    assert "ids" not in client.get(f"/api/plans/{alike}").json()["certificate"]
+    made = release(client, exact).json()["release"]
+    assert (made["certificate"]["ids"], made["settings"]["ids"]) == ("exact", "exact")
+    verified = client.get(f"/api/releases/{made['id']}/verify").json()
+    assert (verified["ok"], verified["complete"]) == (True, False)
+    assert redone(world, made["id"], tmp_path) == world.state.folder.release(made["id"]).read_bytes()

@@ -347,3 +347,14 @@ def test_a_release_of_whole_rows_that_stopped_goes_on_for_nothing(visits, monkey
     assert not answer["receipt"]["spent"]
     assert spends(world) == 1
     assert world.client().get(f"/api/releases/{answer['release']['id']}/verify").json()["ok"]
+
+
+def test_private_ids_are_compared_exactly_if_that_is_asked_for(tmp_path):
+    world = make_visits(tmp_path / "data")
+    client = world.client()
+    plan = plan_of(client, {**BOTH, "ids": "exact"})
+    answer = release(client, plan, dataset="clan", confirm="clan")
+    assert answer.status_code == 200, answer.text
+    made = answer.json()["release"]
+    assert made["certificate"]["ids"] == "exact"
+    assert redone(world, made["id"], tmp_path) == world.state.folder.release(made["id"]).read_bytes()

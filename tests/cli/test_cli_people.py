@@ -169,3 +169,30 @@ def test_people_on_a_cluster(monkeypatch):
     good("release plan.json parts --dask local --no-ledger --yes -o visits.cloak")
     assert cloakgp.load("visits.cloak").certificate.unit == "one person"
     assert cloakgp.verify("visits.cloak").complete
+
+
+def test_an_id_is_the_same_however_it_is_written_unless_somebody_says_otherwise():
+    twice = [one.upper() + " " if number % 2 else one for number, one in enumerate(IDS)]
+    write_visits(twice)
+    for ids, partition in (("", as_people(IDS, 40)), (" --ids exact", as_people(twice, 40, "exact"))):
+        good(f"{PLAN} --people zper{ids} -o plan.json")
+        stored = json.loads(Path("plan.json").read_text())
+        assert stored["data"]["people_sha256"] == partition.digest
+        assert stored["settings"].get("ids") == ("exact" if ids else None)
+        assert ("ids exactly as they are written" in good("show plan.json").out) == bool(ids)
+        good(f"release plan.json {TABLE} --no-ledger --yes --overwrite -o visits.cloak")
+        compared = run(f"verify visits.cloak --inputs-from {TABLE} --inputs age --people zper --json")
+        assert (compared.code, compared.data["ids"]) == ((5, "exact") if ids else (0, "alike"))
+    assert as_people(twice, 40, "exact").n_people > as_people(IDS, 40).n_people
+
+
+def test_private_ids_are_read_as_they_were_counted():
+    twice = [one.upper() if number % 2 else one for number, one in enumerate(IDS)]
+    write_visits(twice)
+    asked = f"plan {COLUMNS} --bounds 0 20 --stages 2 {PROMISE} --protect rows --box age 0 90 --cells 6"
+    for ids in ("", " --ids exact"):
+        counted = as_people(twice, 40, "exact" if ids else "alike").n_people
+        planned = good(f"{asked} --people zper --max-rows 2{ids} -o plan.json")
+        assert f"has {counted} people, which was counted" in planned.err
+        good(f"release plan.json {TABLE} --no-ledger --yes --overwrite -o visits.cloak")
+        assert cloakgp.load("visits.cloak").certificate.ids == ("exact" if ids else "alike")

@@ -104,8 +104,10 @@ def test_people_with_all_of_their_rows():
     assert "visits.csv has 15 people, which was counted, and becomes public" in planned.err
     assert "from at most 3 rows of each of 15 people" in planned.out
     good(RELEASE)
-    assert good("verify visits.cloak").out.startswith(
-        "verified: (1, 0.001)-DP, unit one person's whole rows;"
+    verified = run("verify visits.cloak")
+    assert verified.code == 5  # how many rows of each person were counted is the custodian's word
+    assert verified.out.startswith(
+        "verified IN PART: (1, 0.001)-DP, unit one person's whole rows, but how many"
     )
     header, *rows = good("predict visits.cloak grid:2").out.split()
     assert header == "age,sex,mean,std,lower,upper"

@@ -29,6 +29,10 @@ class AnyPlan:
     delta: float = 0.001
     digest: str = "a" * 64
     inputs_digest: str = "b" * 64
+    question_digest: str = "c" * 64
+
+    def to_bytes(self):
+        return None
 
     @property
     def cost(self):

@@ -375,7 +375,7 @@ def test_a_plan_whose_x_is_not_in_its_file_spends_nothing(monkeypatch, tmp_path,
     a_plan().release(private_outcomes()).save(tmp_path / "file")
     plan = Release.load(tmp_path / "file").plan
     assert plan.X is None
-    check_nothing_spent(ledger, plan, private_outcomes(), ValueError, "plan again. Nothing was spent")
+    check_nothing_spent(ledger, plan, private_outcomes(), ValueError, "made from your own table")
 
 
 # --------------------------------------------------------------------------------- what is left of y

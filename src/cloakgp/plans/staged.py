@@ -298,7 +298,8 @@ class StagedPlan:
         columns = None if self.whole_rows else self.columns
         account = replace(account, ledger=naming(account.ledger, self._reads(y), columns))
         entry = paid(self, account, lambda: self._check_usable(y, missing))
-        return self._all_stages(entry, account.ledger, y, missing)
+        charged = self._as_charged(account.ledger, entry)
+        return charged._all_stages(entry, account.ledger, y, missing)
 
     def recover(self, ledger: Any, entry: int, y: Any = None, *, missing: str = "error") -> StagedRelease:
         """What an entry of the ledger paid for, once more and for nothing.
@@ -307,10 +308,9 @@ class StagedPlan:
         are paid for.
         """
         check_number(entry)
-        if y is not None:
-            check_own(self)
         self._check_promise()
-        return self._all_stages(entry, ledger, y, missing)
+        charged = self._as_charged(ledger, entry)
+        return charged._all_stages(entry, ledger, y, missing)
 
     def _check_promise(self) -> None:
         """Raise unless all stages together keep what the certificate says, and is paid for."""
@@ -348,9 +348,6 @@ class StagedPlan:
 
     @one_blas_thread()
     def _all_stages(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
-        return self._as_charged(ledger, entry)._answered(entry, ledger, y, missing)
-
-    def _answered(self, entry: int | None, ledger: Any, y: Any, missing: str) -> StagedRelease:
         """All stages, as far as they were answered before or can be now."""
         walk, receipt = self.rule.walk(self.__dict__.get("start")), None
         stages: list[Stage] = []
@@ -369,6 +366,7 @@ class StagedPlan:
                 elif y is None:
                     break
                 else:
+                    check_own(self)
                     known_as = plan.to_bytes() if record is None else record.contents
                     with staged(self, ledger, entry, number, known_as) as charge:
                         if charge.answer is None:

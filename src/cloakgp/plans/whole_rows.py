@@ -13,7 +13,6 @@ from cloakgp.checks import FloatArray
 from cloakgp.errors import ArgumentError
 from cloakgp.ledger.charge import Account
 from cloakgp.ledger.records import check_number
-from cloakgp.plans.question import check_own
 from cloakgp.plans.row_stages import RowRule
 from cloakgp.plans.staged import StagedPlan, StagedRelease
 from cloakgp.posterior.conditioning import Uncertainty
@@ -120,11 +119,9 @@ class RowsPlan(StagedPlan):
         check_number(entry)
         if (X is None) != (y is None):
             raise ArgumentError("X", "must be given together with y, or both left out")
-        if y is not None:
-            check_own(self)
         self._check_promise()
         rows = None if X is None else PrivateRows(X, y, people, self.certificate.ids)
-        released = self._all_stages(entry, ledger, rows, missing)
+        released = self._as_charged(ledger, entry)._all_stages(entry, ledger, rows, missing)
         assert isinstance(released, RowsRelease)
         return released
 

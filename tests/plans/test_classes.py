@@ -203,7 +203,7 @@ def test_classes_where_whole_rows_are_private(most, tmp_path):
     paid = next(entry.number for entry in ledger.entries() if entry.kind == "spent")
     np.testing.assert_array_equal(plan.recover(ledger, paid).z, release.z)
     release.save(tmp_path / "file")
-    assert cloakgp.verify(tmp_path / "file").complete == (max_rows is None)
+    assert cloakgp.verify(tmp_path / "file").complete == (most is None)
     np.testing.assert_allclose(cloakgp.load(tmp_path / "file").predict_proba(POINTS), p, atol=1e-9)
 
 

@@ -23,6 +23,7 @@ from cloakgp.model.cover import cover
 from cloakgp.model.gp import GP
 from cloakgp.plans.predictions import Release
 from cloakgp.plans.staged import StagedRelease
+from cloakgp.posterior.conditioning import check_draws
 from cloakgp.posterior.learning import Learned
 from cloakgp.rows.frames import read
 from cloakgp.rows.inputs import as_inputs
@@ -254,6 +255,7 @@ class PrivateGPRegressor(RegressorMixin, PrivateGPEstimator):  # type: ignore[mi
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> FloatArray:
         """(n, n_samples) draws of f from its posterior, by public randomness. Spends nothing."""
         X = self._inputs(X)
+        check_draws(n_samples, len(X), "n_samples")
         return self.release_.sample(X, n_samples, random_state).T
 
     def _check_settings(self) -> None:

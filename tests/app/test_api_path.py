@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -457,6 +458,17 @@ def test_scripts_do_what_they_say(released, tmp_path):
         for part in code:
             compile(part, "cell", "exec")
     assert "PATH/TO" not in world.client("analyst").get(f"/api/releases/{release_id}/script").text
+
+
+def test_a_name_is_plain_text_in_a_notebook(world):
+    client = world.client()
+    name = "a ![x](http://b/c) <img src=x> $\\alpha$ *d* \\ `e`"
+    made = client.post("/api/plans", json={"settings": SETTINGS, "name": name}).json()["id"]
+    made = release(client, made).json()["release"]["id"]
+    book = json.loads(client.get(f"/api/releases/{made}/notebook").text)
+    first, *_ = book["cells"][0]["source"].splitlines()
+    assert re.sub(r"\\(.)", r"\1", first) == f"# {name}"  # as it is shown
+    assert re.findall(r"(?<!\\)(?:\\\\)*[^\w\s\\]", first[2:]) == []  # nothing else than text is left
 
 
 LEARNED = {"kernel": None, "noise": None, "mean": None, "model": "learn", "at": "grid:8"}

@@ -13,6 +13,7 @@ from app_helpers import World, ages, make_world, redone, release, secret_heights
 from test_api_privacy import ListeningSocket, check_silent, listen
 
 import cloakgp
+from cloakgp.app import limits
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.workflow import tables
 
@@ -124,6 +125,20 @@ def test_before_the_release_no_cell_is_read(visits, monkeypatch, dataset):
         client.post("/api/plans", json={"settings": BUDGETS[dataset], "name": "unread"}),
     ):
         assert answer.status_code in (200, 201), answer.text
+
+
+def test_a_table_with_too_many_rows_is_refused(visits, monkeypatch):
+    """By its size where that is public; with people, by how many rows may count, whatever the table has."""
+    client = visits.client()
+    monkeypatch.setattr(limits, "INDUCING_ROWS", ROWS - 1)
+    for path, asked in (("preview", SETTINGS), ("plans", {"settings": SETTINGS, "name": "large"})):
+        refused = client.post(f"/api/{path}", json=asked)
+        assert refused.status_code == 422
+        assert f"at most {ROWS - 1}" in refused.json()["error"]
+    assert client.post("/api/preview", json=BOTH).status_code == 200  # 30 of 45 rows
+    refused = client.post("/api/preview", json={**BOTH, "max_rows": 3})
+    assert refused.status_code == 422
+    assert str(ROWS) not in refused.json()["error"]
 
 
 def test_the_same_plan_comes_of_any_table_of_as_many_rows(visits):
@@ -303,6 +318,7 @@ RANGE = SETTINGS["box"]["age"]
         ({"people": "patient"}, "must be given"),
         ({"people": "age", "n_people": 15, "max_rows": 2}, "people: must not be an input"),
         ({"people": "patient", "n_people": 15, "max_rows": 10**9}, "max_rows"),
+        ({"people": "patient", "n_people": 500_001, "max_rows": 2}, "max_rows: times n_people"),
         ({"n_people": 15}, "n_people: must be left out"),
         ({"within": 0.5}, "within: must be left out"),
         ({"output": "age"}, "must not be an input"),

@@ -188,6 +188,35 @@ def test_numbers_that_are_neither_yes_nor_no_are_missing(seeded):
     np.testing.assert_array_equal(*found)
 
 
+WITH_NONE = {
+    "real": (GP(EQ(2.0), 0.1, (-3.0, 3.0)), F),
+    "learned": (AutoGP((-3.0, 3.0), stages=2), F),
+    "yes/no": (AutoGP(outcome="yes/no", stages=2), Y),
+    "named": (
+        AutoGP(outcome="yes/no", classes=("no", "yes"), stages=2),
+        np.where(Y, "yes", "no"),
+    ),
+    "count": (AutoGP((0, 50), outcome="count", stages=2), COUNTS),
+    "classes": (AutoGP(outcome="classes", classes=("a", "b", "c"), stages=2), np.resize(["a", "b", "c"], 60)),
+}
+
+
+@pytest.mark.parametrize("private", ["outcomes", "rows"])
+@pytest.mark.parametrize("kind", WITH_NONE)
+@pytest.mark.usefixtures("few_models_here")
+def test_none_in_a_list_is_missing(kind, private):
+    model, y = WITH_NONE[kind]
+    y = [None if row % 7 == 3 else one for row, one in enumerate(y.tolist())]
+    if private == "rows":
+        plan = model.plan_rows(Grid({"x": (0, 10)}, cells=8), n_rows=60, X_star=POINTS, **PROMISE)
+        given = X, y
+    else:
+        plan, given = model.plan(X, X_star=POINTS, **PROMISE), (y,)
+    with pytest.raises(ValueError, match="missing='midpoint'"):
+        plan.release(*given)
+    assert np.isfinite(plan.release(*given, missing="midpoint").predict(POINTS)).all()
+
+
 def test_other_models_of_the_same_release(yes_no, known, seeded):
     again = known.remodel(GP(KERNEL, outcome="yes/no"))
     np.testing.assert_allclose(again.predict(POINTS), known.predict(POINTS), rtol=1e-9)

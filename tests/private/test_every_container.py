@@ -81,6 +81,7 @@ def dask_column(y, folder):
 
 HERE = {
     "list": lambda y, folder: y.tolist(),
+    "list with None": lambda y, folder: [None if np.isnan(value) else value for value in y.tolist()],
     "tuple": lambda y, folder: tuple(y.tolist()),
     "strided array": lambda y, folder: np.repeat(y, 2)[::2],
     "masked array": lambda y, folder: np.ma.masked_invalid(y),

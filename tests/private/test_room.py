@@ -238,6 +238,25 @@ def test_masked_entries_are_missing(exact, dtype):
     np.testing.assert_array_equal(exact(y, "midpoint"), exact(filled))
 
 
+@pytest.mark.parametrize("values", [[1.0, 0.25], [1, 0], [True, False], [np.float32(0.5), 2]])
+@pytest.mark.parametrize(
+    "kept_in",
+    [
+        list,
+        lambda y: np.array(y, dtype=object),
+        lambda y: np.ma.array(y, mask=[one is None for one in y], dtype=object),
+        lambda y: pytest.importorskip("pandas").Series(y, dtype=object),
+    ],
+    ids=["list", "object", "masked", "Series"],
+)
+def test_none_is_missing(exact, values, kept_in):
+    y = [*values, None] * 4
+    with pytest.raises(ValueError, match="y must be finite"):
+        exact(kept_in(y))
+    filled = [(LOW + HIGH) / 2 if one is None else float(one) for one in y]
+    np.testing.assert_array_equal(exact(kept_in(y), "midpoint"), exact(filled))
+
+
 @pytest.mark.parametrize("word", ["drop", "mean", None, True, "Error", ""])
 def test_other_words_for_missing(public, unspent, word, setting):
     with pytest.raises(ValueError, match="missing must be one of 'error', 'midpoint'; got"):
@@ -262,8 +281,8 @@ WRONG_KINDS = {
     "str": np.array(["314159"] * 12),
     "list of str": ["314159"] * 12,
     "bytes": np.array([b"314159"] * 12),
-    "object": np.array([314159.0, None] * 6, dtype=object),
-    "list with None": [314159.0, None] * 6,
+    "object of str": np.array(["314159", None] * 6, dtype=object),
+    "list of str and None": ["314159", None] * 6,
     "complex": np.full(12, 314159 + 1j),
     "datetime": np.full(12, np.datetime64("2020-03-14")),
     "timedelta": np.full(12, np.timedelta64(314159)),
@@ -291,9 +310,9 @@ def test_wrong_kinds_are_a_type_error_that_quotes_nothing(public, unspent, y):
         np.ma.array(np.full(12, np.datetime64("2020-03-14"))),
         np.ma.array(np.full(12, np.timedelta64(314159))),
         np.ma.array(["314159", "x"] * 6, dtype=object),
-        np.ma.array([314159.0, None] * 6, dtype=object),
+        np.ma.array(["314159", None] * 6, dtype=object),
     ],
-    ids=["str", "complex", "datetime", "timedelta", "object of str", "object with None"],
+    ids=["str", "complex", "datetime", "timedelta", "object of str", "object of str and None"],
 )
 def test_wrong_kinds_of_masked_arrays_too(public, unspent, y):
     with pytest.raises(TypeError, match=r"y must be a vector of real numbers.*Nothing was spent") as caught:

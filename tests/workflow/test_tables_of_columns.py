@@ -1,6 +1,7 @@
 """Public columns of CSV and Parquet files: read exactly, and errors by row number."""
 
 import contextlib
+import csv
 import gzip
 
 import numpy as np
@@ -41,6 +42,29 @@ def test_what_is_written_is_read_again_to_the_last_bit(tmp_path, name):
     assert tables.columns_of(tmp_path / name) == list(columns)
     again = tables.read_columns(tmp_path / name, list(columns))
     assert np.array_equal(again, np.column_stack(list(columns.values())))
+
+
+RISKY = ["=1+1", "+1-2", "-x", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://a","b")']
+NUMBERS = ["-5", "+1.5e-3", "-.5"]
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv"])
+def test_no_cell_is_run_by_a_spreadsheet(tmp_path, name):
+    texts = [*RISKY, *NUMBERS, "a=1", "", "'=1"]
+    columns = {"=name": texts, "-1": -np.ones(len(texts)), "odd": [None, *texts[1:]], "-y": texts}
+    tables.write_columns(tmp_path / name, columns)
+    with open(tmp_path / name, newline="") as file:
+        header, *rows = csv.reader(file, delimiter="\t" if name.endswith("tsv") else ",")
+    assert header == ["'=name", "-1", "odd", "'-y"]
+    written = [f"'{text}" for text in RISKY] + texts[len(RISKY) :]
+    assert [row[0] for row in rows] == [row[3] for row in rows] == written
+    assert {row[1] for row in rows} == {"-1"}
+    assert [row[2] for row in rows] == ["", *written[1:]]
+
+
+def test_other_files_have_texts_as_they_are(tmp_path):
+    tables.write_columns(tmp_path / "out.parquet", {"=name": RISKY})
+    assert pyarrow.parquet.read_table(tmp_path / "out.parquet").to_pydict() == {"=name": RISKY}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from anyio import CapacityLimiter
 ROWS = 6000
 """Rows of a table that a plan can be made for without inducing inputs: its work grows with their cube."""
 INDUCING_ROWS = 1_000_000
-"""Rows with inducing inputs, or of which the model is learned."""
+"""Rows with inducing inputs, or of which the model is learned; that count, where they are private."""
 INDUCING = 500
 GIVEN = 8
 """Earlier releases that a plan can take into account."""

@@ -216,6 +216,12 @@ class Settings(Written):
                 raise ValueError(f"{name}: must be left out where this is protected: {self.protect}")
             if not there and name in needed:
                 raise ValueError(f"{name}: must be given where this is protected: {self.protect}")
+        # By what is public: how many rows the table has is not, where people have several.
+        if (self.n_people or 0) * (self.max_rows or 0) > limits.INDUCING_ROWS:
+            raise ValueError(
+                f"max_rows: times n_people must be at most {limits.INDUCING_ROWS} in the app; let fewer rows "
+                "of each person count, or use the library on a larger machine"
+            )
         if self.people == self.output:
             raise ValueError("people: must be another column than the private outcome")
         return self if self.box is None else self._checked_box(self.box)

@@ -88,7 +88,7 @@ class Planning:
 
     def _size(self, asked: models.Settings) -> int:
         """How many rows there are, or people: public where inputs are private."""
-        return asked.n_people or int(self._uploads.facts(asked.data)["rows"])
+        return asked.n_people or self._uploads.rows(asked.data, _most_rows(asked))
 
     def settled(self, asked: models.Settings) -> models.Settings:
         """With the library's own delta if none is named: for so many rows, or people where they are meant."""

@@ -8,6 +8,8 @@ left open.
 from __future__ import annotations
 
 import json
+import re
+import string
 from typing import Any
 
 from cloakgp.app.protection import hides_inputs, request_of
@@ -88,7 +90,7 @@ def notebook(record: dict[str, Any], custodian: bool, version: str) -> str:
         {
             "cell_type": "markdown",
             "metadata": {},
-            "source": f"# {record['name']}\n\nMade by cloakgp {version}.",
+            "source": f"# {_plain(record['name'])}\n\nMade by cloakgp {version}.",
         }
     ]
     for part in _parts(record, custodian):
@@ -99,6 +101,11 @@ def notebook(record: dict[str, Any], custodian: bool, version: str) -> str:
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(book, indent=1)
+
+
+def _plain(name: str) -> str:
+    """A name on one line of Markdown that means nothing else there: no link, image, formula or HTML."""
+    return re.sub(rf"([{re.escape(string.punctuation)}])", r"\\\1", " ".join(name.split()))
 
 
 def _parts(record: dict[str, Any], custodian: bool) -> list[str]:

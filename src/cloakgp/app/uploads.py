@@ -127,7 +127,15 @@ class Uploads:
     def inputs(self, name: str, columns: list[str], most: int, written: models.Written) -> PublicInputs:
         """The input columns of a table that has at most so many rows."""
         path = self.path(name)
-        rows = self.facts(name)["rows"]
+        self.rows(name, most)
+        said = (written.decimal, written.encoding, tuple(written.categories or ()), written.missing_inputs)
+        read = partial(read_inputs, path, columns, written)
+        with self._own_name(name):
+            return self._inputs.get((*_version(path), tuple(columns), said), read)
+
+    def rows(self, name: str, most: int) -> int:
+        """How many rows a table has, if that is at most so many."""
+        rows = int(self.facts(name)["rows"])
         if rows > most:
             remedy = (
                 f"With inducing inputs, or a model that is learned, it can be {limits.INDUCING_ROWS}. "
@@ -138,11 +146,7 @@ class Uploads:
                 f"{self._names.shown(name)} has {rows} rows, and the app does this for at most {most}. "
                 f"{remedy}Take a sample by public knowledge only, or use the library on a larger machine."
             )
-
-        said = (written.decimal, written.encoding, tuple(written.categories or ()), written.missing_inputs)
-        read = partial(read_inputs, path, columns, written)
-        with self._own_name(name):
-            return self._inputs.get((*_version(path), tuple(columns), said), read)
+        return rows
 
     def people(
         self, name: str, column: str, encoding: models.Encoding | None = None, how: str = ALIKE

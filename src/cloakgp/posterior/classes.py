@@ -16,7 +16,7 @@ import numpy as np
 
 from cloakgp.checks import FloatArray
 from cloakgp.model.hyperprior import Candidate
-from cloakgp.posterior.conditioning import Posterior, Uncertainty
+from cloakgp.posterior.conditioning import Posterior, Uncertainty, check_draws
 from cloakgp.posterior.mixture import Acceleration, Mixture, Reading, SpreadReading, Stacked, State
 from cloakgp.posterior.outcomes import LinkedLearned
 
@@ -169,6 +169,7 @@ class ClassLearned(LinkedLearned):
 
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X), K) draws of probabilities, by public randomness."""
+        check_draws(n, len(self._points(X)) * len(self.each))
         generator = np.random.default_rng(seed)
         draws = np.stack([own.sample(X, n, generator) for own in self.each], axis=-1)
         return np.asarray(draws / draws.sum(axis=-1, keepdims=True))

@@ -68,6 +68,19 @@ Measured = tuple[Measurement | FactoredMeasurement, IntArray]
 """A measurement and its noisy integers."""
 
 
+MOST_DRAWN = 10**8
+"""Numbers of one call for draws: 0.8 GB."""
+
+
+def check_draws(n: Any, numbers: int, name: str = "n") -> None:
+    """Raise unless `n` draws of so many numbers each can be asked for."""
+    if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
+        raise ArgumentError(name, "must be a whole number above 0", repr(n))
+    if n * numbers > MOST_DRAWN:
+        most = f"must be at most {MOST_DRAWN // numbers} with {numbers} numbers in each draw"
+        raise ArgumentError(name, most, repr(n), "Ask several times, with other seeds, or at fewer inputs.")
+
+
 class Posterior:
     """The Gaussian process given released measurements of its data."""
 
@@ -206,8 +219,7 @@ class Posterior:
     @one_blas_thread()
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f at `X`, by public randomness."""
-        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-            raise ArgumentError("n", "must be a whole number above 0", repr(n))
+        check_draws(n, len(as_points(X, "X", self.n_columns, self.columns)))
         mean, cov = self.predict(X, return_cov=True)
         values, vectors = np.linalg.eigh(cov)
         normals = np.random.default_rng(seed).normal(size=(n, len(mean)))

@@ -24,7 +24,7 @@ from cloakgp.measurements.lattice import IntArray, Measurement
 from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Candidate, Form, Hyperprior, Setting
 from cloakgp.model.windows import RowMeans
-from cloakgp.posterior.conditioning import Posterior, Uncertainty
+from cloakgp.posterior.conditioning import Posterior, Uncertainty, check_draws
 from cloakgp.posterior.links import batches
 from cloakgp.posterior.resampling import about_the_best
 from cloakgp.progress import Progress
@@ -147,9 +147,8 @@ class Learned:
     @one_blas_thread()
     def sample(self, X: Any, n: int, seed: Any = None) -> FloatArray:
         """(n, len(X)) draws of f at `X`, by public randomness: each from one of the models."""
-        if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
-            raise ArgumentError("n", "must be a whole number above 0", repr(n))
         X, generator = self._points(X), np.random.default_rng(seed)
+        check_draws(n, len(X))
         models = generator.choice(len(self.weights), size=n, p=self.weights)
         draws = np.empty((n, len(X)))
         for model in np.unique(models):

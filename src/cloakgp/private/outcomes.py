@@ -23,7 +23,7 @@ from cloakgp.rows.parquet import ParquetColumns
 
 EXPECTED_NUMBERS = (
     "y must be a vector of real numbers (dtype bool, int or float). Convert it first, for example "
-    "with y.astype(float), writing missing values as NaN. Nothing was spent."
+    "with y.astype(float), writing missing values as NaN or None. Nothing was spent."
 )
 INCOMPLETE = (
     "y must be finite; it has missing or infinite entries, or such as are none of the classes, which for yes "
@@ -83,7 +83,7 @@ def kept(y: Any, n_rows: int) -> Any:
     elif isinstance(y, PrivateColumn) and is_parquet(y.place[0]):
         array = _ParquetRows(_numbers(lambda: ParquetColumns(*y.place)))
     else:
-        array = _numbers(lambda: _vector(y))  # memory maps and masks stay what they are
+        array = _numbers(lambda: _without_none(_vector(y)))  # memory maps and masks stay what they are
     if tuple(array.shape) != (n_rows,):
         raise ValueError(
             f"y must have shape ({n_rows},), one outcome per row of X; got shape {array.shape}. "
@@ -105,6 +105,15 @@ def _vector(y: Any, array: Any = None) -> Any:
     """y as an array; that of a table's only column is a vector."""
     array = np.asanyarray(y) if array is None else array
     return array[:, 0] if hasattr(y, "columns") and array.shape[1:] == (1,) else array
+
+
+def _without_none(array: Any) -> Any:
+    """Objects as the numbers they are, None as NaN: lists have it for a missing outcome."""
+    if array.dtype != object or array.ndim != 1:
+        return array
+    nothing: Any = None
+    missing = np.ma.getmaskarray(array) | np.equal(np.ma.getdata(array), nothing)
+    return np.array(np.where(missing, np.nan, np.ma.getdata(array)).tolist())
 
 
 def column_name(y: Any) -> str | None:

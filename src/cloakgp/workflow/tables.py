@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ PathLike = str | os.PathLike[str]
 _NAMED = 5  # bad rows that an error names
 _COMMA = r"^\s*[+-]?(\d+(,\d*)?|,\d+)([eE][+-]?\d+)?\s*$"  # a number with a decimal comma, or none
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that spreadsheets run
 _THOUSANDS = r"^\s*[+-]?\d{1,3}(,\d{3})*\s*$"  # which may be one with a comma between thousands
 
 
@@ -179,9 +181,15 @@ def write_columns(path: PathLike, columns: Mapping[str, Any]) -> None:
 
 
 def encoded(columns: Mapping[str, Any], parquet: bool = False, between: str = ",") -> bytes:
-    """The bytes of a table."""
+    """The bytes of a table: what people download, and what commands write for them.
+
+    In CSV, texts that a spreadsheet would run as formulas have an apostrophe before them.
+    """
     pyarrow = _pyarrow()
-    table = pyarrow.table({name: _cells(np.asarray(values)) for name, values in columns.items()})
+    arrays = {name: np.asarray(values) for name, values in columns.items()}
+    if not parquet:
+        arrays = {name: _no_formulas(values) for name, values in arrays.items()}
+    table = pyarrow.table({name: _cells(values) for name, values in arrays.items()})
     out = io.BytesIO()
     if parquet:
         from pyarrow import parquet as writer
@@ -191,11 +199,24 @@ def encoded(columns: Mapping[str, Any], parquet: bool = False, between: str = ",
         from pyarrow import csv as writer
 
         names = io.StringIO()
-        csv.writer(names, delimiter=between, lineterminator="\n").writerow(columns)
+        csv.writer(names, delimiter=between, lineterminator="\n").writerow(map(_no_formula, columns))
         out.write(names.getvalue().encode())
         plain = writer.WriteOptions(include_header=False, delimiter=between, quoting_style="needed")
         writer.write_csv(table, out, plain)
     return out.getvalue()
+
+
+def _no_formula(cell: Any) -> Any:
+    """The cell; if it is a text that begins like a formula and is no number, with an apostrophe."""
+    risky = isinstance(cell, str) and cell.startswith(_FORMULA) and not re.fullmatch(_NUMBER, cell)
+    return f"'{cell}" if risky else cell
+
+
+def _no_formulas(values: Any) -> Any:
+    """The same of a column; only texts are looked at."""
+    if values.dtype.kind not in "OU":
+        return values
+    return np.array([_no_formula(cell) for cell in values.tolist()], dtype=object)
 
 
 def _cells(values: Any) -> Any:

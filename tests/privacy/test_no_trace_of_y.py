@@ -417,7 +417,7 @@ BAD = {  # how to spoil a list of secret numbers; each kind must give one messag
     "strings": lambda v: [str(x) for x in v],
     "numpy strings": lambda v: np.array([str(x) for x in v]),
     "bytes": lambda v: np.array([str(x).encode() for x in v]),
-    "objects": lambda v: np.array(v, dtype=object),
+    "objects": lambda v: np.array([str(x) for x in v], dtype=object),
     "one None": lambda v: _with(None, v),
     "one string": lambda v: _with(f"n/a {v[0]}", v),
     "NaN": lambda v: np.array(_with(np.nan, v)),

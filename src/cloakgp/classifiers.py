@@ -91,7 +91,7 @@ class PrivateGPClassifier(ClassifierMixin, PrivateGPEstimator):  # type: ignore[
         self.prior = prior
         self.missing_inputs = missing_inputs
 
-    def fit(self, X: Any, y: Any, people: Any = None, ids: str = ALIKE) -> PrivateGPClassifier:
+    def fit(self, X: Any, y: Any, *, people: Any = None, ids: str = ALIKE) -> PrivateGPClassifier:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).
 
         Parameters

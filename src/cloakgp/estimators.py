@@ -222,7 +222,7 @@ class PrivateGPRegressor(RegressorMixin, PrivateGPEstimator):  # type: ignore[mi
         super().set_params(**params)
         return self
 
-    def fit(self, X: Any, y: Any, people: Any = None, ids: str = ALIKE) -> PrivateGPRegressor:
+    def fit(self, X: Any, y: Any, *, people: Any = None, ids: str = ALIKE) -> PrivateGPRegressor:
         """Plan from X, release once from y, and keep no trace of y. Spends (epsilon, delta).
 
         Parameters

@@ -214,7 +214,13 @@ def test_exact_ids_are_a_setting_that_the_certificate_tells_of(world, tmp_path):
     alike, exact = make_plan(client, **PEOPLE), make_plan(client, **PEOPLE, ids="exact")
     assert alike != exact
     assert "ids" not in client.get(f"/api/plans/{alike}").json()["certificate"]
-    made = release(client, exact).json()["release"]
+    assert release(client, exact).json()["code"] == "other_terms"  # the data set compares ids alike
+    terms = {"unit": "one person", "ids": "exact"}
+    created = client.post(
+        "/api/ledger/datasets", json={"name": "exact", "epsilon": 3.0, "delta": 0.01, **terms}
+    )
+    assert created.status_code == 201, created.text
+    made = release(client, exact, dataset="exact", confirm="exact").json()["release"]
     assert (made["certificate"]["ids"], made["settings"]["ids"]) == ("exact", "exact")
     verified = client.get(f"/api/releases/{made['id']}/verify").json()
     assert (verified["ok"], verified["complete"]) == (True, False)

@@ -110,6 +110,7 @@ REFUSED = {
         "unit": f"{CREATE} --unit somebody",
         "private": f"{CREATE} --unit 'one person' --people name --private name",
         "largest_delta": f"{CREATE} --largest-delta 2",
+        "ids": f"{CREATE} --ids exact",
         "why": f"{CREATE} --why ' because'",
         "who": f"{CREATE} --who ' me'",
     },

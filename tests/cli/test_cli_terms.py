@@ -33,6 +33,7 @@ ATTACKS = {
     "a private column as an input": HONEST.replace("--inputs age", "--inputs age,pressure")
     .replace("--output pressure", "--output income")
     .replace("EQ(20", "EQ([20, 20]"),
+    "ids as they are written": f"{HONEST} --ids exact",
     "a larger delta": HONEST.replace("--delta 0.001", "--delta 0.5"),
     "whole rows": "plan visits.csv --inputs age --output pressure --bounds 60 200 --epsilon 1 --delta 0.001 "
     "--protect rows --box age 0 90 --cells 9 --rows 40 --stages 2 -o plan.json",
@@ -160,3 +161,24 @@ def test_a_selection_says_it_too():
     said = good(f"{asked} {LEDGER} --dataset clinic --yes").err
     for line in (*LINES[:3], "promises: epsilon 0.5, delta 0", "left for one more release: epsilon 9 now"):
         assert line in said
+
+
+def test_exact_ids_and_how_the_table_is_read_are_told_before_anything_is_read():
+    good(f"{TERMS} --ids exact")
+    good(f"{HONEST} --ids exact --decimal ,")
+    said = good(RELEASE).err
+    assert "ANOTHER PERSON" in said
+    assert "decimal" in said
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_an_encoding_does_not_split_people(encoding):
+    """Cells in UTF-8 that are read as Latin-1 would hide that two of them are one name."""
+    names = ["André", "ANDRÉ", "Zoë", "ZOË"] * 10
+    rows = [f"{name},{age}.5,{age}" for name, age in zip(names, range(20, 60), strict=True)]
+    Path("visits.csv").write_text("\n".join(["patient,age,pressure", *rows]) + "\n", encoding="utf-8")
+    good(f"{HONEST} --encoding {encoding}")
+    good(RELEASE.replace(f"{LEDGER} --dataset clinic", "--no-ledger"))
+    import cloakgp
+
+    assert cloakgp.load("visits.cloak").plan.measurement.people.n_people == 2

@@ -137,3 +137,14 @@ def test_a_plan_that_was_changed_in_the_ledger_is_noticed(name, ledger, other_ma
     ):
         with pytest.raises(LedgerTampered):
             attempt()
+
+
+def test_another_plan_under_the_same_question_is_not_gone_on_with(ledger):
+    """Whoever shares the ledger could have paid for a plan of other columns under this question's name."""
+    own = PLANS["whole rows"]()
+    other = AUTO.plan_rows(Grid({"secret": (0.0, 9.0)}, 6), 40, **PROMISE)
+    object.__setattr__(other, "question_digest", own.question_digest)
+    ledger.pay(other, "people", request="one")
+    with pytest.raises(LedgerTampered):
+        own.release(X, Y, ledger=ledger, dataset="people", request="one")
+    assert [entry.kind for entry in ledger.entries()] == ["opened", "created", "spent"]

@@ -217,3 +217,74 @@ def test_many_inputs_are_not_read_for_the_ledger(monkeypatch, tmp_path):
     release = plan.release(Y, ledger=ledger, dataset="people")
     assert ledger.entries("people")[-1].inputs == plan.measurement.digest == plan.inputs_digest
     assert release.receipt.entry == 2
+
+
+@pytest.mark.parametrize("option", ["X", "people", "self", "matrix", "y"])
+def test_a_file_brings_nothing_of_the_table(option, tmp_path):
+    """People of its own would have given eight rows the noise of one, whoever was named by the custodian."""
+    path = tmp_path / "plan.json"
+    GP.plan(X, people=IDS, **AT).save(path)
+    for value in (None, list(range(24))):
+        changed(path, lambda b, value=value: b["settings"]["options"].update({option: value}))
+        with pytest.raises(ArgumentError) as caught:
+            cloakgp.load_plan(path, X, people=IDS)
+        assert caught.value.name == "settings"
+
+
+def test_whole_rows_are_not_shown_to_a_plan(tmp_path):
+    path = tmp_path / "plan.json"
+    AUTO.plan_rows(GRID, 24, **PROMISE).save(path)
+    for seen in ({"X": X}, {"people": IDS}):
+        with pytest.raises(ArgumentError, match="must be left out"):
+            cloakgp.load_plan(path, **seen)
+
+
+def test_a_file_alone_does_not_choose_exact_ids(tmp_path):
+    path, names = tmp_path / "plan.json", [f"{one}" for one in IDS]
+    GP.plan(X, people=names, ids="exact", **AT).save(path)
+    with pytest.raises(ArgumentError) as caught:
+        cloakgp.load_plan(path, X, people=names)
+    assert caught.value.name == "ids"
+    assert cloakgp.load_plan(path, X, people=names, ids="exact").certificate.ids == "exact"
+
+
+def test_x_is_asked_for(tmp_path):
+    GP.plan(X, **AT).save(tmp_path / "plan.json")
+    with pytest.raises(ArgumentError) as caught:
+        cloakgp.load_plan(tmp_path / "plan.json")
+    assert caught.value.name == "X"
+
+
+def test_what_came_with_a_release_is_not_saved_as_a_plan(tmp_path):
+    GP.plan(X, **AT).release(Y).save(tmp_path / "file.cloak")
+    with pytest.raises(ArgumentError, match="own table"):
+        cloakgp.load(tmp_path / "file.cloak").plan.save(tmp_path / "plan.json")
+
+
+ODD = {
+    "beyond all floats": '{"gap": 1e999}',
+    "deep": "[" * 500 + "]" * 500,
+    "half a character": '{"device": "\\ud800"}',
+    "no numbers": '{"X_star": "here"}',
+    "a huge prior": '{"weights": [1e308, 1e308, 1e308]}',
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_settings_are_refused_by_name(name, tmp_path):
+    path = tmp_path / "plan.json"
+    GP.plan(X, **AT).save(path)
+    text = path.read_text()
+    body = json.loads(text)
+    body["settings"]["options"] = "HERE"
+    from cloakgp.plans import plan_file
+
+    del body["sha256"]
+    whole = plan_file._json(body).decode().replace('"HERE"', ODD[name])
+    try:
+        seal = plan_file.hashlib.sha256(plan_file._json(json.loads(whole))).hexdigest()
+    except ValueError:
+        seal = "0" * 64
+    path.write_text(whole[: whole.rindex("}")] + f', "sha256": "{seal}"}}')
+    with pytest.raises((InputError, Refused, ArgumentError)):
+        cloakgp.load_plan(path, X)

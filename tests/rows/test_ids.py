@@ -198,3 +198,37 @@ def test_rewriting_a_whole_number_never_splits_a_person(number, data):
 @given(TEXTS)
 def test_what_an_id_becomes_stays_what_it_is(text):
     assert same_id(same_id(text)) == same_id(text)
+
+
+ONE_PERSON = [
+    ["7", "'7", "007"],
+    ["1000", "1 000", 1000],
+    ["A-1", "A\u20111", "a\u20131", "A\u22121"],
+    ["Ann", "A\u034fnn", "Ann\ufe0f", "\u3164Ann", "Ann\u2800"],
+    ["2020-01-01", "2020-01-01 00:00:00", "2020-01-01T00:00:00", date(2020, 1, 1), datetime(2020, 1, 1)],
+    [True, "true", "TRUE", 1],
+]
+
+
+@pytest.mark.parametrize("ids", ONE_PERSON, ids=lambda ids: str(ids[0]))
+def test_one_person_is_not_split(ids):
+    assert as_people(ids, len(ids)).n_people == 1
+
+
+def test_values_of_pyarrow_are_ids_like_others():
+    import pyarrow
+
+    for ids in (
+        pyarrow.array(["Ann", "ANN", "7", "007"]),
+        pyarrow.chunked_array([["Ann", "ANN"], ["7", "007"]]),
+    ):
+        assert as_people(ids, 4).labels.tolist() == [0, 0, 1, 1]
+
+
+def test_what_has_no_row_for_each_id_is_refused():
+    import pandas as pd
+
+    frame = pd.DataFrame({"a": [1, 1], "b": [2, 2]})
+    for ids in ({0: "Ann", 1: "Ann"}, {"Ann", "Bob"}, frame):
+        with pytest.raises((ArgumentError, TypeError)):
+            as_people(ids, 2)

@@ -65,6 +65,7 @@ def create(releasing: Releasing, asked: models.AskDataset, person: Person) -> di
                 people=asked.people,
                 private=asked.private,
                 largest_delta=asked.largest_delta,
+                ids=asked.ids,
             )
         except DatasetExists as error:
             raise conflict(str(error)) from None

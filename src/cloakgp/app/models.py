@@ -137,6 +137,8 @@ class AskDataset(Asked):
     """All columns that may be read privately; the first spend fixes them, if absent."""
     largest_delta: Delta | None = None
     """Of one release; the budget's, if absent."""
+    ids: Literal["alike", "exact"] = "alike"
+    """Whether a release may take each way of writing an id for another person."""
 
 
 class AskPrivate(Asked):

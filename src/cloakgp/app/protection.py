@@ -8,6 +8,7 @@ from cloakgp.app import limits, models
 from cloakgp.errors import InputError
 from cloakgp.ledger.units import Reads
 from cloakgp.rows.grid import Grid
+from cloakgp.rows.people import ALIKE
 from cloakgp.workflow.spending import Request
 
 
@@ -34,7 +35,8 @@ def request_of(settings: dict[str, Any]) -> Request:
     private = (*settings["inputs"], settings["output"]) if hidden else (settings["output"],)
     reads = Reads(private, () if hidden else tuple(settings["inputs"]), settings.get("people"))
     lists = (f"{len(at['points'])} test points",) if isinstance(at, dict) else ()
-    return Request(reads, settings["epsilon"], settings["delta"], hidden, lists)
+    ids = settings.get("ids", ALIKE)
+    return Request(reads, settings["epsilon"], settings["delta"], hidden, lists, ids)
 
 
 def written_as(settings: dict[str, Any]) -> tuple[list[str], models.Written]:

@@ -137,7 +137,7 @@ def _show_plan(file: Path) -> Answer:
             f"epsilon {settings.epsilon:g}, delta {settings.delta:g}, unit: {stored.certificate['unit']}",
         ),
         *outcome_words(settings.outcome, settings.classes),
-        *([] if chances else [("bounds", f"{settings.bounds[0]:g} to {settings.bounds[1]:g}")]),
+        *([] if chances else [("bounds", _bounds_words(settings.bounds))]),
         *model,
         ("predictions at", at or f"points that cover the {'box' if hidden else 'inputs'}"),
         ("people" if hidden and settings.people else "rows", str(n_rows)),
@@ -152,6 +152,14 @@ def _show_plan(file: Path) -> Answer:
         "people_sha256": stored.people or None,
     }
     return Answer(found, f"{file.name}: a plan. Nothing was spent for it.\n{pairs(rows)}")
+
+
+def _bounds_words(bounds: tuple[Any, Any]) -> str:
+    return (
+        "one pair for each row"
+        if np.ndim(bounds[0]) or np.ndim(bounds[1])
+        else "{:g} to {:g}".format(*bounds)
+    )
 
 
 def _columns_rows(columns: Columns | None) -> list[tuple[str, str]]:

@@ -59,6 +59,7 @@ def create(
         float | None,
         typer.Option(help="Of one release; the budget's delta if absent.", show_default=False),
     ] = None,
+    ids: options.Ids = options.IdsWord.alike,
     why: options.Why = "",
     who: options.Who = None,
     as_json: options.Json = False,
@@ -84,6 +85,7 @@ def create(
         people=people,
         private=options.optional_names(private) or (),
         largest_delta=largest_delta,
+        ids=ids.value,
     )
     return Answer(_data(balance), str(balance))
 

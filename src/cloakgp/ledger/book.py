@@ -30,6 +30,7 @@ from cloakgp.ledger.units import (
     protected_in,
 )
 from cloakgp.measurements.unit import OUTCOME
+from cloakgp.rows.people import ALIKE
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,7 @@ class Ledger(Staged):
         people: str | None = None,
         private: Names = (),
         largest_delta: float | None = None,
+        ids: str = ALIKE,
     ) -> Balance:
         """Open a budget for a data set, for good: it cannot be raised later.
 
@@ -118,10 +120,12 @@ class Ledger(Staged):
             them.
         largest_delta : float, optional
             Of one release; the budget's delta if absent.
+        ids : {"alike", "exact"}
+            Whether a release may take each way of writing an id for another person, as ``ids="exact"`` does.
         """
         budget = Budget(epsilon, delta, pure)
         largest = budget.delta if largest_delta is None else largest_delta
-        protected = as_terms(unit, people, private, largest)
+        protected = as_terms(unit, people, private, largest, ids)
         dataset, why = checks.text(dataset, "dataset", checks.LONGEST_NAME), _reason(why)
         with self._store.writing(create=True) as connection:
             self._store.lock_head(connection)
@@ -371,6 +375,7 @@ class Ledger(Staged):
             if known:
                 assert plan is not None  # only who has one names requests
                 check_plan(known[0], plan)
+                balance.check_terms(protected)  # what is left of it may still be read
                 charge.receipt = receipt_of(known[0])
                 if not pays_for_stages(known[0]):
                     charge.answer = self._answer(connection, known[0])

@@ -3,8 +3,9 @@
 Spends are added up to one promise, and a sum is a promise about somebody only if each part is one about them.
 So a data set has one unit, and one partition of the rows into people. Settings come from others, too, and may
 name another id column, publish a private column as an input, or promise next to nothing. So it also has one
-id column, a list of the private columns that it pays for, and a largest delta. What was not fixed when the
-data set was created is fixed by the first spend that knows it, and what differs is refused.
+id column, a way of comparing ids, a list of the private columns that it pays for, and a largest delta. What
+was not fixed when the data set was created is fixed by the first spend that knows it, and what differs is
+refused.
 
 Names are compared where a request has them: columns of files and frames do, arrays do not.
 """
@@ -20,6 +21,7 @@ from cloakgp.errors import Argument, ArgumentError, ArgumentTypeError, Message, 
 from cloakgp.ledger.chain import ALLOWED, CREATED, SPENT, Entry
 from cloakgp.ledger.errors import LedgerTampered, TermsMismatch, UnitMismatch
 from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, UNITS
+from cloakgp.rows.people import ALIKE, EXACT, IDS, as_ids
 
 Names = str | Sequence[str]
 
@@ -56,6 +58,8 @@ class Protected:
     reads: Reads = Reads()
     delta: float | None = None
     """The largest of one release; of a request, its own. None where it is not known."""
+    ids: str = ALIKE
+    """How people's ids are compared: exactly as they are written only where a data set allows that."""
 
     @property
     def published(self) -> set[str]:
@@ -73,6 +77,7 @@ class Protected:
             "inputs": bool(private & other.published),
             "published": bool(own & self.published),
             "private": bool(private) and not own <= private,
+            "ids": other.ids == EXACT != self.ids,
             "delta": None not in (self.delta, other.delta) and other.delta > self.delta,  # type: ignore[operator]
         }
         return next((term for term, is_other in differs.items() if is_other), "")
@@ -80,9 +85,8 @@ class Protected:
     def then(self, other: Protected) -> Protected:
         """What is fixed once `other` is paid for."""
         delta = other.delta if self.delta is None else self.delta
-        return Protected(
-            self.unit or other.unit, self.partition or other.partition, self.reads.then(other.reads), delta
-        )
+        reads, partition = self.reads.then(other.reads), self.partition or other.partition
+        return Protected(self.unit or other.unit, partition, reads, delta, self.ids)
 
     def allowing(self, private: Sequence[str]) -> Protected:
         """The same with more private columns; raises if one of them was published, or tells who is who."""
@@ -102,8 +106,9 @@ class Protected:
             "private": list(self.reads.private),
             "public": list(self.reads.public),
             "release_delta": self.delta,
+            "ids": self.ids,
         }
-        return {name: value for name, value in found.items() if value not in (None, "", [])}
+        return {name: value for name, value in found.items() if value not in (None, "", [], ALIKE)}
 
 
 def _differ(one: str | None, other: str | None) -> bool:
@@ -114,7 +119,8 @@ def protected_by(plan: Any, reads: Reads) -> Protected:
     """What a plan is for, if it reads these columns."""
     if plan.unit == PERSON.name and not plan.partition:  # or any other partition would pass for the same
         raise ArgumentError("plan", f"must know who has which rows: its unit is {plan.unit}")
-    return replace(as_protected(plan.unit, plan.partition), reads=reads, delta=float(plan.delta))
+    ids = getattr(getattr(plan, "certificate", None), "ids", ALIKE)
+    return replace(as_protected(plan.unit, plan.partition), reads=reads, delta=float(plan.delta), ids=ids)
 
 
 def as_protected(unit: Any, partition: Any = "") -> Protected:
@@ -127,9 +133,10 @@ def as_protected(unit: Any, partition: Any = "") -> Protected:
     return Protected(unit, partition)
 
 
-def as_terms(unit: Any, people: Any, private: Any, largest_delta: Any) -> Protected:
+def as_terms(unit: Any, people: Any, private: Any, largest_delta: Any, ids: Any = ALIKE) -> Protected:
     """The terms that a data set is created with, checked."""
     terms = Protected() if unit is None else as_protected(unit)
+    terms = replace(terms, ids=as_ids(ids, unit in (PERSON.name, PERSON_ROWS.name)))
     if people is not None:
         _check_name(people, "people")
         if unit not in (PERSON.name, PERSON_ROWS.name):
@@ -153,6 +160,7 @@ def as_names(names: Any, argument: str) -> tuple[str, ...]:
 def _check_name(name: Any, argument: str) -> None:
     if not isinstance(name, str) or not name:
         raise ArgumentTypeError(argument, "must name columns as the table does", f"{name!r:.100}")
+    checks.text(name, argument)
 
 
 def split(entry: Entry) -> tuple[dict[str, Any], Protected]:
@@ -162,6 +170,7 @@ def split(entry: Entry) -> tuple[dict[str, Any], Protected]:
     delta = what.pop("release_delta", what.get("delta") if entry.kind == CREATED else None)
     columns = {name: what.pop(name, ()) for name in ("private", "public")}
     people, partition = what.pop("people", None), what.pop("partition", "")
+    ids = what.pop("ids", ALIKE)
     # A spend without a unit was made when there was no other.
     unit = what.pop("unit", OUTCOME.name if entry.kind == SPENT else None)
     try:
@@ -171,9 +180,10 @@ def split(entry: Entry) -> tuple[dict[str, Any], Protected]:
             _check_name(people, "people")
         if delta is not None:
             delta = checks.number(delta, "delta")
+        checks.choice(ids, "ids", IDS)
     except ArgumentError:
         raise LedgerTampered(f"ledger: entry {entry.number} protects nobody that can be named.") from None
-    return what, replace(fixed, reads=Reads(private, public, people), delta=delta)
+    return what, replace(fixed, reads=Reads(private, public, people), delta=delta, ids=ids)
 
 
 def protected_in(entries: Iterable[Entry], dataset: str) -> Protected:
@@ -191,6 +201,9 @@ def protected_in(entries: Iterable[Entry], dataset: str) -> Protected:
                     f"ledger: entry {entry.number} makes a column of the data set {dataset!r} private that "
                     "was published: no Ledger does that."
                 ) from None
+            continue
+        if entry.kind == CREATED and found == Protected():
+            found = other
             continue
         if found.difference(other):
             raise LedgerTampered(
@@ -241,7 +254,7 @@ _NOTHING = "Nothing was spent, and ", Phrase.NOT_READ, "."
 def _other_terms(dataset: str, term: str, fixed: Protected, asked: Protected) -> TermsMismatch:
     """What is wrong with columns or delta."""
     listed, own = fixed.reads, asked.reads
-    remedy: list[str]
+    remedy: list[Any]
     if term == "people":
         said = f"the id column must be {listed.people!r}; got {own.people!r}"
         remedy = [f"Plan with {listed.people!r}", *_OWN]
@@ -258,12 +271,15 @@ def _other_terms(dataset: str, term: str, fixed: Protected, asked: Protected) ->
         said = f"private columns must be among {_named(listed.private)}; got {_named(others)}"
         remedy = ["If the same budget is to pay for it, too, its custodian says so first: "]
         remedy += [Phrase.ALLOW_COLUMNS, ". "]
+    elif term == "ids":
+        said = "ids must be compared alike; this takes each way of writing one for another person"
+        remedy = ["Plan without ", Argument("ids"), *_OWN]
     else:
         said = f"delta of a release must be at most {fixed.delta:g}; got {asked.delta:g}"
         remedy = ["Plan with a smaller one", *_OWN]
     message = Message(f"dataset {dataset!r}: {said}. ", *remedy, *_NOTHING)
     argument = {"inputs": "X", "published": "private"}.get(term, term)
-    return TermsMismatch(message, argument, said, "".join(remedy).strip())
+    return TermsMismatch(message, argument, said, "".join(map(str, remedy)).strip())
 
 
 def _named(names: Iterable[str]) -> str:

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from cloakgp.errors import InputError, Refused
-from cloakgp.plans.question import Question
+from cloakgp.plans.question import Question, check_own
+from cloakgp.rows.people import ALIKE
 
 FORMAT, SCHEMA = "cloakgp-plan", 2
 _KEYS = {"format", "schema", "settings", "data", "certificate", "sha256"}
@@ -89,7 +90,12 @@ class PlanFile:
             wrong = ", ".join(sorted(_KEYS ^ set(body)))
             raise InputError(f"{name}: a key is absent or one too many: {wrong}.")
         digest = body.pop("sha256")
-        if digest != hashlib.sha256(_json(body)).hexdigest():
+        try:
+            json.dumps(body, ensure_ascii=False).encode()  # which fails for half a character
+            same = digest == hashlib.sha256(_json(body)).hexdigest()
+        except (ValueError, RecursionError):  # a number beyond all floats
+            raise InputError(f"{name}: not a plan file: it holds what no plan does. Plan again.") from None
+        if not same:
             raise Refused(
                 f"{name}: it was changed after it was made. Settings are not edited here: plan again, look "
                 "at the noise, and release from the new file. Nothing was spent."
@@ -102,6 +108,8 @@ class PlanFile:
                 raise InputError(f"{name}: {key} must be a SHA-256 digest. Plan again.")
         if not isinstance(certificate, dict) or not isinstance(body["settings"], dict):
             raise InputError(f"{name}: settings and certificate must be objects.")
+        if not {"epsilon", "delta", "unit", "n_rows"} <= certificate.keys():
+            raise InputError(f"{name}: the certificate does not say what is promised. Plan again.")
         found = data.get("inputs_sha256", ""), data.get("people_sha256", "")
         return cls(body["settings"], *found, certificate)
 
@@ -150,11 +158,17 @@ class PlanFile:
 
 def encode(plan: Any) -> bytes:
     """The file of a plan that was made in Python."""
+    check_own(plan)
     return PlanFile.of(plan, plan.question.words()).encode()
 
 
 def load_plan(
-    path: str | os.PathLike[str], X: Any = None, *, people: Any = None, given: Sequence[Any] = ()
+    path: str | os.PathLike[str],
+    X: Any = None,
+    *,
+    people: Any = None,
+    given: Sequence[Any] = (),
+    ids: str = ALIKE,
 ) -> Any:
     """Plan again what a plan file asks for, from your own table. Nothing in the file is executed.
 
@@ -170,6 +184,8 @@ def load_plan(
         If the promise is to people.
     given : releases, optional
         If the plan takes earlier ones into account.
+    ids : {"alike", "exact"}
+        As in the plan: it cannot choose alone to take each way of writing an id for another person.
 
     Raises
     ------
@@ -180,10 +196,14 @@ def load_plan(
     if "method" not in file.settings:
         raise InputError(f"{name}: made by the command line. Release from it there, or plan again here.")
     question = Question.from_words(file.settings)
-    plan = question.ask(X, people, given)
-    said = file.check(plan)
-    if said is not None:
-        warnings.warn(f"{name}: {said}", stacklevel=2)
+    try:
+        plan = question.ask(X, people, given, ids)
+    except (TypeError, OverflowError, RecursionError) as error:
+        said = f"{type(error).__name__}: {error}"[:200]
+        raise InputError(f"{name}: its settings cannot be planned ({said}).") from None
+    differs = file.check(plan)
+    if differs is not None:
+        warnings.warn(f"{name}: {differs}", stacklevel=2)
     return plan
 
 

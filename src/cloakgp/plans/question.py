@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,9 @@ from cloakgp.model.windows import Middle
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.grid import Grid
 from cloakgp.rows.inputs import TableRows
-from cloakgp.rows.people import People
+from cloakgp.rows.people import ALIKE, People
 
+_OF_TABLE = {"self", "X", "people"}
 METHODS = ("plan", "plan_rows", "plan_function")
 _MODELS: dict[str, type[GP] | type[AutoGP]] = {"GP": GP, "AutoGP": AutoGP}
 _FIELDS = {
@@ -59,12 +61,19 @@ class Question:
     def from_words(cls, words: Any) -> Question:
         """What :meth:`words` gave, through the model's own checks; or an error that says what is wrong."""
         try:
-            own = dict(words["model"])
+            own, options = dict(words["model"]), dict(words["options"])
             kind, method = own.pop("kind"), words["method"]
             if set(words) != {"model", "method", "options"} or set(own) != set(_FIELDS[kind]):
                 raise ArgumentError("settings", "must have exactly the keys of a plan's settings")
-            if method not in METHODS or (kind, method) == ("AutoGP", "plan_function"):
+            if method not in METHODS or not hasattr(_MODELS[kind], method):
                 raise ArgumentError("settings", f"must have a method out of {', '.join(METHODS)}")
+            # The table's own are not among them: a file that brought X or people would be taken at its word.
+            unknown = set(options) - set(signature(getattr(_MODELS[kind], method)).parameters) | (
+                set(options) & _OF_TABLE
+            )
+            if unknown:
+                expected = f"must have options of {method} only, and none of {', '.join(sorted(_OF_TABLE))}"
+                raise ArgumentError("settings", expected, ", ".join(sorted(map(str, unknown)))[:100])
             if kind == "GP":
                 own["kernel"] = from_spec(own["kernel"])
                 own["noise"] = None if own["outcome"] in CHANCES else own["noise"]
@@ -72,13 +81,15 @@ class Question:
                 own["prior"] = Hyperprior(**{name: _tuples(v) for name, v in own["prior"].items()})
                 own["seasons"] = _by_column(own["seasons"])
             own["classes"] = own["classes"] or None
-            options = dict(words["options"])
             for name, read in (("columns", Columns.from_words), ("grid", Grid.from_words)):
                 if options.get(name) is not None:
                     options[name] = read(options[name])
             return cls(_MODELS[kind](**own), method, options)
-        except (TypeError, KeyError, AttributeError) as error:
-            raise ArgumentError("settings", f"must be a plan's ({type(error).__name__}: {error})") from None
+        except ArgumentError:
+            raise
+        except (TypeError, KeyError, AttributeError, ValueError, OverflowError, RecursionError) as error:
+            said = f"{type(error).__name__}: {error}"[:200]
+            raise ArgumentError("settings", f"must be those of a plan ({said})") from None
 
     def digest(self, inputs: str, people: str) -> str | None:
         """SHA-256 of what is asked, of whom: the same on every machine. None if it holds a function."""
@@ -88,11 +99,20 @@ class Question:
             return None
         return hashlib.sha256(json.dumps(asked, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
-    def ask(self, X: Any = None, people: Any = None, given: Sequence[Any] = ()) -> Any:
+    def ask(self, X: Any = None, people: Any = None, given: Sequence[Any] = (), ids: str = ALIKE) -> Any:
         """The plan, made again for this table."""
         options = dict(self.options)
-        if self.method != "plan_rows":
-            options = {"X": X, "people": people, **options}
+        if options.get("ids", ALIKE) != ids:
+            remedy = "It takes each way of writing an id for another person. Say so, too, if that is right."
+            raise ArgumentError("ids", f"must be {options.get('ids', ALIKE)!r}, as in the plan", ids, remedy)
+        if self.method == "plan_rows":
+            if X is not None or people is not None:
+                remedy = "The plan protects whole rows, and must not see them: give them to release."
+                raise ArgumentError("X, people", "must be left out", remedy=remedy)
+        elif X is None:
+            raise ArgumentError("X", "must be given: the inputs of your own table, which the plan is for")
+        else:
+            options = {**options, "X": X, "people": people}
         wanted = options.pop("given", None)
         if wanted is not None or given:
             if _words(given, "given") != _words(wanted or (), "given"):

@@ -255,7 +255,7 @@ class StagedPlan:
         stored = self.from_contents(*reading.read_charged(kept))
         if stored.digest == self.digest:
             return self
-        if stored._terms != self._terms:
+        if not encoding.asks_the_same(stored, self):
             raise LedgerTampered(f"ledger: the plan that entry {entry} paid for is not the one it names.")
         own, cells = self.rule, stored.rule.cells
         if cells is not None and own.X is not None:
@@ -267,12 +267,6 @@ class StagedPlan:
         made = replace(stored, rule=rule, first=first, question=self.question)
         made._check_promise()
         return made
-
-    @property
-    def _terms(self) -> tuple[Any, ...]:
-        """What must be the same to the last bit, whatever the machine."""
-        c, rule = self.certificate, self.rule
-        return (c.epsilon, c.delta, c.unit, c.n_rows, c.shares, rule.bounds, rule.outcome, rule.partition)
 
     def release(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,30 @@ def encode_plan(plan: StagedPlan) -> bytes:
     manifest, arrays = _described(plan)
     words = {"format": schema.PLAN_FORMAT, "schema": schema.number_for(arrays)}
     return container.pack(manifest | words, arrays)
+
+
+def asks_the_same(one: StagedPlan, other: StagedPlan) -> bool:
+    """Whether two plans are for one question: alike but for late digits, and for what was designed."""
+    (words, arrays), (own_words, own_arrays) = _described(one), _described(other)
+    same = _is_close(
+        {**words, "stages": len(words["stages"])}, {**own_words, "stages": len(own_words["stages"])}
+    )
+    where = ("X_star", "weights")
+    return same and all(
+        arrays[name].shape == own_arrays[name].shape and np.allclose(arrays[name], own_arrays[name])
+        for name in where
+    )
+
+
+def _is_close(one: Any, other: Any) -> bool:
+    """Whether two descriptions are the same but for late digits."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_is_close(one[name], other[name]) for name in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_is_close, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-6)
+    return type(one) is type(other) and bool(one == other)
 
 
 def digest(plan: StagedPlan) -> str:

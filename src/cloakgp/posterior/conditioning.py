@@ -14,6 +14,7 @@ rounding it, are not.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,6 +77,9 @@ def check_draws(n: Any, numbers: int, name: str = "n") -> None:
     """Raise unless `n` draws of so many numbers each can be asked for."""
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
         raise ArgumentError(name, "must be a whole number above 0", repr(n))
+    if numbers**2 > MOST_DRAWN:
+        expected = f"must have at most {math.isqrt(MOST_DRAWN)} inputs: draws need their covariances"
+        raise ArgumentError("X", expected, f"{numbers}")
     if n * numbers > MOST_DRAWN:
         most = f"must be at most {MOST_DRAWN // numbers} with {numbers} numbers in each draw"
         raise ArgumentError(name, most, repr(n), "Ask several times, with other seeds, or at fewer inputs.")

@@ -124,15 +124,12 @@ def check_usable(
 
 
 def column_names(y: Any, inputs: tuple[str, ...] = ()) -> tuple[tuple[str, ...], str | None]:
-    """What headers call the columns that y is, `inputs` of whole rows among them, and their ids. Public.
-
-    All of them, or none: a ledger refuses later what is not in its list.
-    """
+    """What headers call the columns that y is, `inputs` of whole rows among them, and their ids. Public."""
     if not isinstance(y, PrivateRows):
         name = column_name(y)
         return (() if name is None else (name,)), None
     name, table = column_name(y.y), isinstance(y.X, Mapping) or hasattr(y.X, "columns")
-    return ((*inputs, name) if table and name is not None else ()), column_name(y.people)
+    return (*(inputs if table else ()), *(() if name is None else (name,))), column_name(y.people)
 
 
 def choose(

@@ -11,6 +11,7 @@ import io
 import math
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ def read_ids(path: PathLike, column: str, form: Format | None = None, how: str =
     import pyarrow
 
     parts = [
-        _parquet(file, column) if is_parquet(file) else _csv(file, column, pyarrow.string(), form)
+        _parquet(file, column) if is_parquet(file) else _csv_ids(file, column, form)
         for file in files_of(Path(path))
     ]
     encoded = pyarrow.concat_arrays([_id_texts(part) for part in parts]).dictionary_encode()
@@ -83,6 +84,23 @@ def read_ids(path: PathLike, column: str, form: Format | None = None, how: str =
     codes = encoded.indices.fill_null(len(own)).to_numpy(zero_copy_only=False)
     numbers: FloatArray = np.asarray([*own, np.nan], dtype=np.float64)[codes]
     return numbers
+
+
+def _csv_ids(path: PathLike, column: str, form: Format | None) -> Any:
+    """Ids in UTF-8 wherever they are that, whatever is said of the table.
+
+    Else whoever writes settings could split people: "é" and "É" that are read as Latin-1 do not look alike.
+    """
+    import pyarrow
+
+    form = detected(path) if form is None else form
+    if form.encoding == "latin-1":
+        cells = _csv(path, column, pyarrow.binary(), replace(form, encoding="utf-8"))
+        try:
+            return cells.cast(pyarrow.string())
+        except pyarrow.ArrowInvalid:
+            pass
+    return _csv(path, column, pyarrow.string(), form)
 
 
 def _id_number(text: str, known: dict[Any, int], how: str) -> float:

@@ -133,6 +133,9 @@ def _as_inputs(X: Any, people: Any, columns: Any, missing_inputs: str) -> Public
     name = people if isinstance(people, str) else "" if columns is None else columns.people
     if isinstance(people, str) or (people is None and name):
         people = _ids(table, name)
+    called = getattr(people, "name", None)  # of a series beside the table: a ledger compares it
+    if not name and isinstance(called, str) and called not in table:
+        name = called
     columns = Columns.of(table, people=name) if columns is None else replace(columns, people=name)
     if columns.response and columns.response in table:
         raise ArgumentError(

@@ -6,6 +6,7 @@ import hashlib
 import math
 import re
 import unicodedata
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -23,6 +24,12 @@ from cloakgp.rows.merging import Inputs, Labels, distinct
 ALIKE, EXACT = "alike", "exact"
 IDS = (ALIKE, EXACT)
 """How ids are compared: those written in several ways are one person's, or each way is another person."""
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Characters that leave no trace on paper, though they are neither control nor format characters."""
+_DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-"))
+_TRUTH = {"true": 1.0, "false": 0.0}
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?|[+-]?inf(inity)?")
 _REMEDY = "Give one id per row of X, in the order of its rows."
 
@@ -100,10 +107,14 @@ def as_people(ids: Any, n_rows: int, how: str = ALIKE) -> People:
     """
     if hasattr(ids, "compute"):  # a Dask array or series: ids are public
         ids = ids.compute()
-    if isinstance(ids, (str, bytes)) or not hasattr(ids, "__len__"):
+    if hasattr(ids, "to_pylist"):  # of pyarrow, whose values are objects of its own
+        ids = ids.to_pylist()
+    if isinstance(ids, (str, bytes, Mapping, Set)) or not hasattr(ids, "__len__"):
         raise ArgumentTypeError("people", "must be one id per row of X", type(ids).__name__, _REMEDY)
     if len(getattr(ids, "shape", ())) == 2 and ids.shape[1] == 1:
         ids = np.asarray(ids)[:, 0]
+    if len(getattr(ids, "shape", ())) > 1:
+        raise ArgumentError("people", "must be one id per row of X", f"shape {ids.shape}", _REMEDY)
     if len(ids) != n_rows:
         raise ArgumentError("people", f"must have {n_rows} ids, one per row of X", str(len(ids)), _REMEDY)
     _refuse_missing(bool(np.ma.getmaskarray(ids).any()) if isinstance(ids, np.ma.MaskedArray) else False)
@@ -117,15 +128,17 @@ def as_people(ids: Any, n_rows: int, how: str = ALIKE) -> People:
         return People(_by_first(np.unique(array, return_inverse=True)[1].reshape(-1)), how)
     known: dict[Any, int] = {}
     texts: dict[str, int] = {}  # as they were written: most are there many times
-    labels = np.empty(n_rows, dtype=np.intp)
-    for row, one in enumerate(ids):
+    found: list[int] = []
+    for one in ids:
         label = texts.get(one) if isinstance(one, str) else None
         if label is None:
             label = _number_of(one, known, how)
             if isinstance(one, str):
                 texts[one] = label
-        labels[row] = label
-    return People(frozen(labels), how)
+        found.append(label)
+    if len(found) != n_rows:
+        raise ArgumentError("people", f"must have {n_rows} ids, one per row of X", str(len(found)), _REMEDY)
+    return People(frozen(np.array(found, dtype=np.intp)), how)
 
 
 def _number_of(one: Any, known: dict[Any, int], how: str) -> int:
@@ -161,8 +174,10 @@ def same_id(one: Any) -> Any:
     if isinstance(one, (bytes, bytearray)):
         one = decoded(bytes(one))
     if isinstance(one, str):
-        text = _folded(one)
-        return float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else text
+        text = _folded(one).lstrip("'")  # which spreadsheets write before a number that is a text
+        if _NUMBER.fullmatch(closed := text.replace(" ", "")):  # as in 1 000
+            return float(closed.replace(",", "."))
+        return _TRUTH.get(text, re.sub(r"[t ]00:00(:00(\.0*)?)?$", "", text))
     if isinstance(one, tuple):
         return tuple(map(same_id, one))
     if isinstance(one, np.datetime64):
@@ -176,7 +191,7 @@ def same_id(one: Any) -> Any:
 
 def _nearest(number: Any) -> Any:
     """The double that is nearest to a real number."""
-    if isinstance(number, complex | np.complexfloating):
+    if isinstance(number, complex | np.complexfloating | np.timedelta64):
         return number
     try:
         return float(number)
@@ -209,6 +224,7 @@ def _visible(text: str) -> str:
     """Without control and format characters; white space is neither."""
     if text.isascii() and text.isprintable():
         return text
+    text = _UNSEEN.sub("", text).translate(_DASHES)
     return "".join(c for c in text if c.isspace() or unicodedata.category(c) not in ("Cc", "Cf"))
 
 

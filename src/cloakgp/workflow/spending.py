@@ -13,6 +13,7 @@ from cloakgp.accounting import Event
 from cloakgp.ledger import Balance, Entry, Ledger
 from cloakgp.ledger.units import Protected, Reads
 from cloakgp.measurements.unit import OUTCOME, PERSON, PERSON_ROWS, ROW
+from cloakgp.rows.people import ALIKE, EXACT
 from cloakgp.workflow.learned_settings import AnySettings
 from cloakgp.workflow.row_settings import RowSettings
 
@@ -36,6 +37,9 @@ class Request:
     whole_rows: bool = False
     lists: tuple[str, ...] = ()
     """Such as ``76 test points``."""
+    ids: str = ALIKE
+    reading: str = ""
+    """How the table is written, if the settings say so."""
 
     @classmethod
     def of(cls, settings: AnySettings) -> Request:
@@ -44,7 +48,9 @@ class Request:
         private = (*settings.inputs, settings.output) if whole_rows else (settings.output,)
         reads = Reads(private, () if whole_rows else tuple(settings.inputs), settings.people)
         lists = [f"{n} {what}" for name, what in _LISTS.items() if (n := _length(settings, name))]
-        return cls(reads, settings.epsilon, settings.delta, whole_rows, tuple(lists))
+        reading = "" if settings.reading is None else str(settings.reading)
+        promise = settings.epsilon, settings.delta
+        return cls(reads, *promise, whole_rows, tuple(lists), settings.ids, reading)
 
     @property
     def unit(self) -> str:
@@ -56,7 +62,7 @@ class Request:
     @property
     def terms(self) -> Protected:
         """What is compared with a data set's terms, before anything is read."""
-        return Protected(self.unit, "", self.reads, self.delta)
+        return Protected(self.unit, "", self.reads, self.delta, self.ids)
 
     def lines(self) -> list[str]:
         """What whoever pays must know, in words."""
@@ -67,6 +73,8 @@ class Request:
             ("read and published", _named(reads.public)),
             ("unit", f"{self.unit}{who}"),
             ("promises", f"epsilon {self.epsilon:g}, delta {self.delta:g}"),
+            ("ids", "each way of writing one is ANOTHER PERSON" if self.ids == EXACT else ""),
+            ("the table is read as", self.reading),
             ("lists in the settings", ", ".join(self.lists)),
         ]
         return [f"{name}: {value}" for name, value in said if value]
@@ -75,7 +83,8 @@ class Request:
 def _length(settings: AnySettings, name: str) -> int:
     """Of a list among settings; 0 if it is none, such as a number, or two bounds for all."""
     value: Any = getattr(settings, name, None)
-    return len(value) if np.ndim(value) > (1 if name == "bounds" else 0) else 0
+    parts = value if name == "bounds" and value is not None else (value,)
+    return max(len(part) if np.ndim(part) else 0 for part in parts)
 
 
 def _named(names: tuple[str, ...]) -> str:

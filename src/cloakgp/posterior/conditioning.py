@@ -14,7 +14,6 @@ rounding it, are not.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -71,14 +70,16 @@ Measured = tuple[Measurement | FactoredMeasurement, IntArray]
 
 MOST_DRAWN = 10**8
 """Numbers of one call for draws: 0.8 GB."""
+MOST_TOGETHER = 10_000
+"""Numbers of one draw, whose covariances are as large."""
 
 
 def check_draws(n: Any, numbers: int, name: str = "n") -> None:
     """Raise unless `n` draws of so many numbers each can be asked for."""
     if not isinstance(n, (int, np.integer)) or isinstance(n, bool) or n < 1:
         raise ArgumentError(name, "must be a whole number above 0", repr(n))
-    if numbers**2 > MOST_DRAWN:
-        expected = f"must have at most {math.isqrt(MOST_DRAWN)} inputs: draws need their covariances"
+    if numbers > MOST_TOGETHER:
+        expected = f"must have at most {MOST_TOGETHER} inputs: draws need the covariances of all of them"
         raise ArgumentError("X", expected, f"{numbers}")
     if n * numbers > MOST_DRAWN:
         most = f"must be at most {MOST_DRAWN // numbers} with {numbers} numbers in each draw"

@@ -369,7 +369,10 @@ def test_private_ids_are_compared_exactly_if_that_is_asked_for(tmp_path):
     world = make_visits(tmp_path / "data")
     client = world.client()
     plan = plan_of(client, {**BOTH, "ids": "exact"})
-    answer = release(client, plan, dataset="clan", confirm="clan")
+    assert release(client, plan, dataset="clan", confirm="clan").json()["code"] == "other_terms"
+    terms = {"unit": "one person's whole rows", "ids": "exact"}
+    client.post("/api/ledger/datasets", json={"name": "exact", "epsilon": 3.0, "delta": 0.01, **terms})
+    answer = release(client, plan, dataset="exact", confirm="exact")
     assert answer.status_code == 200, answer.text
     made = answer.json()["release"]
     assert made["certificate"]["ids"] == "exact"

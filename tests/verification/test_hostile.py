@@ -6,7 +6,6 @@ import json
 import math
 import tracemalloc
 from fractions import Fraction
-from pathlib import Path
 
 import forging
 import numpy as np
@@ -21,8 +20,6 @@ from cloakgp.kernels import EQ, Constant, Linear
 from cloakgp.plans import opening, out_of_core
 from cloakgp.verification import guarantee, recipe
 from cloakgp.verification.reasons import Reason
-
-OLD = Path(__file__).parents[1] / "fixtures" / "schema_1"
 
 
 def test_terms_that_cancel_in_floating_point_cannot_hide_a_column(tmp_path, monkeypatch):
@@ -187,22 +184,6 @@ def test_numbers_far_out_of_range_are_refused_in_the_one_way(tmp_path, name):
     path = forging.honest(kind, tmp_path)
     rewrite(path, change)
     with pytest.raises(VerificationError):
-        verify(path)
-
-
-OLD_AND_BROKEN = {
-    "no lower bound": lambda m, a: m["certificate"].update(lower_bound=0.0),
-    "a large reconstruction": lambda m, a: a["reconstruction"].__setitem__(slice(None), 1.7e308),
-    "many bits": lambda m, a: m["certificate"].update(matrix_bits=2**63 - 1),
-}
-
-
-@pytest.mark.parametrize("name", OLD_AND_BROKEN)
-def test_old_files_that_make_no_sense_are_refused_in_the_one_way(tmp_path, name):
-    path = tmp_path / "old.cloak"
-    path.write_bytes((OLD / "mse.cloak").read_bytes())
-    rewrite(path, OLD_AND_BROKEN[name])
-    with pytest.raises((ReleaseFileError, VerificationError)):
         verify(path)
 
 

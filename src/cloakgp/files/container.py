@@ -29,7 +29,6 @@ Contents = tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]
 """Manifest, arrays and signature."""
 MANIFEST, SIGNATURE = "manifest.json", "signature.json"
 PLAIN, CODED = ".npy", ".coded"
-CODED_SINCE = 3
 """The schema of the first files with coded arrays."""
 LARGEST_MEMBER = 2**31 - 2**16
 """Bytes that a member may have: more would need another form of zip."""
@@ -73,8 +72,7 @@ def pack(
 
 def _code(manifest: dict[str, Any], array: Array) -> bytes | None:
     """How a file with this manifest holds an array, if not plainly."""
-    schema = manifest.get("schema")
-    return coding.encoded(array) if type(schema) is int and schema >= CODED_SINCE else None
+    return coding.encoded(array) if "schema" in manifest else None
 
 
 def sealed(manifest: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:

@@ -6,20 +6,16 @@ import os
 import re
 from typing import Any
 
-import numpy as np
-
 from cloakgp.files import container, schema
-from cloakgp.files.container import Array, ReleaseFileError
+from cloakgp.files.container import Array
 from cloakgp.files.schema import FACTORED
-from cloakgp.measurements.lattice import exact_offset
 
 
 def plan_digest(manifest: dict[str, Any], arrays: dict[str, Array]) -> str:
-    """A plan's digest, from what its file holds, or will hold, in today's schema."""
+    """A plan's digest, from what its file holds, or will hold."""
     not_the_plans = ("ledger", schema.CUSTODIANS_WORDS, "members", "sha256")
     words = {name: value for name, value in manifest.items() if name not in not_the_plans}
     words["format"] = schema.FORMAT
-    words["schema"] = schema.SCHEMA
     if manifest["release"] == schema.STAGED:
         return _staged_digest({name: value for name, value in words.items() if name != "learned"}, arrays)
     left_out = {"z"}
@@ -56,8 +52,9 @@ def _staged_digest(words: dict[str, Any], arrays: dict[str, Array]) -> str:
 def read(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:
-    """Manifest, arrays and signature of a release file, in today's schema."""
-    return _todays(*container.read(path))
+    """Manifest, arrays and signature of a release file."""
+    manifest, arrays, signature = container.read(path)
+    return *schema.checked(manifest, arrays), signature
 
 
 def read_charged(contents: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -68,32 +65,5 @@ def read_charged(contents: bytes) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def read_bytes(contents: bytes) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:
     """The same from a release file's bytes."""
-    return _todays(*container.unpack(contents))
-
-
-def _todays(
-    manifest: dict[str, Any], arrays: dict[str, Array], signature: dict[str, str] | None
-) -> tuple[dict[str, Any], dict[str, Array], dict[str, str] | None]:
-    old = manifest.get("schema") == 1
-    manifest, arrays = schema.checked(manifest, arrays)
-    if old and "offset" in arrays:  # whose last bits were the machine's
-        bounds = manifest["model"]["bounds"]
-        try:
-            with np.errstate(all="ignore"):
-                exact = _offset(manifest, arrays)
-        except (ValueError, ArithmeticError) as error:
-            kind = type(error).__name__
-            raise ReleaseFileError(f"release file of schema 1 makes no sense ({kind}).") from None
-        if np.allclose(exact, arrays["offset"], rtol=0, atol=1e-9 * (bounds[1] - bounds[0])):
-            arrays["offset"] = exact
-    return manifest, arrays, signature
-
-
-def _offset(manifest: dict[str, Any], arrays: dict[str, Array]) -> Array:
-    sums = arrays.get("sums")
-    if sums is None:
-        labels = arrays.get("labels", np.arange(arrays["matrix"].shape[1]))
-        sums = arrays["matrix"] @ np.bincount(labels)
-    total = np.ldexp(sums.astype(np.float64), -manifest["certificate"]["matrix_bits"])
-    model = manifest["model"]
-    return exact_offset(arrays["reconstruction"], total, model["mean"], tuple(model["bounds"]))
+    manifest, arrays, signature = container.unpack(contents)
+    return *schema.checked(manifest, arrays), signature

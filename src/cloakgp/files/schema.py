@@ -15,20 +15,18 @@ import numpy as np
 
 from cloakgp import checks
 from cloakgp.errors import Message, Phrase
-from cloakgp.files import coding, container, labels, staged_schema
+from cloakgp.files import labels, staged_schema
 from cloakgp.files.container import Array, ReleaseFileError
 from cloakgp.kernels.base import Kernel
 from cloakgp.kernels.specs import from_spec
-from cloakgp.measurements.certificate import FIELDS, Certificate, has_fields, written
+from cloakgp.measurements.certificate import FIELDS, Certificate, has_fields
 from cloakgp.measurements.unit import PERSON
 from cloakgp.model.inducing import APPROXIMATIONS, MOST_INDUCING
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.inputs import MOST_DROPPED, TableRows
 
-FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-charged-plan", 2
+FORMAT, PLAN_FORMAT, SCHEMA = "cloakgp-release", "cloakgp-charged-plan", 4
 """Of a release file; of a plan's, which is the same without an answer; the number of the schema of both."""
-CODED = container.CODED_SINCE
-"""The number where an array is coded; all else is the same, and digests of plans know only the other."""
 PREDICTIONS, FUNCTION, STAGED = "predictions", "function", staged_schema.STAGED
 DENSE, FACTORED, WITHHELD = "dense", "factored", "withheld"
 PEOPLE = "people"
@@ -102,15 +100,11 @@ def checked(
     if manifest.get("format") != wanted:
         what = "a release file" if wanted == FORMAT else "the file of a plan"
         raise ReleaseFileError(f"not {what}: its format is not {wanted!r}.")
-    if type(manifest.get("schema")) is not int or not 1 <= manifest["schema"] <= CODED:
+    if type(manifest.get("schema")) is not int or manifest["schema"] != SCHEMA:
         raise ReleaseFileError(
             f"release file has schema {str(manifest.get('schema'))[:20]}; this version of cloakgp reads "
-            f"1 to {CODED}. Update cloakgp."
+            f"schema {SCHEMA} alone. Use the version that wrote it."
         )
-    if manifest["schema"] == 1 and wanted == FORMAT:
-        manifest, arrays = _upgraded(manifest, arrays)
-    if manifest["schema"] == CODED != number_for(arrays):
-        raise ReleaseFileError(f"release file has schema {CODED}, and no array that is coded.")
     if manifest.get("release") == STAGED:
         return _checked_stages(manifest, arrays, wanted == PLAN_FORMAT)
     expected = _MANIFEST | ({"function"} if manifest.get("release") == FUNCTION else set())
@@ -129,11 +123,6 @@ def checked(
     _check_arrays(manifest, arrays)
     check_table(manifest, arrays["X_star" if manifest["release"] == PREDICTIONS else "points"].shape[1])
     return manifest, arrays
-
-
-def number_for(arrays: dict[str, Array]) -> int:
-    """The schema of a file with these arrays: small ones are such as earlier versions of cloakgp read."""
-    return CODED if any(map(coding.is_coded, arrays.values())) else SCHEMA
 
 
 def _checked_stages(
@@ -158,44 +147,9 @@ def _checked_stages(
     return manifest, arrays
 
 
-def _upgraded(manifest: dict[str, Any], arrays: dict[str, Array]) -> tuple[dict[str, Any], dict[str, Array]]:
-    """A file of schema 1 in today's form: what it had room to hide is cut off."""
-    try:
-        manifest = {**manifest, "model": dict(manifest["model"]), "schema": SCHEMA}
-        if PEOPLE in manifest or PER_ROW in (manifest["model"]["bounds"], manifest["model"]["mean"]):
-            raise ValueError  # which it had no words for
-        receipt = manifest["ledger"]
-        manifest[CUSTODIANS_WORDS] = {} if receipt is None else {"dataset": receipt["dataset"]}
-        if receipt is not None:
-            manifest["ledger"] = {key: value for key, value in receipt.items() if key != "dataset"}
-        manifest["model"]["kernel"] = _without_names(manifest["model"]["kernel"])
-        manifest["certificate"] = written(manifest["certificate"])
-        arrays = dict(arrays)
-        if "weights" in arrays:
-            weights = arrays["weights"] / arrays["weights"].mean()
-            volume = manifest["certificate"]["design"] == "volume"
-            arrays["weights"] = np.ones_like(weights) if volume else weights
-        if "gp_std" in arrays:
-            arrays["gp_std"] = rounded_std(arrays["gp_std"])
-    except (AttributeError, KeyError, TypeError, ValueError, ArithmeticError) as error:
-        raise ReleaseFileError(f"release file of schema 1 makes no sense ({type(error).__name__}).") from None
-    return manifest, arrays
-
-
 def rounded_std(std: Array) -> Array:
     """Standard deviations to four digits: more could not be checked on another machine."""
     return np.array([float(f"{value:.3e}") for value in std.tolist()])
-
-
-def _without_names(spec: Any) -> Any:
-    """A kernel's description without the names that custom ones had."""
-    if not isinstance(spec, dict):
-        return spec
-    if spec.get("kind") == "Custom":
-        return {key: value for key, value in spec.items() if key != "name"}
-    if isinstance(spec.get("kernels"), list):
-        return {**spec, "kernels": [_without_names(part) for part in spec["kernels"]]}
-    return spec
 
 
 def _check_measurement(manifest: dict[str, Any]) -> None:

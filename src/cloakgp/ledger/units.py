@@ -171,8 +171,7 @@ def split(entry: Entry) -> tuple[dict[str, Any], Protected]:
     columns = {name: what.pop(name, ()) for name in ("private", "public")}
     people, partition = what.pop("people", None), what.pop("partition", "")
     ids = what.pop("ids", ALIKE)
-    # A spend without a unit was made when there was no other.
-    unit = what.pop("unit", OUTCOME.name if entry.kind == SPENT else None)
+    unit = what.pop("unit", None)
     try:
         fixed = Protected() if unit is None and not partition else as_protected(unit, partition)
         private, public = (as_names(columns[name], name) for name in columns)

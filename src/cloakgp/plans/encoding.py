@@ -70,7 +70,6 @@ def encode(
     manifest["ledger"] = None if receipt is None else {"entry": receipt.entry, "head": receipt.head}
     manifest[schema.CUSTODIANS_WORDS] = custodians_words(receipt, labels)
     arrays["z"] = np.asarray(z, dtype=DTYPES["z"][0])
-    manifest["schema"] = schema.number_for(arrays)
     signature = None
     if sign_with is not None:
         signature = signing.sign(container.sealed(manifest, arrays)["sha256"], sign_with)
@@ -85,8 +84,7 @@ def custodians_words(receipt: Receipt | None, labels: Labels) -> dict[str, str]:
 def encode_plan(plan: Encodable) -> bytes:
     """A plan as a ledger keeps it with its charge: all that the release file will hold, but no answer."""
     manifest, arrays = _described(plan)
-    words = {"format": schema.PLAN_FORMAT, "schema": schema.number_for(arrays)}
-    return container.pack(manifest | words, arrays)
+    return container.pack(manifest | {"format": schema.PLAN_FORMAT}, arrays)
 
 
 def digest(plan: Encodable) -> str:

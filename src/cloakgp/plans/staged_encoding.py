@@ -49,7 +49,6 @@ def encode(release: StagedRelease, sign_with: Any = None) -> bytes:
         words, own = stage.plan.described()
         manifest["stages"][number:] = [words]
         arrays |= _numbered(own | {"z": stage.answer}, number)
-    manifest["schema"] = schema.number_for(arrays)
     signature = None
     if sign_with is not None:
         signature = signing.sign(container.sealed(manifest, arrays)["sha256"], sign_with)
@@ -66,8 +65,7 @@ def _setting_words(setting: Setting) -> dict[str, Any]:
 def encode_plan(plan: StagedPlan) -> bytes:
     """The bytes of a plan's file."""
     manifest, arrays = _described(plan)
-    words = {"format": schema.PLAN_FORMAT, "schema": schema.number_for(arrays)}
-    return container.pack(manifest | words, arrays)
+    return container.pack(manifest | {"format": schema.PLAN_FORMAT}, arrays)
 
 
 def asks_the_same(one: StagedPlan, other: StagedPlan) -> bool:

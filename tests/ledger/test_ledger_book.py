@@ -547,7 +547,7 @@ def test_many_entries(url):
                     entries,
                     "spent",
                     dataset="people",
-                    what={"kind": "Gaussian", "mu": 0.01, "n_measurements": 3},
+                    what={"kind": "Gaussian", "mu": 0.01, "n_measurements": 3, "unit": "one row"},
                 )
             )
     plan = small_plan(epsilon=0.1)

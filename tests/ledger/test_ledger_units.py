@@ -278,25 +278,3 @@ def test_unit_and_partition_are_in_the_chain(ledger, new):
     rewrite(ledger._store.url, lambda rows: said(rows[2], **new))
     with pytest.raises(LedgerTampered, match="entry 2 was changed"):
         ledger.verify()
-
-
-def test_a_ledger_from_before_there_were_units(ledger):
-    """No entry names one: they protect one row."""
-    plan = small_plan(epsilon=0.1)
-    release = plan.release(Y, ledger=ledger, dataset="people")
-    ledger.record("people", Laplace(0.1), "elsewhere")
-    ledger.create("others", epsilon=1.0, delta=0.01)
-
-    def older(rows):
-        for row in rows:
-            said(row, unit=None)
-
-    rewrite(ledger._store.url, older, seal=True)
-    assert [entry.what.get("unit") for entry in ledger.entries()] == [None] * 5
-    ledger.verify()
-    assert (plan.recover(ledger, 2).z == release.z).all()
-    assert (ledger.balance("people").unit, ledger.balance("others").unit) == ("one row", None)
-    with pytest.raises(UnitMismatch, match="leave out people"):
-        pay(ledger, PLANS["people"])
-    plan.release(Y, ledger=ledger, dataset="people")
-    ledger.verify()

@@ -295,18 +295,6 @@ def test_what_passes_in_a_file_of_whole_rows_is_documented(originals, what):
     assert place in FREE
 
 
-def test_a_file_with_large_arrays_may_be_of_an_older_schema(tmp_path):
-    X, path = np.linspace(0, 10, 1200)[:, None], tmp_path / "large.cloak"
-    forging.SPARSE.plan(X, X_star=forging.X_STAR, **forging.PROMISE).release(X[:, 0]).save(path)
-    sizes = [path.stat().st_size]
-    for schema in (3, 2):
-        forging.rewrite(path, lambda manifest, arrays, schema=schema: manifest.update(schema=schema))
-        sizes.append(path.stat().st_size)
-        assert verify(path).complete
-    assert sizes[0] == sizes[1] < sizes[2] - 20_000
-    assert "schema" in FREE
-
-
 def test_every_place_that_is_documented_is_one():
     from cloakgp.files.staged_schema import STAGE_ARRAYS
     from cloakgp.measurements.staged_certificate import FIELDS as staged_names
@@ -321,7 +309,7 @@ def test_every_place_that_is_documented_is_one():
     known |= {f"stages.{name}" for name in ("y_bits", "matrix_bits", "sigma", "spread")}
     known |= {f"given.{name}" for name in ("epsilon", "delta", "mu", "most", "shares", "bounds")}
     known |= {f"learned.{name}" for name in ("lengthscale", "shares", "signal", "level", "noise", "weight")}
-    known |= {"schema", "rule"}
+    known |= {"rule"}
     words = ("dataset", "title", "units", "source", "date")
     known |= {"ledger.entry", "ledger.head", "signature.json"}
     known |= {f"custodians_words_unchecked.{name}" for name in words}

@@ -72,7 +72,7 @@ def pack(
 
 def _code(manifest: dict[str, Any], array: Array) -> bytes | None:
     """How a file with this manifest holds an array, if not plainly."""
-    return coding.encoded(array) if "schema" in manifest else None
+    return coding.encoded(array) if manifest.get("schema") is not None else None
 
 
 def sealed(manifest: dict[str, Any], arrays: dict[str, Array]) -> dict[str, Any]:

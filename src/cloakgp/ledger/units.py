@@ -173,7 +173,8 @@ def split(entry: Entry) -> tuple[dict[str, Any], Protected]:
     ids = what.pop("ids", ALIKE)
     unit = what.pop("unit", None)
     try:
-        fixed = Protected() if unit is None and not partition else as_protected(unit, partition)
+        open_unit = unit is None and not partition and entry.kind != SPENT
+        fixed = Protected() if open_unit else as_protected(unit, partition)
         private, public = (as_names(columns[name], name) for name in columns)
         if people is not None:
             _check_name(people, "people")

@@ -28,7 +28,7 @@ _PLAN = """
 DATA = "PATH/TO/{data}"  # fill in
 {columns}OUTPUT = {output!r}  # private: read by the release below, and by nothing else
 
-one_blas_thread_for_good()  # as the app has it: the plan must be the same to the last bit
+one_blas_thread_for_good()  # as the app has it
 gp = {gp}
 {read}{plan}
 print(plan.certificate)

@@ -1,6 +1,6 @@
 """The release file's outside: a zip of ``manifest.json`` and arrays, in one canonical form.
 
-Arrays are in ``.npy`` format; since schema 3 large ones are coded (:mod:`cloakgp.files.coding`) if they are
+Arrays are in ``.npy`` format; large ones are coded (:mod:`cloakgp.files.coding`) if they are
 integers or decimals. Digests are of the ``.npy`` bytes either way. The archive is stored without compression,
 with fixed dates and sorted members, so that its contents determine every byte. Reading refuses a file that is
 not exactly what writing its contents gives: no unlisted member, comment, padding or trailing byte can ride

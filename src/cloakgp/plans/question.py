@@ -31,12 +31,11 @@ from cloakgp.rows.people import ALIKE, People
 _OF_TABLE = {"self", "X", "people"}
 METHODS = ("plan", "plan_rows", "plan_function")
 _MODELS: dict[str, type[GP] | type[AutoGP]] = {"GP": GP, "AutoGP": AutoGP}
+_OUTCOMES = ["outcome", "classes"]
 _FIELDS = {
-    "GP": ["kernel", "noise", "bounds", "mean", "inducing", "approximation", "downweight"],
-    "AutoGP": ["bounds", "prior", "seasons", "stages", "inducing"],
+    "GP": ["kernel", "noise", "bounds", "mean", "inducing", "approximation", "downweight", *_OUTCOMES],
+    "AutoGP": ["bounds", "prior", "seasons", "stages", "inducing", *_OUTCOMES],
 }
-for _names in _FIELDS.values():
-    _names += ["outcome", "classes"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +67,7 @@ class Question:
             if method not in METHODS or not hasattr(_MODELS[kind], method):
                 raise ArgumentError("settings", f"must have a method out of {', '.join(METHODS)}")
             # The table's own are not among them: a file that brought X or people would be taken at its word.
-            unknown = set(options) - set(signature(getattr(_MODELS[kind], method)).parameters) | (
-                set(options) & _OF_TABLE
-            )
+            unknown = set(options) - (set(signature(getattr(_MODELS[kind], method)).parameters) - _OF_TABLE)
             if unknown:
                 expected = f"must have options of {method} only, and none of {', '.join(sorted(_OF_TABLE))}"
                 raise ArgumentError("settings", expected, ", ".join(sorted(map(str, unknown)))[:100])
@@ -137,7 +134,7 @@ def question_digest(plan: Any) -> str:
 
 
 def check_own(plan: Any) -> None:
-    """Raise if a plan was read from a file: whoever made that could have put y's secrets into its matrix."""
+    """Raise if a plan was read from a file: its matrix is somebody else's, and may be for other rows."""
     if plan.question is None:
         raise ArgumentError(
             "plan",
@@ -184,6 +181,8 @@ def _words(value: Any, name: str) -> Any:
         return None
     if isinstance(value, (list, tuple)):
         return [_words(one, name) for one in value]
+    if hasattr(value, "to_numpy"):  # a column of a frame
+        return value.to_numpy().tolist()
     if hasattr(value, "plan") and hasattr(value, "z"):
         return digest_of(value)
     raise ArgumentError(

@@ -9,8 +9,7 @@ the last bit. Large work is shared among threads of our own, each with one BLAS 
 
 The exception is an exact GP of more than `LARGE` rows, planned from Python: nearly all of its time goes into
 one factorisation, which may have all threads that numpy was given. The command line, the app and the scripts
-that it writes limit everything they do, since an answer that was paid for is fetched again by the same
-plan only.
+that it writes limit everything they do, so that a plan that is made again has the same digits.
 
 The limit is set by threadpoolctl around our calls. An environment variable would have to be set before numpy
 is loaded, and would hold for all else in the process.

@@ -16,7 +16,6 @@ from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.model.outcome import REAL
 from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.staged_planner import points_covering
-from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import Format
 from cloakgp.rows.people import ALIKE, as_ids, as_within
@@ -104,22 +103,18 @@ class LearnedSettings:
         return points.grid(self.at, X, self.columns)
 
     def plan(self, X: Any, people: Any = None) -> StagedPlan:
-        """The plan, for these inputs and ids: public, and without y.
-
-        With one thread, as in :meth:`Settings.plan`.
-        """
-        with one_blas_thread():
-            return self.gp().plan(
-                X,
-                X_star=None if self.at is None else self.points(X),
-                epsilon=self.epsilon,
-                delta=self.delta,
-                people=people,
-                within=self.within,
-                ids=self.ids,
-                columns=self.columns,
-                missing_inputs=self.missing_inputs,
-            )
+        """The plan, for these inputs and ids: public, and without y."""
+        return self.gp().plan(
+            X,
+            X_star=None if self.at is None else self.points(X),
+            epsilon=self.epsilon,
+            delta=self.delta,
+            people=people,
+            within=self.within,
+            ids=self.ids,
+            columns=self.columns,
+            missing_inputs=self.missing_inputs,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""

@@ -8,7 +8,7 @@ the one message below.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ from cloakgp.plans.staged import StagedPlan
 from cloakgp.plans.whole_rows import RowsPlan
 from cloakgp.plots.labels import outcome_of
 from cloakgp.private.room import PrivateColumn, PrivateLabels
-from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.formats import Format
 from cloakgp.selection import Selection, SelectionPlan
 
@@ -80,11 +79,9 @@ def release(
     """The release of a plan, from a column of a file; `form` is how that is written, as public columns are.
 
     Where the plan names classes, cells are compared with these; where it is of yes and no, with common words.
-    A release in stages plans as it goes: with one thread, as in ``Settings.plan``.
     """
-    threads = one_blas_thread() if isinstance(plan, StagedPlan) else nullcontext()
     unusable = UNUSABLE_ANSWERS if outcome_of(plan) in CHANCES else UNUSABLE
-    with _one_message(account, unusable), threads:
+    with _one_message(account, unusable):
         return plan.release(
             PrivateLabels(PrivateColumn(path, column, form))
             if _in_common_words(plan)
@@ -109,7 +106,7 @@ def release_rows(
     form: Format | None = None,
 ) -> AnyRelease:
     """The release of a plan of whole rows, from a file: its inputs are read where its outcomes are."""
-    with _one_message(account, UNUSABLE_ROWS), one_blas_thread():
+    with _one_message(account, UNUSABLE_ROWS):
         return plan.release(
             {name: PrivateColumn(path, name, form) for name in plan.grid.names},
             PrivateLabels(PrivateColumn(path, column, form))

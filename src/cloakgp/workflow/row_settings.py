@@ -16,7 +16,6 @@ from cloakgp.model.gp import GP
 from cloakgp.model.hyperprior import Hyperprior
 from cloakgp.model.outcome import REAL
 from cloakgp.plans.whole_rows import RowsPlan
-from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.formats import Format
 from cloakgp.rows.grid import Grid
 from cloakgp.rows.people import ALIKE, as_ids
@@ -117,18 +116,17 @@ class RowSettings:
         return GP(self.kernel, self.noise, self.bounds, self.mean, **own)
 
     def plan(self) -> RowsPlan:
-        """The plan: public, and made without X and y. With one thread, as in ``Settings.plan``."""
+        """The plan: public, and made without X and y."""
         where = boxes.over(self.grid, self.at) if isinstance(self.at, str) else self.at
-        with one_blas_thread():
-            return self.gp().plan_rows(
-                self.grid,
-                self.size,
-                X_star=where,
-                epsilon=self.epsilon,
-                delta=self.delta,
-                max_rows=self.max_rows,
-                ids=self.ids,
-            )
+        return self.gp().plan_rows(
+            self.grid,
+            self.size,
+            X_star=where,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            max_rows=self.max_rows,
+            ids=self.ids,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers and words, ready for JSON."""

@@ -20,7 +20,6 @@ from cloakgp.plans import out_of_core
 from cloakgp.plans.comparison import Comparison
 from cloakgp.plans.predictions import Plan
 from cloakgp.plans.staged import StagedPlan
-from cloakgp.rows.blas import one_blas_thread
 from cloakgp.rows.columns import Columns
 from cloakgp.rows.formats import Format
 from cloakgp.rows.inputs import MISSING_INPUTS
@@ -123,27 +122,22 @@ class Settings:
         return self.at
 
     def plan(self, X: Any, people: Any = None) -> Plan | StagedPlan:
-        """The plan, for these inputs and ids: public, and without y. The same wherever the inputs are kept.
-
-        With one thread for linear algebra: more of them round differently, and an answer that was paid for
-        can be fetched again for the very same plan only.
-        """
+        """The plan, for these inputs and ids: public, and without y. The same wherever the inputs are kept."""
         where = self.points(X)
-        with one_blas_thread():
-            plan: Plan | StagedPlan = self.gp().plan(
-                X if self._is_streamed(X, where) else np.asarray(X),
-                X_star=where,
-                epsilon=self.epsilon,
-                delta=self.delta,
-                design=self.design,
-                calibration=self.calibration,
-                device=self.device,
-                people=people,
-                within=self.within,
-                ids=self.ids,
-                columns=self.columns,
-                missing_inputs=self.missing_inputs,
-            )
+        plan: Plan | StagedPlan = self.gp().plan(
+            X if self._is_streamed(X, where) else np.asarray(X),
+            X_star=where,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            design=self.design,
+            calibration=self.calibration,
+            device=self.device,
+            people=people,
+            within=self.within,
+            ids=self.ids,
+            columns=self.columns,
+            missing_inputs=self.missing_inputs,
+        )
         if isinstance(plan, StagedPlan) or isinstance(plan.X, np.ndarray) or not is_small(X):
             return plan
         return replace(plan, X=checks.frozen(np.asarray(X)))

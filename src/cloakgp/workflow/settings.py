@@ -122,7 +122,7 @@ class Settings:
         return self.at
 
     def plan(self, X: Any, people: Any = None) -> Plan | StagedPlan:
-        """The plan, for these inputs and ids: public, and without y. The same wherever the inputs are kept."""
+        """The plan, for these inputs and ids: public, without y, and the same wherever inputs are kept."""
         where = self.points(X)
         plan: Plan | StagedPlan = self.gp().plan(
             X if self._is_streamed(X, where) else np.asarray(X),

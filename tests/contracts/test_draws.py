@@ -54,3 +54,13 @@ def test_the_estimator_names_its_own_argument():
     with pytest.raises(ArgumentError) as refused:
         model.sample_y(NEW, 10**9)
     assert refused.value.name == "n_samples"
+
+
+@pytest.mark.parametrize("kind", RELEASES)
+def test_draws_at_too_many_inputs_are_refused(kind, monkeypatch):
+    """One draw needs the covariances of all of its numbers."""
+    release = RELEASES[kind]()
+    monkeypatch.setattr(conditioning, "MOST_TOGETHER", 6)
+    with pytest.raises(ArgumentError) as refused:
+        release.sample(NEW, 1)
+    assert refused.value.name == "X"
